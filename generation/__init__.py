@@ -1,0 +1,1 @@
+"""Samples and suggestions from language models. ``backends`` alone may import torch."""
