@@ -1,0 +1,279 @@
+"""Ratings as arrays: the two shapes that every statistic here reads, and the converters that make them.
+
+``Ratings`` is the long form: N ratings as three parallel integer arrays (which unit, which rater, which value) beside
+the labels they point to. ``Counts`` is a units × values table, sparse, that says how often each unit got each value.
+100,000 units × 2,000 raters × 10 ratings each is a million integers in either; it never becomes a dense matrix.
+
+Accepted wherever a function says *data*:
+
+- a 2-D array, **units in rows, raters in columns**, NaN (or None) where a rater did not rate a unit;
+- ``Ratings`` from `ratings_from_matrix`, `ratings_from_arrays` or `ratings_from_frame`;
+- ``Counts`` (``Ratings.counts()`` or `counts_from_table`), where it does not matter who rated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Labels = npt.NDArray[Any]
+
+#: More cells than this are never made dense.
+MAX_DENSE_CELLS = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How often each unit got each value: ``table`` (U × V, CSR, float64), ``values`` (V,) in rank order.
+
+    ``ratings`` (U,) is the number of ratings per unit; units without any are rows of zeros, not left out.
+    """
+
+    table: sparse.csr_array
+    values: Labels
+
+    @property
+    def ratings(self) -> FloatArray:
+        return np.asarray(self.table.sum(axis=1), dtype=np.float64).ravel()
+
+    @property
+    def units(self) -> int:
+        return int(self.table.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """N ratings. ``unit``, ``rater`` and ``code`` (N,) index ``units`` (U,), ``raters`` (R,) and ``values`` (V,).
+
+    ``values`` is ascending for numbers, in the order of ``categories`` where the caller gave them, else sorted text.
+    ``missing`` counts rows of the input that carried no value. A unit that nobody rated keeps its place in ``units``.
+    """
+
+    unit: IntArray
+    rater: IntArray
+    code: IntArray
+    units: Labels
+    raters: Labels
+    values: Labels
+    missing: int = 0
+
+    @property
+    def per_unit(self) -> IntArray:
+        """Ratings per unit (U,)."""
+        return np.bincount(self.unit, minlength=len(self.units))
+
+    def numbers(self) -> FloatArray:
+        """The ratings as numbers (N,). ValueError where the values are text."""
+        return numeric_values(self.values)[self.code]
+
+    def counts(self) -> Counts:
+        """The units × values table."""
+        shape = (len(self.units), len(self.values))
+        ones = np.ones(len(self.code))
+        table = sparse.coo_array((ones, (self.unit, self.code)), shape=shape).tocsr()
+        return Counts(table, self.values)
+
+    def matrix(self) -> FloatArray:
+        """Dense units × raters matrix (U × R) of numbers with NaN for missing.
+
+        ValueError where it would have more than ``MAX_DENSE_CELLS`` cells, where values are text, or where a rater
+        rated a unit more than once.
+        """
+        cells = len(self.units) * len(self.raters)
+        if cells > MAX_DENSE_CELLS:
+            raise ValueError(f"{len(self.units)} units × {len(self.raters)} raters are too many for a dense matrix")
+        refuse_repeats(self)
+        dense = np.full((len(self.units), len(self.raters)), np.nan)
+        dense[self.unit, self.rater] = self.numbers()
+        return dense
+
+
+Data = Ratings | Counts | npt.ArrayLike
+
+
+def numeric_values(values: Labels) -> FloatArray:
+    """``values`` as float64; ValueError where they are text."""
+    if values.dtype.kind not in "fiub":
+        raise ValueError("this statistic needs numbers, but the values are text")
+    return values.astype(np.float64)
+
+
+def ratings_from_arrays(
+    unit: npt.ArrayLike,
+    rater: npt.ArrayLike,
+    value: npt.ArrayLike,
+    *,
+    categories: Sequence[Any] | None = None,
+    repeats: bool = False,
+) -> Ratings:
+    """Long arrays of equal length N to ``Ratings``.
+
+    ``unit`` and ``rater`` may be integers or text, ``value`` numbers or text. NaN and None in ``value`` mean missing:
+    the row is left out and counted in ``missing``, its unit and rater stay known. ``categories`` lists the values the
+    scale allows, in order, used or not.
+
+    ValueError: lengths differ; a unit or rater is missing; an infinite value; a value outside ``categories``; numbers
+    mixed with text; the same (unit, rater) twice unless ``repeats``, which only `dawid_skene` has a use for.
+    """
+    columns = [np.asarray(column) for column in (unit, rater, value)]
+    if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
+        raise ValueError("unit, rater and value must be one-dimensional and of equal length")
+    unit_code, units = _codes_of(columns[0], "unit")
+    rater_code, raters = _codes_of(columns[1], "rater")
+    present = ~pd.isna(columns[2])
+    values = columns[2][present]
+    code, labels = _value_codes(values, categories)
+    ratings = Ratings(
+        unit_code[present], rater_code[present], code, units, raters, labels, missing=int((~present).sum())
+    )
+    if not repeats:
+        refuse_repeats(ratings)
+    return ratings
+
+
+def ratings_from_frame(
+    frame: pd.DataFrame,
+    *,
+    unit: str = "unit",
+    rater: str = "rater",
+    value: str = "value",
+    categories: Sequence[Any] | None = None,
+    repeats: bool = False,
+) -> Ratings:
+    """A long frame, one row per rating, to ``Ratings``; ``unit``, ``rater`` and ``value`` name its columns.
+
+    Missing values, ``categories``, ``repeats`` and errors as in `ratings_from_arrays`; KeyError names the columns
+    there are where one is not there.
+    """
+    for column in (unit, rater, value):
+        if column not in frame.columns:
+            raise KeyError(f'no column "{column}"; the columns are {", ".join(map(str, frame.columns))}')
+    arrays = [frame[column].to_numpy() for column in (unit, rater, value)]
+    return ratings_from_arrays(*arrays, categories=categories, repeats=repeats)
+
+
+def ratings_from_matrix(matrix: npt.ArrayLike, *, categories: Sequence[Any] | None = None) -> Ratings:
+    """A units × raters matrix (numbers, or text with None) to ``Ratings``; NaN and None mean missing.
+
+    Units and raters are named by their row and column numbers. ValueError: not 2-D; an infinite value.
+    """
+    dense = np.asarray(matrix)
+    if dense.ndim != 2:
+        raise ValueError(f"a units × raters matrix has two dimensions, this has {dense.ndim}")
+    unit, rater = np.nonzero(~pd.isna(dense))
+    code, values = _value_codes(dense[unit, rater], categories)
+    rows, columns = dense.shape
+    missing = dense.size - len(unit)
+    return Ratings(unit, rater, code, np.arange(rows), np.arange(columns), values, missing)
+
+
+def counts_from_table(table: npt.ArrayLike | sparse.sparray, values: Sequence[Any] | None = None) -> Counts:
+    """A units × values table of counts (dense or sparse) to ``Counts``.
+
+    ``values`` (V,) are what the columns stand for, ascending where numbers; 0 … V−1 by default. ValueError: not 2-D,
+    negative or fractional counts, values repeated, out of order or of the wrong number.
+    """
+    rows = sparse.csr_array(table).astype(np.float64)
+    labels = np.arange(rows.shape[-1], dtype=np.float64) if values is None else as_labels(values)
+    if rows.ndim != 2 or len(labels) != rows.shape[1]:
+        raise ValueError("the table must be units × values, with one value per column")
+    if rows.nnz and (rows.data.min() < 0 or (rows.data % 1).any()):
+        raise ValueError("counts must be whole numbers, 0 or more")
+    if len(set(labels.tolist())) != len(labels):
+        raise ValueError("the values of the columns must differ")
+    if labels.dtype.kind == "f" and (np.diff(labels) <= 0).any():
+        raise ValueError("the columns must be in ascending order of their values")
+    return Counts(rows, labels)
+
+
+def as_ratings(data: Data) -> Ratings:
+    """``data`` as ``Ratings``. ValueError for ``Counts`` (who rated is not known) and long frames."""
+    if isinstance(data, Ratings):
+        return data
+    if isinstance(data, Counts):
+        raise ValueError("this statistic needs to know who rated: give Ratings or a units × raters matrix")
+    if isinstance(data, pd.DataFrame):
+        raise ValueError("give ratings_from_frame(frame, unit=…, rater=…, value=…) or frame.to_numpy()")
+    return ratings_from_matrix(data)
+
+
+def as_counts(data: Data) -> tuple[Counts, Ratings | None]:
+    """``data`` as ``Counts``, and as ``Ratings`` where it is known who rated."""
+    if isinstance(data, Counts):
+        return data, None
+    ratings = as_ratings(data)
+    return ratings.counts(), ratings
+
+
+def refuse_repeats(ratings: Ratings) -> None:
+    """ValueError naming the first (unit, rater) pairs that occur more than once."""
+    pairs = np.sort(ratings.unit * len(ratings.raters) + ratings.rater)
+    repeated = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
+    if not len(repeated):
+        return
+    named = [
+        f"({ratings.units[pair // len(ratings.raters)]}, {ratings.raters[pair % len(ratings.raters)]})"
+        for pair in repeated[:5]
+    ]
+    more = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
+    raise ValueError(f"these (unit, rater) pairs have more than one rating: {', '.join(named)}{more}")
+
+
+def as_labels(values: Sequence[Any] | Labels) -> Labels:
+    """Numbers as float64, anything else as objects. ValueError for infinite or mixed values."""
+    labels = np.asarray(values)
+    if labels.dtype.kind in "fiub":
+        labels = labels.astype(np.float64)
+        if np.isinf(labels).any():
+            raise ValueError("a value is infinite")
+        return labels
+    objects = np.asarray(values, dtype=object)
+    if all(isinstance(label, int | float | np.number) for label in objects):
+        return as_labels(objects.astype(np.float64))
+    if not all(isinstance(label, str) for label in objects):
+        raise ValueError("values must be all numbers or all text")
+    return objects
+
+
+def _codes_of(labels: Labels, name: str) -> tuple[IntArray, Labels]:
+    """Codes into the sorted distinct labels, by hashing: sorting a million strings would take seconds."""
+    if labels.dtype.kind in "US":
+        labels = labels.astype(object)
+    codes, distinct = pd.factorize(labels)
+    if len(codes) and codes.min() < 0:
+        raise ValueError(f"a {name} is missing in row {int(np.argmin(codes)) + 1}")
+    try:
+        order = np.argsort(distinct)
+    except TypeError as error:
+        raise ValueError(f"the {name}s are numbers mixed with text") from error
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[codes].astype(np.int64), distinct[order]
+
+
+def _value_codes(values: Labels, categories: Sequence[Any] | None) -> tuple[IntArray, Labels]:
+    """Codes of values into the categories, or into the distinct values in order."""
+    found, distinct = pd.factorize(values.astype(object) if values.dtype.kind in "US" else values)
+    distinct = as_labels(distinct)
+    if categories is None:
+        order = np.argsort(distinct, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return place[found].astype(np.int64), distinct[order]
+    labels = as_labels(categories)
+    if len(set(labels.tolist())) != len(labels):
+        raise ValueError("a category is listed twice")
+    position = {label: index for index, label in enumerate(labels.tolist())}
+    outside = [label for label in distinct.tolist() if label not in position]
+    if outside:
+        raise ValueError(f"these values are not among the categories: {', '.join(map(str, outside[:5]))}")
+    places = np.array([position[label] for label in distinct.tolist()], dtype=np.int64)
+    return places[found].astype(np.int64), labels

@@ -1,0 +1,191 @@
+"""Bootstrap intervals for statistics that are functions of sums over units.
+
+α, Fleiss' κ, percent agreement and Gwet's coefficients all are: a `Statistic` takes weights (draws × rows of a count
+table) and gives one figure per row of weights. The point estimate is the same function at weights of one.
+
+Over **units**: units with the same counts are interchangeable, so where there are few values the table is first
+reduced to its distinct rows, and a draw is a multinomial over these. Over **raters**: a rater drawn twice counts
+twice, but is never paired with the copy: pairs of ratings of different raters alone show agreement.
+
+Source: Efron & Tibshirani 1993, ch. 13 (percentile interval); Janssen 1997 (weighted bootstrap of U-statistics) for
+leaving out a copy's pair with itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from analysis.agreement.data import Counts, FloatArray, Ratings
+from analysis.estimate import Estimate
+
+Over = Literal["units", "raters"]
+Statistic = Callable[[FloatArray], FloatArray]
+#: Makes a statistic from a table (rows × values) and, per row, the sum of squared rating weights (with weights of one:
+#: the number of ratings).
+Maker = Callable[[sparse.csr_array, FloatArray], Statistic]
+
+CHUNK_CELLS = 2_000_000
+MOST_VALUES_TO_REDUCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How an interval is made: ``draws`` (0 for none), ``seed``, over ``units`` or ``raters``, ``level``."""
+
+    draws: int = 1000
+    seed: int = 0
+    over: Over = "units"
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.draws < 0:
+            raise ValueError("draws must be 0 or more")
+        if not 0 < self.level < 1:
+            raise ValueError("the level of an interval lies between 0 and 1")
+        if self.over not in ("units", "raters"):
+            raise ValueError(f'an interval is over "units" or "raters", not "{self.over}"')
+
+    @property
+    def method(self) -> str:
+        if not self.draws:
+            return "no interval"
+        return f"percentile bootstrap over {self.over}, {self.draws} draws, seed {self.seed}"
+
+
+def estimate_with_interval(
+    counts: Counts, ratings: Ratings | None, make: Maker, how: Resampling, *, undefined: str, entered_with: int = 1
+) -> Estimate:
+    """Point estimate and percentile interval of the statistic that ``make`` builds.
+
+    ``ratings`` are what ``counts`` came from, None where that is not known (then raters cannot be resampled). Units with fewer than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at
+    least two, the note says how many have fewer. ``undefined`` is the note of a NaN.
+
+    ValueError: no ratings, no unit with two ratings, one rater only, or ``over="raters"`` without knowing raters.
+    """
+    check_pairable(counts, ratings)
+    if ratings is None and how.over == "raters":
+        raise ValueError("raters cannot be resampled from counts: give Ratings or a units × raters matrix")
+    everything = counts.ratings
+    entered = everything >= entered_with
+    kept = counts.table[entered]
+    value = float(make(kept, everything[entered])(np.ones((1, kept.shape[0])))[0])
+    notes = [unit_note(everything)]
+    if math.isnan(value):
+        notes.insert(0, undefined)
+        how = Resampling(0)
+    figures = np.empty(0)
+    if how.draws and ratings is not None and how.over == "raters":
+        figures = draws_over_raters(ratings, make, how, entered_with)
+    elif how.draws:
+        figures = draws_over_units(kept, make, how)
+    low, high, lost = percentile_interval(figures, how.level)
+    notes.append(lost)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        n=int((everything >= 2).sum()),
+        level=how.level,
+        method=how.method,
+        note="; ".join(note for note in notes if note),
+    )
+
+
+def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
+    """ValueError where nothing can agree with anything."""
+    per_unit = counts.ratings
+    if not per_unit.sum():
+        raise ValueError("there are no ratings: every cell is missing")
+    if ratings is not None and (ratings.rater == ratings.rater[0]).all():
+        raise ValueError("there is one rater only: agreement needs two")
+    if (per_unit < 2).all():
+        raise ValueError("no unit has two ratings: agreement cannot be estimated")
+
+
+def unit_note(ratings: FloatArray) -> str:
+    """Says how many units had fewer than two ratings; empty where none."""
+    few = int((ratings < 2).sum())
+    return f"{few} of {len(ratings)} units have fewer than 2 ratings and form no pair" if few else ""
+
+
+def draws_over_units(table: sparse.csr_array, make: Maker, how: Resampling) -> FloatArray:
+    """The statistic on ``how.draws`` resamples of the rows (U) of ``table``, with replacement: (draws,)."""
+    rows, times = distinct_rows(table)
+    statistic = make(rows, row_sums(rows))
+    rng = np.random.default_rng(how.seed)
+    return np.concatenate([statistic(weights) for weights in multiplicities(times, how.draws, rng, rows.shape[1])])
+
+
+def draws_over_raters(ratings: Ratings, make: Maker, how: Resampling, entered_with: int) -> FloatArray:
+    """The statistic on ``how.draws`` resamples of the raters, with replacement: (draws,)."""
+    shape = (len(ratings.units), len(ratings.values))
+    cell, place = np.unique(ratings.unit * shape[1] + ratings.code, return_inverse=True)
+    rater_ids, rater = np.unique(ratings.rater, return_inverse=True)
+    rng = np.random.default_rng(how.seed)
+    figures = np.full(how.draws, np.nan)
+    for draw in range(how.draws):
+        drawn = rng.integers(0, len(rater_ids), len(rater_ids))
+        weight = np.bincount(drawn, minlength=len(rater_ids)).astype(np.float64)[rater]
+        data = np.bincount(place, weight, minlength=len(cell))
+        squares = np.bincount(ratings.unit, weight**2, minlength=shape[0])
+        table = sparse.coo_array((data, (cell // shape[1], cell % shape[1])), shape=shape).tocsr()
+        sums = row_sums(table)
+        if (sums**2 > squares).any():
+            kept = sums >= entered_with
+            figures[draw] = make(table[kept], squares[kept])(np.ones((1, int(kept.sum()))))[0]
+    return figures
+
+
+def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray]:
+    """The distinct rows of ``table`` and how often each occurs; the table itself where it has many values."""
+    if table.shape[1] > MOST_VALUES_TO_REDUCE:
+        return table, np.ones(table.shape[0])
+    rows, times = np.unique(table.toarray(), axis=0, return_counts=True)
+    return sparse.csr_array(rows), times.astype(np.float64)
+
+
+def multiplicities(
+    times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1
+) -> Iterator[FloatArray]:
+    """How often each row enters each draw, in chunks (b × rows) of bounded memory.
+
+    ``times`` (rows,) says how many units each row stands for; a draw takes as many units as there are.
+    """
+    units = int(times.sum())
+    chunk = max(1, CHUNK_CELLS // max(len(times), width))
+    for start in range(0, draws, chunk):
+        size = min(chunk, draws - start)
+        if units > 8 * len(times):
+            yield rng.multinomial(units, times / units, size=size).astype(np.float64)
+            continue
+        row_of_unit = np.repeat(np.arange(len(times)), times.astype(np.int64))
+        weights = np.empty((size, len(times)))
+        for row in weights:
+            row[:] = np.bincount(row_of_unit[rng.integers(0, units, units)], minlength=len(times))
+        yield weights
+
+
+def percentile_interval(figures: FloatArray, level: float) -> tuple[float, float, str]:
+    """Low and high quantile of the draws that are defined, and a note on those that are not."""
+    defined = figures[~np.isnan(figures)]
+    if not len(defined):
+        return math.nan, math.nan, "no draw of the bootstrap was defined" if len(figures) else ""
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    lost = len(figures) - len(defined)
+    return float(low), float(high), f"{lost} of {len(figures)} bootstrap draws undefined and left out" if lost else ""
+
+
+def row_sums(table: sparse.csr_array) -> FloatArray:
+    return np.asarray(table.sum(axis=1), dtype=np.float64).ravel()
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Elementwise division, NaN (without a warning) where the denominator is 0 or less."""
+    out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
+    return np.divide(numerator, denominator, out=out, where=denominator > 0)

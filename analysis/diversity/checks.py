@@ -1,0 +1,39 @@
+"""What every test of scores against labels refuses, said once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from analysis.diversity.association import Bools, Floats
+
+CONSTANT_SCORES = "all scores are the same, so they have no correlation with anything"
+
+
+def paired_columns(scores: ArrayLike, labels: ArrayLike, name: str = "label") -> tuple[Floats, Floats]:
+    """Both as float vectors (n,), n of 3 or more, finite throughout; ValueError otherwise."""
+    x, y = np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"needs one score and one {name} each, not shapes {x.shape} and {y.shape}")
+    if len(x) < 3:
+        raise ValueError(f"needs at least 3 scores, not {len(x)}")
+    for values, what in ((x, "score"), (y, name)):
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise ValueError(f"{len(bad)} of {len(x)} {what}s are missing or infinite, the first at position {bad[0]}")
+    return x, y
+
+
+def high_class(labels: Floats) -> Bools:
+    """Which labels are the larger of the two classes, (n,); ValueError unless there are exactly two."""
+    classes = np.unique(labels)
+    if len(classes) == 1:
+        raise ValueError(f"all labels are {classes[0]:g}: two classes are needed")
+    if len(classes) > 2:
+        span = f"{classes[0]:g} to {classes[-1]:g}"
+        raise ValueError(f"labels must hold two classes, not {len(classes)} values from {span}")
+    return np.asarray(labels == classes[1])
+
+
+def is_constant(values: Floats) -> bool:
+    return bool((values == values[0]).all())

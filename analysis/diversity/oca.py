@@ -1,0 +1,126 @@
+"""Optimal classification accuracy (OCA): the best accuracy of any single threshold on a score.
+
+Shapes: one score and one binary label per set, both (n,). Source: Tevet & Berant 2021, §3.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from analysis.diversity.association import Bools, Floats, Ints, cut_hits, oca_draws
+from analysis.diversity.checks import high_class, is_constant, paired_columns
+from analysis.diversity.resampling import Bootstrap, bootstrap_values, group_codes
+from analysis.estimate import Estimate
+
+Direction: TypeAlias = Literal["above", "below"]
+
+_DIRECTIONS: tuple[Direction, Direction] = ("above", "below")
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The single cut that classifies best.
+
+    "above": a set is called high where its score is ``value`` or more; "below": where it is less. ``value`` lies midway
+    between two neighbouring scores, or is −inf or inf where calling every set the same is best.
+    """
+
+    value: float
+    direction: Direction
+    accuracy: float
+
+    def calls_high(self, scores: Floats) -> Bools:
+        return np.asarray((scores >= self.value) == (self.direction == "above"))
+
+
+def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
+    """The threshold of best accuracy for scores (n,) and binary labels (n,), either direction, in O(n log n).
+
+    ``labels`` hold two different numbers, the larger is "high". Equal scores fall on one side. Among equally good cuts:
+    one between scores before one beyond them all, then "above" before "below", then the lowest.
+
+    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
+    """
+    x, y = paired_columns(scores, labels)
+    return _best_cut(x, high_class(y))
+
+
+def oca_estimate(
+    scores: ArrayLike, labels: ArrayLike, *, plan: Bootstrap, groups: ArrayLike | None = None
+) -> tuple[Estimate, Threshold]:
+    """OCA, from the larger class's share to 1, with its interval, and the threshold that reaches it.
+
+    OCA is the best of many thresholds on the data it is scored on, hence optimistic; so is every resample, once more, and
+    the percentile interval covers only 65–80% at 200 sets. The interval is therefore Wilson's around OCA less the
+    optimism that the bootstrap finds (mean over resamples minus OCA), which covers 92–99% (tests, 30 to 1,000 sets); it
+    always holds OCA itself and never goes below one half. ``groups`` (n,) widens it by the design effect of whole groups,
+    at least 1. Constant scores give the larger class's share with a note. Errors as in `best_threshold`.
+    """
+    x, y = paired_columns(scores, labels)
+    high = high_class(y)
+    codes = group_codes(groups, len(x))
+    threshold = _best_cut(x, high)
+    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), plan, codes)
+    optimism = max(0.0, float(np.nanmean(values)) - threshold.accuracy)
+    hits = (threshold.calls_high(x) == high).astype(float)
+    low, high_end = wilson(threshold.accuracy - optimism, len(x) / _design_effect(hits, codes), plan.level)
+    estimate = Estimate(
+        threshold.accuracy,
+        max(low, 0.5),
+        max(high_end, threshold.accuracy),
+        n=len(x),
+        n_of="sets",
+        level=plan.level,
+        method=f"Wilson around the OCA less its bootstrap optimism of {optimism:.3f}, {plan.draws} resamples",
+    )
+    if is_constant(x):
+        estimate = replace(estimate, note="all scores are the same: the share of the larger class")
+    return estimate, threshold
+
+
+def wilson(share: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's score interval of a share of n, which need not be whole."""
+    z = float(norm.ppf((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _best_cut(x: Floats, high: Bools) -> Threshold:
+    hits = cut_hits(x, high, np.ones((1, len(x))))[0]
+    table = np.nan_to_num(np.stack([hits, len(x) - hits]), nan=-1.0)
+    most = float(table.max())
+    between = table[:, 1:-1]
+    if between.max() == most:
+        row, place = divmod(int(between.argmax()), between.shape[1])
+        place += 1
+    else:
+        row, end = divmod(int(table[:, [0, -1]].argmax()), 2)
+        place = end * len(x)
+    return Threshold(_cut_value(np.sort(x), place), _DIRECTIONS[row], most / len(x))
+
+
+def _cut_value(ordered: Floats, place: int) -> float:
+    if place == 0:
+        return -math.inf
+    if place == len(ordered):
+        return math.inf
+    below, at = float(ordered[place - 1]), float(ordered[place])
+    middle = below + (at - below) / 2
+    return middle if middle > below else at
+
+
+def _design_effect(hits: Floats, codes: Ints | None) -> float:
+    """Variance of the mean of ``hits`` by whole groups over that of independent sets, at least 1."""
+    share = float(hits.mean())
+    if codes is None or share in (0.0, 1.0):
+        return 1.0
+    sums = np.bincount(codes, weights=hits - share)
+    clustered = len(sums) / (len(sums) - 1) * float((sums**2).sum()) / len(hits) ** 2
+    return max(1.0, clustered / (share * (1 - share) / len(hits)))

@@ -1,0 +1,1 @@
+"""Ways in for workers: each platform publishes studies and names its workers."""

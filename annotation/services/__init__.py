@@ -1,0 +1,1 @@
+"""Everything that writes: verb first, keyword only, one transaction each."""

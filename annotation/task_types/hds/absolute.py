@@ -1,0 +1,84 @@
+"""absHDS and aspHDS: how diverse is the set, over all or in one aspect?"""
+
+from __future__ import annotations
+
+from django import forms
+
+from annotation.task_types.base import ItemData, Json, Shown, StepSpec
+from annotation.task_types.hds.common import WORDING, HdsConfig, HdsType, rough_diversity
+from annotation.task_types.questions import Question, Scale
+
+DIVERSITY = Scale.of(
+    "diversity",
+    "ordinal",
+    ["Very diverse", "Diverse", "Slightly diverse", "Almost not diverse", "Not diverse at all"],
+    half_steps=True,
+)
+
+
+class AbsHds(HdsType):
+    """One set, one question, nine points."""
+
+    name = "abs_hds"
+    title = "absHDS"
+    summary = "How diverse is a set of responses? One rating per set, from 1 to 5 in half steps."
+    scale = DIVERSITY
+
+    def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
+        question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
+        context = common | {"responses": item.payload["responses"]}
+        return StepSpec(
+            f"diversity-{place + 1}", "Judge the set", "hds/judge.html", [question], context, place
+        )
+
+    def ask(self, config: Json) -> str:
+        return f"How diverse is this set of {WORDING[config['generation_task']]['responses']}?"
+
+    def describe(self, config: Json) -> str:
+        plural = WORDING[config["generation_task"]]["responses"]
+        return (
+            f"Last, you read a set of {plural} and say how diverse the set is. A set is diverse when its {plural} differ "
+            "from each other in what they say and how they say it; it is not diverse when they all come to the same."
+        )
+
+    def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
+        return rough_diversity(shown.items[step.item].payload["responses"])
+
+
+class AspHdsConfig(HdsConfig):
+    """Settings of aspHDS."""
+
+    aspect = forms.ChoiceField(
+        label="Aspect",
+        choices=[("content", "Content: what is said"), ("form", "Form: how it is said")],
+        initial="content",
+        help_text="The one aspect of diversity that workers judge.",
+    )
+
+
+class AspHds(AbsHds):
+    """The same question about one named aspect."""
+
+    name = "asp_hds"
+    title = "aspHDS"
+    summary = (
+        "How diverse is a set of responses in one aspect: content (what is said) or form (how it is said)?"
+    )
+    config_form = AspHdsConfig
+
+    def ask(self, config: Json) -> str:
+        plural = WORDING[config["generation_task"]]["responses"]
+        aspect = {"content": "content: what they say", "form": "form: how they say it"}[config["aspect"]]
+        return f"How diverse are these {plural} in {aspect}?"
+
+    def describe(self, config: Json) -> str:
+        plural = WORDING[config["generation_task"]]["responses"]
+        if config["aspect"] == "content":
+            return (
+                f"Last, you read a set of {plural} and say how diverse their content is. Content is what they say: the "
+                "same thing in other words is not diverse; different things in much the same words are."
+            )
+        return (
+            f"Last, you read a set of {plural} and say how diverse their form is. Form is how they say it: words, order, "
+            "style and tone. Different words for the same thing are diverse in form."
+        )

@@ -1,0 +1,160 @@
+"""The default broker: a folder, shared by the processes of one machine.
+
+Kombu's own file-system transport with the gaps closed that show under load and after a crash. A message
+appears under its name only when it is whole; one that was taken stays on disk, beside a lock of the process
+that took it, until it is acknowledged; when that process is gone, however it ended, it is put back.
+
+    queue/    <time>_<unique>.<queue>.msg     waiting
+    taken/    <holder>/.lock, <holder>/….msg  being worked on
+    control/  <exchange>.exchange             which queues listen to what
+"""
+# Kombu is annotated here and there only.
+# mypy: disallow-untyped-calls=False
+
+import fcntl
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty
+from typing import IO, Any
+
+from kombu.transport import filesystem, virtual
+from kombu.utils.json import dumps, loads
+
+RECOVER_SECONDS = 10.0
+LOCK = ".lock"
+
+
+class QoS(virtual.QoS):
+    """Forgets the file of a message when the message is acknowledged."""
+
+    def __init__(self, channel: "Channel", prefetch_count: int = 0) -> None:
+        super().__init__(channel, prefetch_count)
+        self._mark = self._quick_ack
+        self._quick_ack = self._forget
+
+    def _forget(self, delivery_tag: str) -> None:
+        self._mark(delivery_tag)
+        self.channel.forget(delivery_tag)
+
+
+class Channel(filesystem.Channel):
+    QoS = QoS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        folder = Path(self.transport_options["folder"])
+        self.queue_folder = folder / "queue"
+        self.taken_folder = folder / "taken"
+        self.control = folder / "control"
+        for each in (self.queue_folder, self.taken_folder, self.control):
+            each.mkdir(parents=True, exist_ok=True)
+        self.taken: dict[str, Path] = {}
+        self._holder: IO[str] | None = None
+        self._holder_folder: Path | None = None
+        self._recover_after = 0.0
+
+    @property
+    def data_folder_in(self) -> Path:
+        return self.queue_folder
+
+    @property
+    def control_folder(self) -> Path:
+        return self.control
+
+    # --- putting ---
+
+    def _put(self, queue: str, payload: dict[str, Any], **kw: Any) -> None:  # type: ignore[override]
+        name = f"{time.time_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
+        self._write(self.queue_folder / name, dumps(payload))
+
+    def _write(self, path: Path, text: str) -> None:
+        part = path.with_name(f"part-{uuid.uuid4().hex}")
+        part.write_text(text)
+        part.replace(path)
+
+    # --- getting ---
+
+    def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
+        if time.monotonic() >= self._recover_after:
+            self._recover_after = time.monotonic() + RECOVER_SECONDS
+            self.recover()
+        for name in sorted(path.name for path in self.queue_folder.iterdir()):
+            if name.partition(".")[2] != f"{queue}.msg":
+                continue
+            path = self._own_folder() / name
+            try:
+                (self.queue_folder / name).rename(path)
+            except FileNotFoundError:  # another process was faster
+                continue
+            payload: dict[str, Any] = loads(path.read_text())
+            self.taken[payload["properties"]["delivery_tag"]] = path
+            return payload
+        raise Empty
+
+    def _own_folder(self) -> Path:
+        """Where this channel keeps what it took. The lock is the kernel's, so it ends with the process."""
+        if self._holder_folder is None:
+            folder = self.taken_folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+            draft = self.taken_folder / f".{folder.name}"
+            draft.mkdir()
+            self._holder = (draft / LOCK).open("w")
+            fcntl.flock(self._holder, fcntl.LOCK_EX)
+            self._holder_folder = draft.rename(folder)
+        return self._holder_folder
+
+    # --- after the work, or its end ---
+
+    def forget(self, delivery_tag: str) -> None:
+        path = self.taken.pop(delivery_tag, None)
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+    def _restore(self, message: virtual.Message) -> None:
+        super()._restore(message)
+        self.forget(message.delivery_tag)
+
+    def recover(self) -> None:
+        """Puts back what processes had taken that are no more."""
+        for folder in self.taken_folder.iterdir():
+            if folder == self._holder_folder or folder.name.startswith("."):
+                continue
+            with suppress(OSError), (folder / LOCK).open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for path in folder.glob("*.msg"):
+                    path.rename(self.queue_folder / path.name)
+                (folder / LOCK).unlink()
+                folder.rmdir()
+
+    def close(self) -> None:
+        super().close()
+        if self._holder is not None and self._holder_folder is not None:
+            with suppress(OSError):
+                (self._holder_folder / LOCK).unlink()
+                self._holder_folder.rmdir()
+            self._holder.close()
+            self._holder = self._holder_folder = None
+
+    # --- which queue listens to what ---
+
+    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
+        binding = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
+        if binding in self.get_table(exchange):
+            return
+        with self._control_lock():
+            table = self.get_table(exchange)
+            if binding not in table:
+                self._write(self._exchange_file(exchange), dumps([binding, *table]))
+
+    @contextmanager
+    def _control_lock(self) -> Iterator[None]:
+        with (self.control / LOCK).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+class Transport(filesystem.Transport):
+    Channel = Channel

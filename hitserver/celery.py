@@ -1,0 +1,36 @@
+"""The task queue. Tasks live in `<app>/tasks.py`; what they are given and how they run is in the settings."""
+
+import os
+import warnings
+from logging.config import dictConfig
+from typing import Any
+
+from celery import Celery
+from celery.platforms import SecurityWarning
+from celery.signals import setup_logging, worker_process_init
+from kombu.transport import TRANSPORT_ALIASES
+
+from hitserver.processes import die_with_parent
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
+TRANSPORT_ALIASES["filesystem"] = "hitserver.broker:Transport"
+
+app = Celery("hitserver")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+def log_like_the_web(**kwargs: Any) -> None:
+    from django.conf import settings
+
+    dictConfig(settings.LOGGING)
+
+
+def leave_no_orphan(**kwargs: Any) -> None:
+    die_with_parent()
+
+
+# Celery warns of workers that run as root because of pickled tasks, which these settings refuse.
+warnings.filterwarnings("ignore", category=SecurityWarning)
+setup_logging.connect(log_like_the_web)
+worker_process_init.connect(leave_no_orphan)

@@ -1,0 +1,60 @@
+"""Django's DATABASES entry from one address."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from hitserver.env import EnvError, without_password
+
+BUSY_SECONDS = 20
+POSTGRES_SCHEMES = ("postgres", "postgresql")
+ACCEPTS = "postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=… (or nothing, for SQLite)"
+
+# WAL lets readers go on while one writes; FULL makes an acknowledged commit survive a power cut.
+SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+
+
+def sqlite_database(path: Path) -> dict[str, Any]:
+    """One file, safe for several processes: a writer takes its lock as it begins, others wait their turn."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": BUSY_SECONDS,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": SQLITE_PRAGMAS,
+        },
+    }
+
+
+def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
+    """The PostgreSQL database an address names; every option of its query goes to libpq as it is.
+
+    Percent escapes are understood everywhere: a password may hold any character, a host may be the folder of
+    a Unix socket (`%2Fvar%2Frun%2Fpostgresql`).
+    """
+    try:
+        parts = urlsplit(url)
+        port = str(parts.port or "")
+    except ValueError:
+        raise EnvError(variable, without_password(url), ACCEPTS) from None
+    name = unquote(parts.path.removeprefix("/"))
+    if parts.scheme not in POSTGRES_SCHEMES or not name or "/" in name:
+        raise EnvError(variable, without_password(url), ACCEPTS)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": name,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": port,
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
+    }
+
+
+def database(url: str, *, sqlite_path: Path) -> dict[str, Any]:
+    """The database an address names; no address means the file."""
+    return postgres_database(url) if url else sqlite_database(sqlite_path)

@@ -1,0 +1,122 @@
+"""Typed reading of environment variables.
+
+Every error names the variable, the value it has (never that of a secret) and what is accepted. An empty value
+counts as no value. What was read is kept in `Env.variables`; a test holds the documentation against it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = ("1", "true", "yes", "on")
+FALSE = ("0", "false", "no", "off")
+
+
+class EnvError(ImproperlyConfigured):
+    """A variable has no acceptable value."""
+
+    def __init__(self, name: str, value: str | None, accepts: str) -> None:
+        problem = "is not set" if value is None else f"is {value!r}"
+        super().__init__(f"{name} {problem}; it takes {accepts}.")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable as it was asked for: `default` is written the way the environment would write it."""
+
+    name: str
+    accepts: str
+    default: str
+
+
+class Env:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.variables: dict[str, Variable] = {}
+
+    def text(self, name: str, default: str) -> str:
+        """Any text."""
+        return self._read(name, "text", default) or default
+
+    def secret(self, name: str, default: str | None, *, at_least: int = 0) -> str:
+        """Text that no message may repeat; no default means that it must be set."""
+        accepts = f"a secret of at least {at_least} characters"
+        value = self._read(name, accepts, "")
+        if value is not None and len(value) < at_least:
+            raise EnvError(name, f"{len(value)} characters long", accepts)
+        if value is None and default is None:
+            raise EnvError(name, None, accepts)
+        return value or default or ""
+
+    def flag(self, name: str, default: bool) -> bool:
+        accepts = f"one of {', '.join(TRUE + FALSE)}"
+        value = self._read(name, accepts, "1" if default else "0")
+        if value is None:
+            return default
+        if value.lower() not in TRUE + FALSE:
+            raise EnvError(name, value, accepts)
+        return value.lower() in TRUE
+
+    def integer(self, name: str, default: int, *, least: int, most: int) -> int:
+        accepts = f"a whole number from {least} to {most}"
+        value = self._read(name, accepts, str(default))
+        if value is None:
+            return default
+        if not value.isascii() or not value.isdigit() or not least <= int(value) <= most:
+            raise EnvError(name, value, accepts)
+        return int(value)
+
+    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        accepts = f"one of {', '.join(choices)}"
+        value = self._read(name, accepts, default)
+        if value is not None and value not in choices:
+            raise EnvError(name, value, accepts)
+        return value or default
+
+    def path(self, name: str, default: Path) -> Path:
+        """A path; a relative one counts from the folder the process was started in."""
+        value = self._read(name, "a path", default.name)
+        return Path(value).expanduser().absolute() if value else default
+
+    def items(self, name: str, default: tuple[str, ...] = ()) -> list[str]:
+        """Texts between commas, spaces around them ignored."""
+        value = self._read(name, "a list with commas between its items", ",".join(default))
+        if value is None:
+            return list(default)
+        return [item for item in (part.strip() for part in value.split(",")) if item]
+
+    def url(self, name: str, default: str, *, schemes: tuple[str, ...]) -> str:
+        """An address that names a host."""
+        accepts = f"an address that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}"
+        value = self._read(name, accepts, default)
+        if value is None:
+            return default
+        try:
+            parts = urlsplit(value)
+            named = bool(parts.netloc) or parts.scheme == "filesystem"
+            valid = parts.scheme in schemes and named and (parts.port or 1) > 0
+        except ValueError:
+            valid = False
+        if not valid:
+            raise EnvError(name, without_password(value), accepts)
+        return value
+
+    def unknown(self, prefix: str, *, known_prefixes: tuple[str, ...] = ()) -> list[str]:
+        """Variables that start with the prefix and that nobody reads: most likely a slip of the pen."""
+        names = (name for name in self._environ if name.startswith(prefix))
+        return sorted(n for n in names if n not in self.variables and not n.startswith(known_prefixes))
+
+    def _read(self, name: str, accepts: str, default: str) -> str | None:
+        self.variables[name] = Variable(name=name, accepts=accepts, default=default)
+        return self._environ.get(name, "").strip() or None
+
+
+def without_password(url: str) -> str:
+    """The address with whatever stands before the last @ of its first part left out."""
+    scheme, colon, rest = url.partition("://")
+    if not colon:
+        return url if "@" not in url else "***@" + url.rpartition("@")[2]
+    return f"{scheme}://***@{rest.rpartition('@')[2]}" if "@" in rest else url

@@ -1,0 +1,35 @@
+"""What has to be in place before the server starts: the tables and the static files.
+
+python -m hitserver.prepare
+"""
+
+import os
+import sys
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+
+def behind() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
+    try:
+        django.setup()
+        if behind():
+            call_command("migrate", interactive=False, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+    except (DatabaseError, ImproperlyConfigured, OSError) as error:
+        print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Every setting of the server, from the environment. Each variable is described in docs/settings.md."""
+
+import os
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from hitserver.databases import database
+from hitserver.env import Env, EnvError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Env(os.environ)
+
+ENVIRONMENT = env.choice("HITSERVER_ENV", "development", ("development", "production"))
+PRODUCTION = ENVIRONMENT == "production"
+VAR = env.path("HITSERVER_VAR", BASE_DIR / "var")
+DEBUG = env.flag("HITSERVER_DEBUG", False)
+if PRODUCTION and DEBUG:
+    raise EnvError("HITSERVER_DEBUG", "1", "0 in production, where error pages must not show secrets")
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in a file only its owner can read, made on first use: signed links outlive a restart.
+
+    Two processes may be first at once: each links a file of its own into place, and one of them wins.
+    """
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(64))
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text().strip()
+
+
+for folder in (VAR, VAR / "broker", VAR / "static"):
+    folder.mkdir(parents=True, exist_ok=True)
+
+# --- Who may ask, and over what -----------------------------------------------------------------------------
+
+SECRET_KEY = env.secret("HITSERVER_SECRET_KEY", None if PRODUCTION else "", at_least=50)
+if not SECRET_KEY:
+    SECRET_KEY = kept_secret(VAR / "secret_key")
+PORT = env.integer("HITSERVER_PORT", 8000, least=0, most=65535)
+BIND = env.text("HITSERVER_BIND", "127.0.0.1")
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+ALLOWED_HOSTS = env.items("HITSERVER_ALLOWED_HOSTS", () if PRODUCTION else LOCAL_HOSTS)
+if PRODUCTION and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
+    raise EnvError(
+        "HITSERVER_ALLOWED_HOSTS",
+        ",".join(ALLOWED_HOSTS) or None,
+        "the host names this server answers to, with commas between them",
+    )
+BASE_URL = env.url(
+    "HITSERVER_BASE_URL",
+    f"https://{ALLOWED_HOSTS[0].lstrip('.')}" if PRODUCTION else f"http://127.0.0.1:{PORT}",
+    schemes=("https",) if PRODUCTION else ("https", "http"),
+).rstrip("/")
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+FRAME_ANCESTORS = env.items("HITSERVER_FRAME_ANCESTORS")
+
+SESSION_COOKIE_SECURE = PRODUCTION
+CSRF_COOKIE_SECURE = PRODUCTION
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+SECURE_SSL_REDIRECT = PRODUCTION
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
+X_FRAME_OPTIONS = "DENY"
+
+# --- The application ----------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "annotation.apps.AnnotationConfig",
+    "analysis",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "hitserver.middleware.content_security_policy",
+    "hitserver.middleware.upload_limit",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "hitserver.urls"
+WSGI_APPLICATION = "hitserver.wsgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates", *sorted(BASE_DIR.glob("annotation/task_types/*/templates"))],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+MAX_UPLOAD_BYTES = env.integer("HITSERVER_MAX_UPLOAD_MB", 64, least=1, most=4096) * 1024 * 1024
+# What a worker sends in one page, text and all; files come under the limit above, which the views apply.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+
+# --- Data ---------------------------------------------------------------------------------------------------
+
+DATABASES = {"default": database(env.secret("DATABASE_URL", ""), sqlite_path=VAR / "db.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static", *sorted(BASE_DIR.glob("annotation/task_types/*/static"))]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- Tasks --------------------------------------------------------------------------------------------------
+
+BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
+CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "filesystem://", schemes=BROKER_SCHEMES)
+BROKER_IS_FOLDER = CELERY_BROKER_URL.startswith("filesystem:")
+CELERY_TASK_TIME_LIMIT = env.integer("HITSERVER_TASK_SECONDS", 1800, least=60, most=7 * 24 * 3600)
+CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT - 30
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+if BROKER_IS_FOLDER:
+    CELERY_BROKER_URL = "filesystem://localhost"  # a name, so that Kombu does not warn that there is none
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(VAR / "broker"), "polling_interval": 0.2}
+elif CELERY_BROKER_URL.startswith("redis"):
+    # Redis hands a task to a second worker after this time, so it has to be longer than a task can take.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0
+# `celery inspect` writes to every worker; in a folder, each that ever was would keep a letter box.
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = not BROKER_IS_FOLDER
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "reclaim-expired": {
+        "task": "annotation.tasks.reclaim_expired",
+        "schedule": timedelta(seconds=30),
+        "options": {"expires": 30},
+    },
+}
+
+# --- Processes, read by hitserver.supervisor ----------------------------------------------------------------
+
+WEB_WORKERS = env.integer("HITSERVER_WEB_WORKERS", 2, least=1, most=256)
+WEB_THREADS = env.integer("HITSERVER_WEB_THREADS", 4, least=1, most=256)
+PROXY_IPS = env.items("HITSERVER_PROXY_IPS", ("127.0.0.1", "::1"))
+WORKER_QUEUES = env.items("HITSERVER_WORKER_QUEUES", ("default", "gpu"))
+WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)
+
+# --- What is said about it ----------------------------------------------------------------------------------
+
+LOG_LEVEL = env.choice("HITSERVER_LOG_LEVEL", "info", ("debug", "info", "warning", "error"))
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "class": "hitserver.logs.OneLineFormatter" if PRODUCTION else "logging.Formatter",
+            "format": "%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s",
+        },
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL.upper()},
+    "loggers": {
+        # Django gives this one a handler of its own; what it says goes the way of everything else.
+        "django": {"handlers": [], "propagate": True},
+        # Every query at "debug" would drown the rest and write down what people answered.
+        "django.db.backends": {"level": "INFO"},
+        "django.template": {"level": "INFO"},
+        "gunicorn.error": {"level": LOG_LEVEL.upper(), "handlers": [], "propagate": True},
+    },
+}
+
+# Variables for the tests, which nothing here reads.
+TEST_VARIABLES = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")
+UNKNOWN_VARIABLES = env.unknown("HITSERVER_", known_prefixes=TEST_VARIABLES)

@@ -1,0 +1,277 @@
+"""Starts the server's processes, keeps them running and stops them together.
+
+    python -m hitserver.supervisor [--bind ADDRESS] [--port PORT] [--no-worker]
+
+Every child leads a process group of its own. A child that ends is started again, after a pause that doubles
+while it keeps ending early. SIGTERM and SIGINT stop all; what does not stop in time is killed, and at once on a
+second signal. When the supervisor itself is killed, the kernel ends its children (Linux).
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from types import FrameType
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from hitserver.processes import die_with_parent
+
+STOP_SECONDS = 10.0
+START_SECONDS = 60.0
+TICK_SECONDS = 0.2
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+# A child that ran this long was well: its next end is not counted with those before.
+WELL_AFTER_SECONDS = 30.0
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Child:
+    """One process with its group, and when it may be started again after it ended."""
+
+    name: str
+    command: Sequence[str]
+    stop_signal: signal.Signals = signal.SIGTERM
+    pass_fds: tuple[int, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    pause: float = FIRST_PAUSE
+    start_at: float = field(default=0.0)
+
+    def start(self) -> None:
+        self.started = time.monotonic()
+        # One thread runs here, so the work between fork and exec is safe.
+        self.process = subprocess.Popen(
+            self.command,
+            pass_fds=self.pass_fds,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=die_with_parent,
+        )
+
+    def tend(self) -> None:
+        """Starts the process when it is due; notes when it has ended."""
+        now = time.monotonic()
+        if self.process is None:
+            if now >= self.start_at:
+                self.start()
+            return
+        code = self.process.poll()
+        if code is None:
+            return
+        self.kill()  # what the ended process may have left of its group
+        self.process = None
+        self.pause = FIRST_PAUSE if now - self.started > WELL_AFTER_SECONDS else self.pause
+        self.start_at = now + self.pause
+        say(f"{self.name} ended with code {code}; it starts again in {self.pause:g} s.")
+        self.pause = min(self.pause * 2, LONGEST_PAUSE)
+
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def ask_to_stop(self) -> None:
+        if self.process is not None and self.running():
+            self.process.send_signal(self.stop_signal)
+
+    def kill(self) -> None:
+        """Ends the whole group, also when its leader has ended already."""
+        if self.process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class Supervisor:
+    def __init__(self, children: Sequence[Child]) -> None:
+        self.children = children
+        self.signals = 0
+
+    def catch_signals(self) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(each, self._count)
+        # Cuts the sleep short, so that an ended child is seen at once.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        reader, writer = socket.socketpair()
+        for end in (reader, writer):
+            end.setblocking(False)
+        signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        self._wakeup = (reader, writer)
+
+    def _count(self, number: int, frame: FrameType | None) -> None:
+        self.signals += 1
+
+    def sleep(self) -> None:
+        reader = self._wakeup[0]
+        reader.settimeout(TICK_SECONDS)
+        with suppress(TimeoutError, BlockingIOError):
+            reader.recv(256)
+
+    def run(self) -> None:
+        """Tends the children until a signal comes."""
+        while not self.signals:
+            for child in self.children:
+                child.tend()
+            self.sleep()
+
+    def stop(self) -> None:
+        """Asks all to stop, waits, kills the rest."""
+        before = self.signals
+        for child in self.children:
+            child.ask_to_stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        while any(child.running() for child in self.children):
+            if time.monotonic() > deadline or self.signals > before:
+                break
+            self.sleep()
+        for child in self.children:
+            if child.running():
+                say(f"{child.name} did not stop in time and was killed.")
+            child.kill()
+
+
+def listen(bind: str, port: int) -> socket.socket:
+    """The socket of the web server, bound here so that a port in use is known before anything starts."""
+    family = socket.AF_INET6 if ":" in bind else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((bind, port))
+    except OSError as error:
+        listener.close()
+        raise SystemExit(
+            f"Cannot listen on {bind} port {port}: {error.strerror}. "
+            "Choose another with --port or HITSERVER_PORT, or stop the program that uses it."
+        ) from None
+    listener.listen(2048)
+    return listener
+
+
+def web(listener: socket.socket) -> Child:
+    return Child(
+        name="web",
+        command=[
+            *(sys.executable, "-m", "gunicorn"),
+            *("--config", "python:hitserver.gunicorn_conf"),
+            *("--bind", f"fd://{listener.fileno()}"),
+        ],
+        pass_fds=(listener.fileno(),),
+    )
+
+
+def celery(name: str, *arguments: str, stop_signal: signal.Signals = signal.SIGTERM) -> Child:
+    command = [sys.executable, "-m", "celery", "--app", "hitserver", "--quiet", *arguments]
+    return Child(name=name, command=command, stop_signal=stop_signal)
+
+
+def workers() -> list[Child]:
+    """One worker for each queue, so that none waits behind another, and the scheduler."""
+    options = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    concurrency = str(settings.WORKER_PROCESSES)
+    children = [
+        # On SIGQUIT a worker gives its tasks a few seconds, then hands them back to the queue.
+        celery(
+            f"worker-{queue}",
+            *(
+                "worker",
+                "--queues",
+                queue,
+                "--hostname",
+                f"{queue}@%h",
+                "--concurrency",
+                concurrency,
+                *options,
+            ),
+            stop_signal=signal.SIGQUIT,
+        )
+        for queue in settings.WORKER_QUEUES
+    ]
+    return [*children, celery("scheduler", "beat", "--pidfile=")]
+
+
+def prepare() -> None:
+    """Brings the database and the static files up to date, in a process that takes its memory with it."""
+    done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False)
+    if done.returncode:
+        raise SystemExit("The server was not started: what it needs could not be prepared, see above.")
+
+
+def answers(host: str, port: int) -> bool:
+    connection = HTTPConnection(host, port, timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        connection.getresponse().read()
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def wait_until_ready(supervisor: Supervisor, server: Child, host: str, port: int) -> bool:
+    """Whether the web server came up. One that ends before it ever answered would only do so again."""
+    deadline = time.monotonic() + START_SECONDS
+    while not supervisor.signals and server.running() and time.monotonic() < deadline:
+        if answers(host, port):
+            return True
+        supervisor.sleep()
+    return False
+
+
+def serve(bind: str, port: int, *, with_worker: bool) -> int:
+    listener = listen(bind, port)
+    port = listener.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104
+    os.environ["HITSERVER_BIND"], os.environ["HITSERVER_PORT"] = bind, str(port)
+    for name in settings.UNKNOWN_VARIABLES:
+        say(f"{name} is set, but no setting has that name; see docs/settings.md.")
+    prepare()
+    server = web(listener)
+    supervisor = Supervisor([server, *(workers() if with_worker else [])])
+    supervisor.catch_signals()
+    server.start()
+    try:
+        if not wait_until_ready(supervisor, server, host, port):
+            if supervisor.signals:
+                return 0
+            say("The web server did not come up; what it said is above.")
+            return 1
+        say(f"HITServer is ready at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl-C stops it)")
+        supervisor.run()
+    finally:
+        supervisor.stop()
+        listener.close()
+    say("HITServer has stopped.")
+    return 0
+
+
+def main() -> int:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
+    try:
+        bind, port = settings.BIND, settings.PORT
+    except ImproperlyConfigured as error:
+        raise SystemExit(str(error)) from None
+    parser = argparse.ArgumentParser(prog="script/server", description="Run the web server and its workers.")
+    parser.add_argument("--bind", default=bind, help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")
+    options = parser.parse_args()
+    return serve(options.bind, options.port, with_worker=not options.no_worker)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
