@@ -25,6 +25,7 @@ from kombu.transport import filesystem, virtual
 from kombu.utils.json import dumps, loads
 
 RECOVER_SECONDS = 10.0
+LOOK_UP_SECONDS = 0.5
 LOCK = ".lock"
 
 
@@ -158,3 +159,7 @@ class Channel(filesystem.Channel):
 
 class Transport(filesystem.Transport):
     Channel = Channel
+
+    def drain_events(self, connection: Any, timeout: float | None = None, **kw: Any) -> None:
+        """Looks up often enough from an empty folder for a worker that was told to stop."""
+        super().drain_events(connection, timeout=timeout and min(timeout, LOOK_UP_SECONDS))

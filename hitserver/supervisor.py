@@ -3,8 +3,8 @@
     python -m hitserver.supervisor [--bind ADDRESS] [--port PORT] [--no-worker]
 
 Every child leads a process group of its own. A child that ends is started again, after a pause that doubles
-while it keeps ending early. SIGTERM and SIGINT stop all; what does not stop in time is killed, and at once on a
-second signal. When the supervisor itself is killed, the kernel ends its children (Linux).
+while it keeps ending early. SIGTERM and SIGINT stop all; what does not stop in time is killed, and at once on
+a second signal. When the supervisor itself is killed, the kernel ends its children (Linux).
 """
 
 import argparse

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from analysis.agreement.data import Counts, Data, FloatArray, Labels, Ratings, as_counts
 from analysis.agreement.resample import (
+    CHUNK_CELLS,
     Maker,
     Over,
     Resampling,
@@ -25,6 +26,9 @@ from analysis.agreement.resample import (
     row_sums,
 )
 from analysis.estimate import Estimate
+
+#: AC2 keeps a matrix of categories × categories.
+MOST_CATEGORIES = 2_000
 
 Weights = Literal["linear", "quadratic"]
 
@@ -40,7 +44,7 @@ def gwet_ac1(
     NaN with a note where there is one category only. ValueError: no ratings, no unit with two, one rater only.
     """
     counts, ratings = as_counts(data)
-    return _coefficient(counts, ratings, np.eye(len(counts.values)), Resampling(draws, seed, over, confidence))
+    return _coefficient(counts, ratings, None, Resampling(draws, seed, over, confidence))
 
 
 def gwet_ac2(
@@ -55,9 +59,12 @@ def gwet_ac2(
     """Gwet's AC2: AC1 with partial credit for values that are near.
 
     ``weights``: ``"linear"`` 1 − |x_k − x_l| / range or ``"quadratic"`` 1 − (x_k − x_l)² / range², on the numbers
-    themselves; on their positions where the categories are text in a given order. The rest as in `gwet_ac1`.
+    themselves; on their positions where the categories are text in a given order. The rest as in `gwet_ac1`;
+    ValueError besides for more than ``MOST_CATEGORIES`` different values, where ICC or α are the measures to take.
     """
     counts, ratings = as_counts(data)
+    if len(counts.values) > MOST_CATEGORIES:
+        raise ValueError(f"AC2 is for categories, and there are {len(counts.values)} different values")
     table = closeness(counts.values, weights)
     return _coefficient(counts, ratings, table, Resampling(draws, seed, over, confidence))
 
@@ -73,20 +80,26 @@ def closeness(values: Labels, weights: Weights) -> FloatArray:
     return np.asarray(1 - (apart / widest) ** (1 if weights == "linear" else 2), dtype=np.float64)
 
 
-def _coefficient(counts: Counts, ratings: Ratings | None, credit: FloatArray, how: Resampling) -> Estimate:
+def _coefficient(
+    counts: Counts, ratings: Ratings | None, credit: FloatArray | None, how: Resampling
+) -> Estimate:
     return estimate_with_interval(
-        counts, ratings, _maker(credit), how, undefined="there is one category only: agreement by chance is undefined"
+        counts,
+        ratings,
+        _maker(credit, len(counts.values)),
+        how,
+        undefined="there is one category only: agreement by chance is undefined",
     )
 
 
-def _maker(credit: FloatArray) -> Maker:
-    categories = len(credit)
+def _maker(credit: FloatArray | None, categories: int) -> Maker:
+    """``credit`` is the weight matrix, None for the identity."""
+    total_credit = float(categories if credit is None else credit.sum())
 
     def make(table: sparse.csr_array, squares: FloatArray) -> Statistic:
         sums = row_sums(table)
         pairs = sums**2 - squares
-        near = row_sums(table.multiply(table @ credit).tocsr()) - squares
-        agreement = np.nan_to_num(ratio(near, pairs))
+        agreement = np.nan_to_num(ratio(_credit_within_units(table, credit) - squares, pairs))
         paired = (pairs > 0).astype(np.float64)
         shares = sparse.diags_array(np.nan_to_num(ratio(np.ones_like(sums), sums))) @ table
 
@@ -96,9 +109,18 @@ def _maker(credit: FloatArray) -> Maker:
             observed = ratio(weights @ agreement, weights @ paired)
             used = np.asarray(weights @ shares)
             used /= used.sum(axis=1, keepdims=True)
-            chance = credit.sum() / (categories * (categories - 1)) * (used * (1 - used)).sum(axis=1)
+            chance = total_credit / (categories * (categories - 1)) * (used * (1 - used)).sum(axis=1)
             return 1 - ratio(1 - observed, 1 - chance)
 
         return statistic
 
     return make
+
+
+def _credit_within_units(table: sparse.csr_array, credit: FloatArray | None) -> FloatArray:
+    """Σ_kl n_ik w_kl n_il per unit (U,), self-pairs included; a block of units at a time."""
+    if credit is None:
+        return row_sums(table**2)
+    block = max(1, CHUNK_CELLS // len(credit))
+    parts = (table[start : start + block] for start in range(0, table.shape[0], block))
+    return np.concatenate([row_sums(part.multiply(part @ credit).tocsr()) for part in parts])

@@ -1,8 +1,8 @@
 """Rank correlation and best-threshold accuracy of many weighted samples at once.
 
-Shapes: D samples ("draws") of up to n sets. Scores are (n,), the same in every draw, or (D, n). Weights are (D, n): how
-often each set was drawn, 0 for not at all. Every function returns (D,), NaN where a draw leaves the statistic undefined.
-So a bootstrap costs one sort of the scores, not one per resample.
+Shapes: D samples ("draws") of up to n sets. Scores are (n,), the same in every draw, or (D, n). Weights are
+(D, n): how often each set was drawn, 0 for not at all. Every function returns (D,), NaN where a draw leaves
+the statistic undefined. So a bootstrap costs one sort of the scores, not one per resample.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
-# Below this spread, relative to the largest value, a sample is constant up to rounding (the bound SciPy warns at).
+# Below this spread, relative to the largest value, a sample is constant up to rounding (the bound SciPy warns
+# at).
 _FLAT = 1e-13
 
 
 def weighted_ranks(values: Floats, weights: Floats) -> Floats:
-    """Ranks 1 … of each value within its draw, (D, n); ties share the average rank, a weight of w counts as w ties."""
+    """Ranks 1 … of each value within its draw, (D, n); ties share the average rank, a weight of w counts as w
+    ties."""
     order = np.argsort(values, axis=-1, kind="stable")
     first, last = _tie_ends(np.take_along_axis(values, order, axis=-1))
     order = np.broadcast_to(order, weights.shape)
@@ -36,7 +38,8 @@ def weighted_ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def spearman_draws(left: Floats, right: Floats, weights: Floats) -> Floats:
-    """Spearman's ρ of each draw, ranks averaged over ties within the draw; NaN where either side is constant."""
+    """Spearman's ρ of each draw, ranks averaged over ties within the draw; NaN where either side is
+    constant."""
     return pearson_draws(weighted_ranks(left, weights), weighted_ranks(right, weights), weights)
 
 
@@ -67,7 +70,8 @@ def oca_draws(scores: Floats, high: Bools, weights: Floats) -> Floats:
 
 
 def cut_hits(scores: Floats, high: Bools, weights: Floats) -> Floats:
-    """How many sets "high at or above the cut" gets right, (D, n + 1); NaN at a cut that would split equal scores.
+    """How many sets "high at or above the cut" gets right, (D, n + 1); NaN at a cut that would split equal
+    scores.
 
     Cut c leaves the c smallest scores below. The other direction gets all the others right.
     """
@@ -92,7 +96,8 @@ def _tie_ends(arranged: Floats) -> tuple[Bools, Bools]:
 
 
 def _deviations(values: Floats, weights: Floats, total: Floats) -> tuple[Floats, Floats]:
-    """Deviations from each draw's mean (D, n), and the sum of squares (D,) at or below which they are rounding."""
+    """Deviations from each draw's mean (D, n), and the sum of squares (D,) at or below which they are
+    rounding."""
     mean = (weights * values).sum(axis=1) / total
     flat = total * (_FLAT * np.abs(values).max()) ** 2
     return values - mean[:, None], flat

@@ -1,8 +1,9 @@
 """How well a score of sets measures diversity: decTest and conTest.
 
-Shapes: one score and one label per set, both (n,). Scores are a metric's or people's (HDS); labels are the diversity
-parameter the sets were made with (decTest: temperature, k of top-k; conTest: two classes). Missing values are refused
-rather than dropped: say which sets enter before you ask. Source: Tevet & Berant 2021, §3 and §6.
+Shapes: one score and one label per set, both (n,). Scores are a metric's or people's (HDS); labels are the
+diversity parameter the sets were made with (decTest: temperature, k of top-k; conTest: two classes). Missing
+values are refused rather than dropped: say which sets enter before you ask. Source: Tevet & Berant 2021, §3
+and §6.
 """
 
 from __future__ import annotations
@@ -58,13 +59,15 @@ def dec_test(
     plan: Bootstrap | None = None,
     groups: ArrayLike | None = None,
 ) -> DecTest:
-    """Spearman's ρ and Pearson's r of scores (n,) with the diversity parameter (n,), −1 to 1, each with its interval.
+    """Spearman's ρ and Pearson's r of scores (n,) with the diversity parameter (n,), −1 to 1, each with its
+    interval.
 
-    ``log10`` takes the logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks. Intervals are
-    percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give NaN with a note.
+    ``log10`` takes the logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks.
+    Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give
+    NaN with a note.
 
-    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0 under a
-    logarithm. Source: Tevet & Berant 2021, §3.1 and §6.2.
+    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0
+    under a logarithm. Source: Tevet & Berant 2021, §3.1 and §6.2.
     """
     plan = plan or Bootstrap()
     x, y = _parameter_test(scores, labels, log10=log10)
@@ -93,11 +96,12 @@ def subsampled(
     level: float = 0.95,
     log10: bool = False,
 ) -> Subsampled:
-    """Mean and s.d. of ρ and r over ``repeats`` subsamples of ``size`` of the n sets, each without replacement.
+    """Mean and s.d. of ρ and r over ``repeats`` subsamples of ``size`` of the n sets, each without
+    replacement.
 
-    As published: 200 of 1,000 sets, 100 times. The s.d. is that of a study of ``size`` sets only while ``size`` is small
-    beside n; at size = n all subsamples are the same and it is 0. Shapes, ties and errors as in `dec_test`; ValueError
-    also for size < 3 or > n or fewer than two repeats.
+    As published: 200 of 1,000 sets, 100 times. The s.d. is that of a study of ``size`` sets only while
+    ``size`` is small beside n; at size = n all subsamples are the same and it is 0. Shapes, ties and errors
+    as in `dec_test`; ValueError also for size < 3 or > n or fewer than two repeats.
     """
     x, y = _parameter_test(scores, labels, log10=log10)
     if not 3 <= size <= len(x) or repeats < 2:
@@ -125,10 +129,10 @@ def con_test(
 ) -> ConTest:
     """Spearman's ρ of scores (n,) with a binary label (n,), and the optimal classification accuracy (OCA).
 
-    ``labels`` hold exactly two different numbers; the larger is "high". ρ runs from −1 to 1 (ties get average ranks), OCA
-    from the larger class's share to 1; OCA's interval and its optimism: `oca_estimate`. Both intervals resample sets, or
-    whole ``groups`` (n,): give the contexts where each has a low and a high set, for those are not independent. Constant
-    scores: ρ is NaN with a note, OCA the larger class's share.
+    ``labels`` hold exactly two different numbers; the larger is "high". ρ runs from −1 to 1 (ties get average
+    ranks), OCA from the larger class's share to 1; OCA's interval and its optimism: `oca_estimate`. Both
+    intervals resample sets, or whole ``groups`` (n,): give the contexts where each has a low and a high set,
+    for those are not independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
     Source: Tevet & Berant 2021, §3.2 and §6.4.

@@ -1,7 +1,7 @@
 """Diversity metrics: a set of texts → one number, larger = more diverse.
 
-Shapes: a *set* is a sequence of k response strings; a metric is any callable ``(responses) -> float``. ``METRICS`` maps
-the names used on the command line to callables; other packages may add theirs to it.
+Shapes: a *set* is a sequence of k response strings; a metric is any callable ``(responses) -> float``.
+``METRICS`` maps the names used on the command line to callables; other packages may add theirs to it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ ORDERS = (1, 2, 3, 4, 5)
 Metric: TypeAlias = Callable[[Sequence[str]], float]
 Ngrams: TypeAlias = list[tuple[str, ...]]
 
-# A line break inside a CSV cell may be \n, \r\n or \r; the authors read with universal newlines, so all three vanish.
+# A line break inside a CSV cell may be \n, \r\n or \r; the authors read with universal newlines, so all three
+# vanish.
 _REMOVED = str.maketrans("", "", ".\n\r")
 
 
 def tokens(text: str) -> list[str]:
     """The tokens of Tevet & Berant's released code.
 
-    Full stops and line breaks are removed (not replaced: ``"a.b"`` is the one token ``ab``), the rest is split on single
-    spaces and empty strings are dropped. Case, other punctuation, tabs and no-break spaces are kept as they are.
+    Full stops and line breaks are removed (not replaced: ``"a.b"`` is the one token ``ab``), the rest is
+    split on single spaces and empty strings are dropped. Case, other punctuation, tabs and no-break spaces
+    are kept as they are.
     """
     return [token for token in text.translate(_REMOVED).split(" ") if token]
 
@@ -38,9 +40,9 @@ def ngrams(words: Sequence[str], order: int) -> Ngrams:
 def distinct_n(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     """Unique n-grams over all n-grams of the set, averaged over the orders in ``n``.
 
-    Range 0 to 1. N-grams never cross from one response to the next. An order of which the whole set has no n-gram scores 0
-    and counts in the average, so a set of empty responses scores 0 (and a set of very short ones little). An empty
-    response is a response without n-grams.
+    Range 0 to 1. N-grams never cross from one response to the next. An order of which the whole set has no
+    n-gram scores 0 and counts in the average, so a set of empty responses scores 0 (and a set of very short
+    ones little). An empty response is a response without n-grams.
 
     Raises ValueError for an empty set or an order below 1.
     Source: Tevet & Berant 2021, §5 and app. C; column ``metric_AveragedDistinctNgrams`` of their data.
@@ -55,10 +57,12 @@ def distinct_n(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
 
 
 def cos_sim(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
-    """Minus the mean cosine similarity of the n-gram counts of each unordered pair, averaged over the orders in ``n``.
+    """Minus the mean cosine similarity of the n-gram counts of each unordered pair, averaged over the orders
+    in ``n``.
 
-    Range −1 (all the same) to 0 (no n-gram shared). Two responses that share no n-gram have similarity 0, also when one
-    or both have none of that order; so an empty response is unlike every other, another empty one included.
+    Range −1 (all the same) to 0 (no n-gram shared). Two responses that share no n-gram have similarity 0,
+    also when one or both have none of that order; so an empty response is unlike every other, another empty
+    one included.
 
     Raises ValueError for fewer than two responses or an order below 1.
     Source: Tevet & Berant 2021, §5 and app. C; column ``metric_AveragedCosineSimilarity`` of their data.

@@ -27,8 +27,8 @@ _DIRECTIONS: tuple[Direction, Direction] = ("above", "below")
 class Threshold:
     """The single cut that classifies best.
 
-    "above": a set is called high where its score is ``value`` or more; "below": where it is less. ``value`` lies midway
-    between two neighbouring scores, or is −inf or inf where calling every set the same is best.
+    "above": a set is called high where its score is ``value`` or more; "below": where it is less. ``value``
+    lies midway between two neighbouring scores, or is −inf or inf where calling every set the same is best.
     """
 
     value: float
@@ -42,8 +42,8 @@ class Threshold:
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
     """The threshold of best accuracy for scores (n,) and binary labels (n,), either direction, in O(n log n).
 
-    ``labels`` hold two different numbers, the larger is "high". Equal scores fall on one side. Among equally good cuts:
-    one between scores before one beyond them all, then "above" before "below", then the lowest.
+    ``labels`` hold two different numbers, the larger is "high". Equal scores fall on one side. Among equally
+    good cuts: one between scores before one beyond them all, then "above" before "below", then the lowest.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
     """
@@ -56,32 +56,33 @@ def oca_estimate(
 ) -> tuple[Estimate, Threshold]:
     """OCA, from the larger class's share to 1, with its interval, and the threshold that reaches it.
 
-    OCA is the best of many thresholds on the data it is scored on, hence optimistic; so is every resample, once more, and
-    the percentile interval covers only 65–80% at 200 sets. The interval is therefore Wilson's around OCA less the
-    optimism that the bootstrap finds (mean over resamples minus OCA), which covers 92–99% (tests, 30 to 1,000 sets); it
-    always holds OCA itself and never goes below one half. ``groups`` (n,) widens it by the design effect of whole groups,
-    at least 1. Constant scores give the larger class's share with a note. Errors as in `best_threshold`.
+    OCA is the best of many thresholds on the data it is scored on, hence optimistic; so is every resample,
+    once more, and the percentile interval covers only 65–80% at 200 sets. The interval is therefore Wilson's
+    around OCA less the optimism that the bootstrap finds (mean over resamples minus OCA), which covers 92–99%
+    (tests, 30 to 1,000 sets); it always holds OCA itself and never goes below one half. ``groups`` (n,)
+    widens it by the design effect of whole groups, at least 1. Constant scores give the larger class's share
+    with a note. The plan's ``size`` does not matter here. Errors as in `best_threshold`.
     """
     x, y = paired_columns(scores, labels)
     high = high_class(y)
     codes = group_codes(groups, len(x))
     threshold = _best_cut(x, high)
-    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), plan, codes)
-    optimism = max(0.0, float(np.nanmean(values)) - threshold.accuracy)
+    whole = replace(plan, size=None)
+    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), whole, codes)
+    values = values[~np.isnan(values)]
+    optimism = max(0.0, float(values.mean()) - threshold.accuracy) if len(values) else 0.0
     hits = (threshold.calls_high(x) == high).astype(float)
-    low, high_end = wilson(threshold.accuracy - optimism, len(x) / _design_effect(hits, codes), plan.level)
-    estimate = Estimate(
+    low, top = wilson(threshold.accuracy - optimism, len(x) / _design_effect(hits, codes), plan.level)
+    return Estimate(
         threshold.accuracy,
         max(low, 0.5),
-        max(high_end, threshold.accuracy),
+        max(top, threshold.accuracy),
         n=len(x),
         n_of="sets",
         level=plan.level,
         method=f"Wilson around the OCA less its bootstrap optimism of {optimism:.3f}, {plan.draws} resamples",
-    )
-    if is_constant(x):
-        estimate = replace(estimate, note="all scores are the same: the share of the larger class")
-    return estimate, threshold
+        note="all scores are the same: the share of the larger class" if is_constant(x) else "",
+    ), threshold
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:

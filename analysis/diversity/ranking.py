@@ -1,7 +1,7 @@
 """The ranking test: do two sets' scores differ as the parameters they were made with do?
 
-Shapes: one score difference and one parameter difference per pair of sets, both (n,), set 1 minus set 2 in both.
-Source: Tevet & Berant 2021, §4 and app. A (rnkHDS).
+Shapes: one score difference and one parameter difference per pair of sets, both (n,), set 1 minus set 2 in
+both. Source: Tevet & Berant 2021, §4 and app. A (rnkHDS).
 """
 
 from __future__ import annotations
@@ -34,12 +34,14 @@ def ranking_test(
 ) -> RankingTest:
     """Spearman's ρ of the differences (n,), −1 to 1, and the share of pairs (0 to 1) whose two signs agree.
 
-    For rnkHDS the score difference is the mean rating minus 3. A tie in either difference counts as a miss; so pairs made
-    with equal parameters, which nothing can get right, lower the accuracy: a note counts them. Accuracy has Wilson's
-    interval, ρ a bootstrap over pairs; with ``groups`` (n,) both are bootstrapped over groups, which pairs that share a
-    set need. ρ depends on which set of a pair comes first, accuracy does not. Constant scores: ρ is NaN with a note.
+    For rnkHDS the score difference is the mean rating minus 3. A tie in either difference counts as a miss;
+    so pairs made with equal parameters, which nothing can get right, lower the accuracy: a note counts them.
+    Accuracy has Wilson's interval, ρ a bootstrap over pairs; with ``groups`` (n,) both are bootstrapped over
+    groups, which pairs that share a set need. ρ depends on which set of a pair comes first, accuracy does
+    not. Constant scores: ρ is NaN with a note.
 
-    Raises ValueError for fewer than 3 pairs, unequal lengths, NaN or infinity, constant parameter differences.
+    Raises ValueError for fewer than 3 pairs, unequal lengths, NaN or infinity, constant parameter
+    differences.
     """
     plan = plan or Bootstrap()
     x, y = paired_columns(score_differences, parameter_differences, "parameter difference")
@@ -59,8 +61,8 @@ def ranking_test(
 def pair_differences(keys: ArrayLike, *columns: ArrayLike) -> tuple[NDArray[np.str_], list[Floats]]:
     """All unordered pairs of rows that share a key, as differences earlier row minus later row.
 
-    ``keys`` and each column are (n,). Returns the key of each of the m pairs, (m,), and for each column its differences,
-    (m,). Keys with one row make no pair. Raises ValueError when no key repeats.
+    ``keys`` and each column are (n,). Returns the key of each of the m pairs, (m,), and for each column its
+    differences, (m,). Keys with one row make no pair. Raises ValueError when no key repeats.
     """
     names = np.asarray(keys).astype(str)
     members: dict[str, list[int]] = {}

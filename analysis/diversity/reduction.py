@@ -1,6 +1,7 @@
 """From pairwise similarity to the diversity of a set: minus the mean over unordered pairs.
 
-Shapes: a set of k items; its similarities as a k × k matrix or as a callable on two items. Source: Tevet & Berant 2021, §5.
+Shapes: a set of k items; its similarities as a k × k matrix or as a callable on two items. Source: Tevet &
+Berant 2021, §5.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ Item = TypeVar("Item")
 
 
 def reduce_pairs(items: Sequence[Item], similarity: Callable[[Item, Item], float]) -> float:
-    """Minus the mean of ``similarity(a, b)`` over the k(k−1)/2 pairs a before b, in the unit of the similarity.
+    """Minus the mean of ``similarity(a, b)`` over the k(k−1)/2 pairs a before b, in the unit of the
+    similarity.
 
-    The similarity is taken as symmetric: each unordered pair is asked once, in the order of the items. A NaN similarity
-    gives NaN. Raises ValueError for fewer than two items.
+    The similarity is taken as symmetric: each unordered pair is asked once, in the order of the items. A NaN
+    similarity gives NaN. Raises ValueError for fewer than two items.
     """
     if len(items) < 2:
         raise ValueError(f"a set needs at least 2 items to have a pair, not {len(items)}")
@@ -31,8 +33,9 @@ def reduce_pairs(items: Sequence[Item], similarity: Callable[[Item, Item], float
 def reduce_matrix(similarities: ArrayLike) -> float:
     """Minus the mean of a k × k matrix of similarities outside its diagonal, in the unit of the similarity.
 
-    For a symmetric matrix that is minus the mean over unordered pairs; for any other each pair counts with the mean of
-    its two directions. The diagonal is ignored; NaN elsewhere gives NaN. Raises ValueError unless square with k ≥ 2.
+    For a symmetric matrix that is minus the mean over unordered pairs; for any other each pair counts with
+    the mean of its two directions. The diagonal is ignored; NaN elsewhere gives NaN. Raises ValueError unless
+    square with k ≥ 2.
     """
     matrix = np.asarray(similarities, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:

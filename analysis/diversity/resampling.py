@@ -1,7 +1,7 @@
 """Seeded, vectorised resampling: bootstrap and subsampling weights, and intervals made from them.
 
-Shapes: a resample is a row of weights, (D, n): how often each of n sets was drawn. A statistic maps weights (D, n) to
-values (D,), see `association`.
+Shapes: a resample is a row of weights, (D, n): how often each of n sets was drawn. A statistic maps weights
+(D, n) to values (D,), see `association`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _CELLS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """How to bootstrap: ``draws`` resamples of ``size`` units each (None: as many as there are), from ``seed``.
+    """How to bootstrap: ``draws`` resamples of ``size`` units each (None: as many as there are), from
+    ``seed``.
 
-    The published interval of Stasaski & Hearst 2022 is ``Bootstrap(draws=1000, size=n // 2)``; an interval from resamples
-    smaller than the data is wider than that of the data.
+    The published interval of Stasaski & Hearst 2022 is ``Bootstrap(draws=1000, size=n // 2)``; an interval
+    from resamples smaller than the data is wider than that of the data.
     """
 
     draws: int = 1000
@@ -52,11 +53,12 @@ def bootstrap_estimate(
     groups: ArrayLike | None = None,
     note: str = "",
 ) -> Estimate:
-    """``value`` with a percentile bootstrap interval of ``statistic`` over n sets, or over ``groups`` of sets.
+    """``value`` with a percentile bootstrap interval of ``statistic`` over n sets, or over ``groups`` of
+    sets.
 
-    ``groups`` (n,) names the unit that repeats, such as the context that several sets share: whole groups are drawn. None
-    draws sets. Resamples that leave the statistic undefined are left out and counted in the note; where they are more
-    than half the interval is NaN. A NaN ``value`` gets no interval.
+    ``groups`` (n,) names the unit that repeats, such as the context that several sets share: whole groups are
+    drawn. None draws sets. Resamples that leave the statistic undefined are left out and counted in the note;
+    where they are more than half the interval is NaN. A NaN ``value`` gets no interval.
     """
     codes = group_codes(groups, n)
     unit = "sets" if codes is None else "groups of sets"
@@ -73,7 +75,8 @@ def bootstrap_estimate(
 
 
 def quantile_interval(values: Floats, level: float) -> tuple[float, float, int]:
-    """The central ``level`` of the values that are not NaN, and how many were; NaN bounds when more than half were."""
+    """The central ``level`` of the values that are not NaN, and how many were; NaN bounds when more than half
+    were."""
     kept = values[~np.isnan(values)]
     lost = len(values) - len(kept)
     if 2 * len(kept) < len(values) or not len(kept):
@@ -83,7 +86,8 @@ def quantile_interval(values: Floats, level: float) -> tuple[float, float, int]:
 
 
 def group_codes(groups: ArrayLike | None, n: int) -> Ints | None:
-    """Groups as numbers 0 … G−1, (n,). Raises ValueError unless there are n of them, in two groups or more."""
+    """Groups as numbers 0 … G−1, (n,). Raises ValueError unless there are n of them, in two groups or
+    more."""
     if groups is None:
         return None
     names = np.asarray(groups)
@@ -102,7 +106,8 @@ def bootstrap_weights(n: int, size: int, draws: int, rng: np.random.Generator) -
 
 
 def subsample_indices(n: int, size: int, draws: int, rng: np.random.Generator) -> Ints:
-    """``draws`` samples of ``size`` of n units without replacement, (draws, size). Raises ValueError if size > n."""
+    """``draws`` samples of ``size`` of n units without replacement, (draws, size). Raises ValueError if size
+    > n."""
     if not 1 <= size <= n:
         raise ValueError(f"cannot draw {size} of {n} without replacement")
     keys = rng.random((draws, n))

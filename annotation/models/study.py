@@ -45,9 +45,7 @@ class Study(models.Model):
     hits_per_worker = models.PositiveIntegerField(
         null=True, blank=True, default=1, validators=[MinValueValidator(1)], help_text="Empty: no limit."
     )
-    reward = models.DecimalField(
-        max_digits=8, decimal_places=3, default=Decimal("0"), help_text="USD per hit."
-    )
+    reward = models.DecimalField(max_digits=8, decimal_places=3, default=Decimal("0"), help_text="USD per hit.")
     time_limit_minutes = models.PositiveIntegerField(default=30, validators=[MinValueValidator(1)])
     access = models.CharField(max_length=10, choices=Access.choices, default=Access.OPEN)
     seed = models.PositiveIntegerField(default=1)
@@ -123,9 +121,7 @@ class Hit(models.Model):
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits")
-    position = models.PositiveIntegerField(
-        help_text="Place in the seeded random order in which hits are given out."
-    )
+    position = models.PositiveIntegerField(help_text="Place in the seeded random order in which hits are given out.")
     wanted = models.PositiveSmallIntegerField()
     n_live = models.PositiveSmallIntegerField(default=0)
     n_submitted = models.PositiveSmallIntegerField(default=0)

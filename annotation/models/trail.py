@@ -31,9 +31,7 @@ class Review(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="reviews")
     decision = models.CharField(max_length=10, choices=Decision.choices)
     note = models.CharField(max_length=500, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="reviews"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="reviews")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -68,9 +68,7 @@ class Assignment(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACCEPTED)
     slot = models.PositiveSmallIntegerField()
     ordinal = models.PositiveIntegerField()
-    attempt = models.PositiveSmallIntegerField(
-        default=1, help_text="The worker's how-manieth try at this hit."
-    )
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="The worker's how-manieth try at this hit.")
     seed = models.BigIntegerField()
     order = models.JSONField(help_text="What was shown in which order and on which side.")
     accepted_at = models.DateTimeField()
@@ -170,9 +168,7 @@ class Rating(models.Model):
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="ratings")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="ratings")
     question = models.CharField(max_length=60)
-    target = models.CharField(
-        max_length=60, blank=True, help_text="Part of the item, such as 0-3 for a pair."
-    )
+    target = models.CharField(max_length=60, blank=True, help_text="Part of the item, such as 0-3 for a pair.")
     scale = models.CharField(max_length=20)
     value = models.FloatField(null=True, blank=True)
     text = models.TextField(blank=True)

@@ -81,9 +81,7 @@ def accept_next(*, participant: Participant) -> Assignment:
 
 
 def _accept(participant: Participant) -> Assignment:
-    locked = (
-        Participant.objects.select_for_update(of=("self",)).select_related("study").get(pk=participant.pk)
-    )
+    locked = Participant.objects.select_for_update(of=("self",)).select_related("study").get(pk=participant.pk)
     study = locked.study
     mine = list(Assignment.objects.filter(participant=locked).values_list("hit_id", "state", "ordinal"))
     if any(state == State.ACCEPTED for _, state, _ in mine):
@@ -97,9 +95,7 @@ def _accept(participant: Participant) -> Assignment:
     if revived := _revive_latest(locked, study, ordinal):
         return revived
     hit = _next_hit(study, locked)
-    return _give(
-        study, locked, hit, ordinal=ordinal, attempt=1 + sum(1 for found, _, _ in mine if found == hit.pk)
-    )
+    return _give(study, locked, hit, ordinal=ordinal, attempt=1 + sum(1 for found, _, _ in mine if found == hit.pk))
 
 
 def _next_hit(study: Study, participant: Participant) -> Hit:
@@ -114,9 +110,7 @@ def _next_hit(study: Study, participant: Participant) -> Hit:
 
 
 def _free_hit(study: Study, participant: Participant, *, skip_locked: bool) -> Hit | None:
-    had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant).exclude(
-        state=State.ABANDONED
-    )
+    had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant).exclude(state=State.ABANDONED)
     skip = skip_locked and connection.features.has_select_for_update_skip_locked
     return (
         Hit.objects.select_for_update(skip_locked=skip, of=("self",))
@@ -165,11 +159,7 @@ def _lowest_free(taken: set[int], *, start: int) -> int:
 
 
 def _revive_latest(participant: Participant, study: Study, ordinal: int) -> Assignment | None:
-    last = (
-        Assignment.objects.filter(participant=participant, state=State.ABANDONED)
-        .order_by("-ended_at")
-        .first()
-    )
+    last = Assignment.objects.filter(participant=participant, state=State.ABANDONED).order_by("-ended_at").first()
     return last if last and revive(assignment=last, study=study, ordinal=ordinal) else None
 
 

@@ -129,9 +129,7 @@ def _complete(
     Rating.objects.bulk_create(derive_ratings(submission, instrument, shown, specs, steps))
     flags = derive_flags(instrument, shown, specs, steps)
     if flags:
-        Flag.objects.bulk_create(
-            Flag(submission=submission, reason=f.reason, detail=f.detail[:500]) for f in flags
-        )
+        Flag.objects.bulk_create(Flag(submission=submission, reason=f.reason, detail=f.detail[:500]) for f in flags)
     Assignment.objects.filter(pk=assignment.pk).update(state=State.SUBMITTED, ended_at=now)
     Hit.objects.filter(pk=assignment.hit_id).update(n_submitted=F("n_submitted") + 1)
 

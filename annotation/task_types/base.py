@@ -165,9 +165,7 @@ class TaskType(ABC):
         ``instructions`` is required: it is shown before the first step and beside every later one.
         """
 
-    def plan(
-        self, ids: Sequence[str], *, items_per_hit: int, config: Json, rng: random.Random
-    ) -> list[list[str]]:
+    def plan(self, ids: Sequence[str], *, items_per_hit: int, config: Json, rng: random.Random) -> list[list[str]]:
         """Bundles of external ids, in the order in which hits are given out. Default: shuffled, cut in order."""
         shuffled = list(ids)
         rng.shuffle(shuffled)
@@ -225,9 +223,7 @@ class TaskType(ABC):
         return ()
 
     @abstractmethod
-    def simulate(
-        self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random
-    ) -> dict[str, str]:
+    def simulate(self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random) -> dict[str, str]:
         """The form a simulated worker of ``profile`` sends for ``step``.
 
         ``careful`` follows the item, ``noisy`` does so with large errors, ``careless`` clicks anything.
@@ -260,9 +256,5 @@ class TaskType(ABC):
 
         The test suite runs every one of them, and the documentation and the preview show them.
         """
-        text = (
-            files(cls.__module__.rpartition(".")[0])
-            .joinpath("examples", f"{cls.name}.yaml")
-            .read_text("utf-8")
-        )
+        text = files(cls.__module__.rpartition(".")[0]).joinpath("examples", f"{cls.name}.yaml").read_text("utf-8")
         return [Example(**case) for case in yaml.safe_load(text)]

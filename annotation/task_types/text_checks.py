@@ -15,9 +15,7 @@ def normalised(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def text_flags(
-    text: str, *, sources: Iterable[str], least_words: int = 3, where: str = ""
-) -> Iterator[FlagData]:
+def text_flags(text: str, *, sources: Iterable[str], least_words: int = 3, where: str = "") -> Iterator[FlagData]:
     """Flags for one written text: ``copied`` from a source, ``too_short``, ``meaningless``.
 
     A copy is a text that equals a source, or that a source holds as a run of at least five words.

@@ -27,9 +27,7 @@ class AbsHds(HdsType):
     def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
         question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
         context = common | {"responses": item.payload["responses"]}
-        return StepSpec(
-            f"diversity-{place + 1}", "Judge the set", "hds/judge.html", [question], context, place
-        )
+        return StepSpec(f"diversity-{place + 1}", "Judge the set", "hds/judge.html", [question], context, place)
 
     def ask(self, config: Json) -> str:
         return f"How diverse is this set of {WORDING[config['generation_task']]['responses']}?"
@@ -61,9 +59,7 @@ class AspHds(AbsHds):
 
     name = "asp_hds"
     title = "aspHDS"
-    summary = (
-        "How diverse is a set of responses in one aspect: content (what is said) or form (how it is said)?"
-    )
+    summary = "How diverse is a set of responses in one aspect: content (what is said) or form (how it is said)?"
     config_form = AspHdsConfig
 
     def ask(self, config: Json) -> str:

@@ -25,9 +25,7 @@ from annotation.task_types.hds.sets import name_sets, read_sets, set_columns
 from annotation.task_types.questions import Answer, Question, Scale, TextQuestion
 from annotation.task_types.text_checks import text_flags
 
-QUALITY = Scale.of(
-    "quality", "ordinal", ["Excellent", "Good", "Somewhat", "Poor", "Invalid"], half_steps=True
-)
+QUALITY = Scale.of("quality", "ordinal", ["Excellent", "Good", "Somewhat", "Poor", "Invalid"], half_steps=True)
 
 #: Wording by generation task: what the context is called, what one response is, and what the worker writes.
 WORDING = {
@@ -155,9 +153,7 @@ class HdsType(TaskType):
                 pages.append(self._write_page(shown, place, common))
             if shown.config["rate_first"]:
                 pages.append(self._quality_page(shown, item, place, common))
-            pages.append(
-                self.judge_page(shown, item, place, common | {"ignore_quality": texts["ignore_quality"]})
-            )
+            pages.append(self.judge_page(shown, item, place, common | {"ignore_quality": texts["ignore_quality"]}))
         return pages
 
     def _write_page(self, shown: Shown, place: int, common: Json) -> StepSpec:
@@ -174,9 +170,7 @@ class HdsType(TaskType):
     def _quality_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
         question = Question("quality", str(common["wording"]["fit"]), "quality", QUALITY, about="0")
         context = common | {"first": self.first_response(item.payload)}
-        return StepSpec(
-            f"quality-{place + 1}", "Rate the first one", "hds/quality.html", [question], context, place
-        )
+        return StepSpec(f"quality-{place + 1}", "Rate the first one", "hds/quality.html", [question], context, place)
 
     def first_response(self, payload: Json) -> str:
         return str(payload["responses"][0])
@@ -237,9 +231,7 @@ class HdsType(TaskType):
     def all_responses(self, payload: Json) -> list[str]:
         return self.responses(payload)
 
-    def simulate(
-        self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random
-    ) -> dict[str, str]:
+    def simulate(self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random) -> dict[str, str]:
         form: dict[str, str] = {}
         payload = shown.items[step.item].payload
         for question in step.questions:
@@ -250,9 +242,7 @@ class HdsType(TaskType):
                 fit = 4.0 if payload_is_filled(self.first_response(payload)) else 1.0
                 form[question.key] = nearest_point(question.scale, fit, profile, rng)
             else:
-                form[question.key] = nearest_point(
-                    question.scale, self.true_score(shown, step, question), profile, rng
-                )
+                form[question.key] = nearest_point(question.scale, self.true_score(shown, step, question), profile, rng)
         return form
 
     @abstractmethod
@@ -284,7 +274,5 @@ def word_overlap(first: str, second: str) -> float:
 
 def rough_diversity(responses: Sequence[str]) -> float:
     """1 (all the same words) to 5 (no word shared by any two), for simulated workers only."""
-    pairs = [
-        word_overlap(first, second) for at, first in enumerate(responses) for second in responses[at + 1 :]
-    ]
+    pairs = [word_overlap(first, second) for at, first in enumerate(responses) for second in responses[at + 1 :]]
     return 5.0 - 4.0 * min(1.0, 1.6 * sum(pairs) / len(pairs))

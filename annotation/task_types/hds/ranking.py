@@ -61,9 +61,7 @@ class RnkHds(HdsType):
     def export_columns(self, payload: Json) -> dict[str, str]:
         """Both sets in one row: the columns of set 2 carry ``set2_`` before their names."""
         first, second = (set_columns(part) for part in payload["sets"])
-        return first | {
-            f"set2_{name}": cell for name, cell in second.items() if name not in ("sample_id", "context")
-        }
+        return first | {f"set2_{name}": cell for name, cell in second.items() if name not in ("sample_id", "context")}
 
     def parameter(self, payload: Json) -> tuple[str, float] | None:
         """The difference of the two sets' labels, set 1 less set 2."""
@@ -89,9 +87,7 @@ class RnkHds(HdsType):
         on_a = shown.order["set_on_a"][place]
         first, second = item.payload["sets"][on_a - 1], item.payload["sets"][2 - on_a]
         context = common | {"sides": [("A", first["responses"]), ("B", second["responses"])]}
-        return StepSpec(
-            f"ranking-{place + 1}", "Compare the sets", "hds/ranking.html", [question], context, place
-        )
+        return StepSpec(f"ranking-{place + 1}", "Compare the sets", "hds/ranking.html", [question], context, place)
 
     def ratings(
         self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]]
@@ -145,6 +141,4 @@ def _group_problems(sample_id: str, group: Sequence[SetRow]) -> list[Problem]:
 
 
 def _pair(sample_id: str, group: Sequence[SetRow]) -> ItemData:
-    return ItemData(
-        sample_id, {"context": group[0].payload["context"], "sets": [found.payload for found in group]}
-    )
+    return ItemData(sample_id, {"context": group[0].payload["context"], "sets": [found.payload for found in group]})

@@ -32,9 +32,7 @@ def response_columns(row: Row) -> list[str]:
 def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], list[Problem]]:
     """All rows as sets, and every problem of every row. A missing column is told once, for the whole file."""
     if not rows:
-        return [], [
-            Problem(0, "", "The file has no data rows.", "Add one row per response set below the header.")
-        ]
+        return [], [Problem(0, "", "The file has no data rows.", "Add one row per response set below the header.")]
     problems = _column_problems(rows[0])
     if problems:
         return [], problems
@@ -90,13 +88,9 @@ def _column_problems(row: Row) -> list[Problem]:
             )
         )
     if ("label_value" in row.cells) != ("label_name" in row.cells):
-        lone, other = (
-            ("label_value", "label_name") if "label_value" in row.cells else ("label_name", "label_value")
-        )
+        lone, other = ("label_value", "label_name") if "label_value" in row.cells else ("label_name", "label_value")
         problems.append(
-            Problem(
-                0, other, f"There is a column {lone} but no {other}.", f"Add {other}, or take {lone} out."
-            )
+            Problem(0, other, f"There is a column {lone} but no {other}.", f"Add {other}, or take {lone} out.")
         )
     return problems
 

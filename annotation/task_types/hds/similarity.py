@@ -50,9 +50,7 @@ class SimHds(HdsType):
             questions.append(question)
             pairs.append({"question": question, "texts": [responses[left], responses[right]]})
         context = common | {"pairs": pairs}
-        return StepSpec(
-            f"similarity-{place + 1}", "Compare each pair", "hds/pairs.html", questions, context, place
-        )
+        return StepSpec(f"similarity-{place + 1}", "Compare each pair", "hds/pairs.html", questions, context, place)
 
     def ask(self, config: Json) -> str:
         return f"How similar are these two {WORDING[config['generation_task']]['responses']}?"
