@@ -181,7 +181,8 @@ def counts_from_table(table: npt.ArrayLike | sparse.sparray, values: Sequence[An
     ``values`` (V,) are what the columns stand for, ascending where numbers; 0 … V−1 by default. ValueError: not 2-D,
     negative or fractional counts, values repeated, out of order or of the wrong number.
     """
-    rows = sparse.csr_array(table).astype(np.float64)
+    cells: Any = table if sparse.issparse(table) else np.asarray(table)
+    rows = sparse.csr_array(cells).astype(np.float64)
     labels = np.arange(rows.shape[-1], dtype=np.float64) if values is None else as_labels(values)
     if rows.ndim != 2 or len(labels) != rows.shape[1]:
         raise ValueError("the table must be units × values, with one value per column")

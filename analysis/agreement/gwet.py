@@ -80,9 +80,7 @@ def closeness(values: Labels, weights: Weights) -> FloatArray:
     return np.asarray(1 - (apart / widest) ** (1 if weights == "linear" else 2), dtype=np.float64)
 
 
-def _coefficient(
-    counts: Counts, ratings: Ratings | None, credit: FloatArray | None, how: Resampling
-) -> Estimate:
+def _coefficient(counts: Counts, ratings: Ratings | None, credit: FloatArray | None, how: Resampling) -> Estimate:
     return estimate_with_interval(
         counts,
         ratings,

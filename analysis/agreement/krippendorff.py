@@ -172,9 +172,7 @@ def rank_disagreement(
     return np.einsum("bu,ub,u->b", weights, spread, scale)
 
 
-def margin_disagreement(
-    level: Level, margins: FloatArray, values: FloatArray, ranks: FloatArray | None
-) -> FloatArray:
+def margin_disagreement(level: Level, margins: FloatArray, values: FloatArray, ranks: FloatArray | None) -> FloatArray:
     """Σ_ck n_c n_k δ²(c, k) of the pooled ratings, for each draw (draws,)."""
     n = margins.sum(axis=1)
     if level == "nominal":

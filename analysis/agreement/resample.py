@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from scipy import sparse
@@ -63,8 +63,9 @@ def estimate_with_interval(
 ) -> Estimate:
     """Point estimate and percentile interval of the statistic that ``make`` builds.
 
-    ``ratings`` are what ``counts`` came from, None where that is not known (then raters cannot be resampled). Units with fewer than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at
-    least two, the note says how many have fewer. ``undefined`` is the note of a NaN.
+    ``ratings`` are what ``counts`` came from, None where that is not known (then raters cannot be resampled). Units
+    with fewer than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at least
+    two, the note says how many have fewer. ``undefined`` is the note of a NaN.
 
     ValueError: no ratings, no unit with two ratings, one rater only, or ``over="raters"`` without knowing raters.
     """
@@ -133,7 +134,7 @@ def draws_over_raters(ratings: Ratings, make: Maker, how: Resampling, entered_wi
         drawn = rng.integers(0, len(rater_ids), len(rater_ids))
         weight = np.bincount(drawn, minlength=len(rater_ids)).astype(np.float64)[rater]
         data = np.bincount(place, weight, minlength=len(cell))
-        squares = np.bincount(ratings.unit, weight**2, minlength=shape[0])
+        squares = np.bincount(ratings.unit, weight**2, minlength=shape[0]).astype(np.float64)
         table = sparse.coo_array((data, (cell // shape[1], cell % shape[1])), shape=shape).tocsr()
         sums = row_sums(table)
         if (sums**2 > squares).any():
@@ -150,9 +151,7 @@ def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray
     return sparse.csr_array(rows), times.astype(np.float64)
 
 
-def multiplicities(
-    times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1
-) -> Iterator[FloatArray]:
+def multiplicities(times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1) -> Iterator[FloatArray]:
     """How often each row enters each draw, in chunks (b × rows) of bounded memory.
 
     ``times`` (rows,) says how many units each row stands for; a draw takes as many units as there are.
@@ -188,4 +187,4 @@ def row_sums(table: sparse.csr_array) -> FloatArray:
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """Elementwise division, NaN (without a warning) where the denominator is 0 or less."""
     out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return cast(FloatArray, np.divide(numerator, denominator, out=out, where=denominator > 0))

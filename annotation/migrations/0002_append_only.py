@@ -18,9 +18,9 @@ SQLITE = (
 
 def forwards(apps, schema_editor):
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(POSTGRES_FUNCTION)
+        schema_editor.execute(POSTGRES_FUNCTION, params=None)
     for table in TABLES:
-        schema_editor.execute((POSTGRES if schema_editor.connection.vendor == "postgresql" else SQLITE).format(table))
+        schema_editor.execute((POSTGRES if schema_editor.connection.vendor == "postgresql" else SQLITE).format(table), params=None)
 
 
 def backwards(apps, schema_editor):

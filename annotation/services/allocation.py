@@ -11,8 +11,8 @@ import random
 import secrets
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.instrument import Instrument, hit_items
@@ -77,11 +77,21 @@ def accept_next(*, participant: Participant) -> Assignment:
                 return _accept(participant)
         except IntegrityError:
             continue
+        except OperationalError as error:
+            if not _is_deadlock(error):
+                raise
     raise NothingLeft("taken")
 
 
+def _is_deadlock(error: OperationalError) -> bool:
+    """PostgreSQL ended this transaction because it and another waited for each other; trying again is safe."""
+    return getattr(error.__cause__, "pgcode", None) == "40P01"
+
+
 def _accept(participant: Participant) -> Assignment:
-    locked = Participant.objects.select_for_update(of=("self",)).select_related("study").get(pk=participant.pk)
+    locked = (
+        Participant.objects.select_for_update(of=("self",), no_key=True).select_related("study").get(pk=participant.pk)
+    )
     study = locked.study
     mine = list(Assignment.objects.filter(participant=locked).values_list("hit_id", "state", "ordinal"))
     if any(state == State.ACCEPTED for _, state, _ in mine):
@@ -113,7 +123,7 @@ def _free_hit(study: Study, participant: Participant, *, skip_locked: bool) -> H
     had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant).exclude(state=State.ABANDONED)
     skip = skip_locked and connection.features.has_select_for_update_skip_locked
     return (
-        Hit.objects.select_for_update(skip_locked=skip, of=("self",))
+        Hit.objects.select_for_update(skip_locked=skip, no_key=True)
         .filter(~Exists(had), study=study, n_live__lt=F("wanted"))
         .order_by("n_live", "position")
         .first()
@@ -165,7 +175,7 @@ def _revive_latest(participant: Participant, study: Study, ordinal: int) -> Assi
 
 def revive(*, assignment: Assignment, study: Study, ordinal: int) -> bool:
     """Take an abandoned assignment up again if its hit has a free place. Inside the caller's transaction."""
-    hit = Hit.objects.select_for_update(of=("self",)).get(pk=assignment.hit_id)
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
     mine = Assignment.objects.filter(participant_id=assignment.participant_id)
     busy = mine.filter(Q(state=State.ACCEPTED) | Q(hit=hit, state__in=LIVE_STATES)).exists()
     if busy or hit.n_live >= hit.wanted:
@@ -202,11 +212,11 @@ def reclaim_expired(*, study: Study | None = None, now: datetime | None = None) 
     return _end(expired, State.ABANDONED, moment)
 
 
-def _end(chosen, state: str, moment: datetime) -> int:  # type: ignore[no-untyped-def]
+def _end(chosen: QuerySet[Assignment], state: str, moment: datetime) -> int:
     skip = connection.features.has_select_for_update_skip_locked
     rows = list(
         chosen.filter(state=State.ACCEPTED)
-        .select_for_update(skip_locked=skip, of=("self",))
+        .select_for_update(skip_locked=skip, of=("self",), no_key=True)
         .order_by("pk")
         .values_list("pk", "hit_id")
     )
@@ -231,6 +241,6 @@ def recount(*, study: Study) -> int:
         ):
             wrong += Hit.objects.filter(pk=hit.pk).update(
                 n_live=hit.true_live,
-                n_submitted=hit.true_submitted,  # type: ignore[attr-defined]
+                n_submitted=hit.true_submitted,
             )
     return wrong

@@ -60,7 +60,7 @@ def _submit(
     assignment_id: int, participant_id: int, number: int, data: Mapping[str, str], timing: Mapping[str, Any]
 ) -> Outcome:
     assignment = (
-        Assignment.objects.select_for_update(of=("self",))
+        Assignment.objects.select_for_update(of=("self", "participant"), no_key=True)
         .select_related("hit__study", "participant")
         .get(pk=assignment_id, participant_id=participant_id)
     )
