@@ -1,4 +1,7 @@
-"""A study as the code that shows and scores it needs it: type, config, texts and items put together."""
+"""A study as the code that shows and scores it needs it: type, config, texts and items put together.
+
+What is cached here, per process, is what never changes once a study is live: config, texts, hits and items.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +35,33 @@ class Instrument:
         return self.task.steps(shown, self.texts)
 
 
+@lru_cache(maxsize=256)
+def live_instrument(study_id: int) -> Instrument:
+    """The instrument of a study that has gone live; never call this for a draft, which may still change."""
+    return Instrument.of(Study.objects.get(pk=study_id))
+
+
 def item_data(item: Item) -> ItemData:
     return ItemData(item.external_id, item.payload)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database id and data of a hit's items, in order.
-
-    Cached per process: hits are planned when a study goes live, and from then on neither they nor their items change.
-    """
+    """Database id and data of a hit's items, in order. Hits are planned when a study goes live."""
     places = HitItem.objects.filter(hit_id=hit_id).select_related("item").order_by("position")
     return tuple((place.item_id, item_data(place.item)) for place in places)
 
 
+def shown_items(hit_id: int) -> list[ItemData]:
+    return [data for _, data in hit_items(hit_id)]
+
+
 def shown_to(assignment: Assignment, instrument: Instrument) -> Shown:
     """What this assignment shows, in its recorded order."""
-    return instrument.shown([data for _, data in hit_items(assignment.hit_id)], assignment.order)
+    return instrument.shown(shown_items(assignment.hit_id), assignment.order)
+
+
+def clear_caches() -> None:
+    """Forget everything; for tests, whose databases come and go within one process."""
+    live_instrument.cache_clear()
+    hit_items.cache_clear()

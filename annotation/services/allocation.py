@@ -3,25 +3,50 @@
 Races are settled by the database. SQLite runs writers one after the other (immediate transactions); PostgreSQL
 locks the participant's row and skips hits that another transaction is giving out. The unique and check constraints
 of ``Hit`` and ``Assignment`` would refuse whatever slipped through.
+
+Locks are taken in one order everywhere: participant, assignment, hit.
 """
 
 from __future__ import annotations
 
 import random
 import secrets
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from annotation.instrument import Instrument, hit_items
+from annotation.instrument import live_instrument, shown_items
 from annotation.models import Assignment, Hit, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
+from annotation.services import sql
 
 State = Assignment.State
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 TRIES = 5
+
+_STUDY = """
+SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes
+FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
+"""
+_MINE = """
+SELECT COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted')),
+       MAX(ordinal) FILTER (WHERE state IN ('accepted', 'submitted')),
+       MAX(id) FILTER (WHERE state = 'accepted'),
+       COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned'))
+FROM annotation_assignment WHERE participant_id = %s
+"""
+_FREE_HIT = """
+SELECT h.id, h.n_live FROM annotation_hit h
+WHERE h.study_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
+    SELECT 1 FROM annotation_assignment a
+    WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state IN ('accepted', 'submitted', 'returned'))
+ORDER BY h.n_live, h.position LIMIT 1
+"""
+_SLOTS = "SELECT slot FROM annotation_assignment WHERE hit_id = %s AND state IN ('accepted', 'submitted')"
+_TAKE = "UPDATE annotation_hit SET n_live = n_live + 1 WHERE id = %s"
 
 
 class NothingLeft(Exception):
@@ -32,6 +57,16 @@ class NothingLeft(Exception):
         self.reason = reason
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a study grants a worker at the moment of asking."""
+
+    study_id: int
+    status: str
+    hits_per_worker: int | None
+    time_limit: timedelta
+
+
 def random_code(length: int) -> str:
     """Letters and digits that nobody confuses when copying them from a screen."""
     return "".join(secrets.choice(_LETTERS) for _ in range(length))
@@ -39,13 +74,7 @@ def random_code(length: int) -> str:
 
 @transaction.atomic
 def enrol(
-    *,
-    study: Study,
-    platform: str,
-    platform_id: str,
-    consented: bool,
-    synthetic: bool = False,
-    profile: str = "",
+    *, study: Study, platform: str, platform_id: str, consented: bool, synthetic: bool = False, profile: str = ""
 ) -> Participant:
     """The worker's participation in this study, made on the first call and found on later ones."""
     worker, _ = Worker.objects.get_or_create(
@@ -65,8 +94,8 @@ def enrol(
     return participant
 
 
-def accept_next(*, participant: Participant) -> Assignment:
-    """The hit this participant is on, or a new one: the one with fewest ratings that they have not had.
+def accept_next(*, participant_id: int) -> int:
+    """The id of the assignment this participant is on, or of a new one: the hit with fewest ratings they have not had.
 
     An assignment of theirs that ran out of time is taken up again where it stands if its place is still free.
     Raises NothingLeft.
@@ -74,7 +103,7 @@ def accept_next(*, participant: Participant) -> Assignment:
     for _ in range(TRIES):
         try:
             with transaction.atomic():
-                return _accept(participant)
+                return _accept(participant_id)
         except IntegrityError:
             continue
         except OperationalError as error:
@@ -88,77 +117,75 @@ def _is_deadlock(error: OperationalError) -> bool:
     return getattr(error.__cause__, "pgcode", None) == "40P01"
 
 
-def _accept(participant: Participant) -> Assignment:
-    locked = (
-        Participant.objects.select_for_update(of=("self",), no_key=True).select_related("study").get(pk=participant.pk)
-    )
-    study = locked.study
-    mine = list(Assignment.objects.filter(participant=locked).values_list("hit_id", "state", "ordinal"))
-    if any(state == State.ACCEPTED for _, state, _ in mine):
-        return Assignment.objects.select_related("hit").get(participant=locked, state=State.ACCEPTED)
-    if study.status != Study.Status.LIVE:
-        raise NothingLeft("closed" if study.status == Study.Status.CLOSED else "paused")
-    live = {ordinal for _, state, ordinal in mine if state in LIVE_STATES}
-    if study.hits_per_worker is not None and len(live) >= study.hits_per_worker:
+def _accept(participant_id: int) -> int:
+    terms = _terms(participant_id)
+    n_live, highest, accepted, n_ended = sql.fetch_one(_MINE, participant_id) or (0, None, None, 0)
+    if accepted is not None:
+        return int(accepted)
+    if terms.status != Study.Status.LIVE:
+        raise NothingLeft("closed" if terms.status == Study.Status.CLOSED else "paused")
+    if terms.hits_per_worker is not None and n_live >= terms.hits_per_worker:
         raise NothingLeft("limit")
-    ordinal = _lowest_free(live, start=1)
-    if revived := _revive_latest(locked, study, ordinal):
+    # Numbers have gaps only after a hit was given back or ran out of time.
+    ordinal = n_live + 1 if (highest or 0) == n_live else next_ordinal(participant_id=participant_id)
+    if n_ended and (revived := _revive_latest(participant_id, terms, ordinal)):
         return revived
-    hit = _next_hit(study, locked)
-    return _give(study, locked, hit, ordinal=ordinal, attempt=1 + sum(1 for found, _, _ in mine if found == hit.pk))
+    hit_id, taken = _next_hit(terms, participant_id)
+    attempt = 1
+    if n_ended:
+        attempt += Assignment.objects.filter(participant_id=participant_id, hit_id=hit_id).count()
+    return _give(terms, participant_id, hit_id, slot=free_slot(hit_id, taken), ordinal=ordinal, attempt=attempt)
 
 
-def _next_hit(study: Study, participant: Participant) -> Hit:
-    hit = _free_hit(study, participant, skip_locked=True)
-    if hit is None and reclaim_expired(study=study):
-        hit = _free_hit(study, participant, skip_locked=True)
-    if hit is None and connection.features.has_select_for_update_skip_locked:
-        hit = _free_hit(study, participant, skip_locked=False)
-    if hit is None:
+def _terms(participant_id: int) -> Terms:
+    row = sql.fetch_one(sql.locked(_STUDY, of="p"), participant_id)
+    if row is None:
+        raise Participant.DoesNotExist
+    return Terms(row[0], row[1], row[2], timedelta(minutes=row[3]))
+
+
+def _next_hit(terms: Terms, participant_id: int) -> tuple[int, int]:
+    found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), terms.study_id, participant_id)
+    if found is None and reclaim_expired(study_id=terms.study_id):
+        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), terms.study_id, participant_id)
+    if found is None and connection.features.has_select_for_update_skip_locked:
+        # Others may hold the last free ones only for a moment: wait for them before saying that none is left.
+        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h"), terms.study_id, participant_id)
+    if found is None:
         raise NothingLeft("done")
-    return hit
+    return found[0], found[1]
 
 
-def _free_hit(study: Study, participant: Participant, *, skip_locked: bool) -> Hit | None:
-    had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant).exclude(state=State.ABANDONED)
-    skip = skip_locked and connection.features.has_select_for_update_skip_locked
-    return (
-        Hit.objects.select_for_update(skip_locked=skip, no_key=True)
-        .filter(~Exists(had), study=study, n_live__lt=F("wanted"))
-        .order_by("n_live", "position")
-        .first()
-    )
-
-
-def _give(study: Study, participant: Participant, hit: Hit, *, ordinal: int, attempt: int) -> Assignment:
-    slot = free_slot(hit)
+def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal: int, attempt: int) -> int:
     seed = secrets.randbits(48)
-    instrument = Instrument.of(study)
-    items = [data for _, data in hit_items(hit.pk)]
+    instrument = live_instrument(terms.study_id)
+    rng = random.Random(seed)  # noqa: S311 - the order shown must be reproducible, not unpredictable
     now = timezone.now()
-    assignment = Assignment(
-        hit=hit,
-        participant=participant,
+    assignment_id = sql.insert(
+        Assignment,
+        returning=True,
+        hit=hit_id,
+        participant=participant_id,
+        platform_assignment_id="",
+        state=State.ACCEPTED.value,
         slot=slot,
         ordinal=ordinal,
         attempt=attempt,
         seed=seed,
-        order=instrument.task.arrange(items, instrument.config, slot=slot, rng=random.Random(seed)),  # noqa: S311
+        order=instrument.task.arrange(shown_items(hit_id), instrument.config, slot=slot, rng=rng),
         accepted_at=now,
-        expires_at=now + timedelta(minutes=study.time_limit_minutes),
+        expires_at=now + terms.time_limit,
+        ended_at=None,
     )
-    assignment.save(force_insert=True)
-    Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + 1)
-    hit.n_live += 1
-    return assignment
+    sql.execute(_TAKE, hit_id)
+    return assignment_id
 
 
-def free_slot(hit: Hit) -> int:
-    """The lowest place of the hit that no live assignment holds."""
-    if not hit.n_live:
+def free_slot(hit_id: int, n_live: int) -> int:
+    """The lowest place of the hit that no live assignment holds; ``n_live`` is the hit's counter."""
+    if not n_live:
         return 0
-    taken = Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).values_list("slot", flat=True)
-    return _lowest_free(set(taken), start=0)
+    return _lowest_free({slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}, start=0)
 
 
 def _lowest_free(taken: set[int], *, start: int) -> int:
@@ -168,52 +195,59 @@ def _lowest_free(taken: set[int], *, start: int) -> int:
     return number
 
 
-def _revive_latest(participant: Participant, study: Study, ordinal: int) -> Assignment | None:
-    last = Assignment.objects.filter(participant=participant, state=State.ABANDONED).order_by("-ended_at").first()
-    return last if last and revive(assignment=last, study=study, ordinal=ordinal) else None
-
-
-def revive(*, assignment: Assignment, study: Study, ordinal: int) -> bool:
-    """Take an abandoned assignment up again if its hit has a free place. Inside the caller's transaction."""
-    hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
-    mine = Assignment.objects.filter(participant_id=assignment.participant_id)
-    busy = mine.filter(Q(state=State.ACCEPTED) | Q(hit=hit, state__in=LIVE_STATES)).exists()
-    if busy or hit.n_live >= hit.wanted:
-        return False
-    assignment.state = State.ACCEPTED
-    assignment.slot = free_slot(hit)
-    assignment.ordinal = ordinal
-    assignment.expires_at = timezone.now() + timedelta(minutes=study.time_limit_minutes)
-    assignment.ended_at = None
-    assignment.save(update_fields=["state", "slot", "ordinal", "expires_at", "ended_at"])
-    Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + 1)
-    return True
-
-
 def next_ordinal(*, participant_id: int) -> int:
     """The lowest number that none of the participant's live assignments has."""
     live = Assignment.objects.filter(participant_id=participant_id, state__in=LIVE_STATES)
     return _lowest_free(set(live.values_list("ordinal", flat=True)), start=1)
 
 
+def _revive_latest(participant_id: int, terms: Terms, ordinal: int) -> int | None:
+    ended = Assignment.objects.filter(participant_id=participant_id, state=State.ABANDONED)
+    last = ended.order_by("-ended_at", "-pk").first()
+    if last and revive(assignment=last, time_limit=terms.time_limit, ordinal=ordinal):
+        return last.pk
+    return None
+
+
+def revive(*, assignment: Assignment, time_limit: timedelta, ordinal: int) -> bool:
+    """Take an abandoned assignment up again if its hit has a free place. Inside the caller's transaction."""
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
+    mine = Assignment.objects.filter(participant_id=assignment.participant_id)
+    busy = mine.filter(Q(state=State.ACCEPTED) | Q(hit=hit, state__in=LIVE_STATES)).exists()
+    if busy or hit.n_live >= hit.wanted:
+        return False
+    now = timezone.now()
+    revived = Assignment.objects.filter(pk=assignment.pk, state=State.ABANDONED).update(
+        state=State.ACCEPTED,
+        slot=free_slot(hit.pk, hit.n_live),
+        ordinal=ordinal,
+        expires_at=now + time_limit,
+        ended_at=None,
+    )
+    if revived:
+        sql.execute(_TAKE, hit.pk)
+    return bool(revived)
+
+
 @transaction.atomic
-def return_assignment(*, assignment_id: int) -> bool:
+def return_assignment(*, assignment_id: int, participant_id: int) -> bool:
     """Give a hit back unfinished. False if it was not in progress any more."""
-    return _end(Assignment.objects.filter(pk=assignment_id), State.RETURNED, timezone.now()) == 1
+    chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
+    return _end(chosen, State.RETURNED, timezone.now(), skip_locked=False) == 1
 
 
 @transaction.atomic
-def reclaim_expired(*, study: Study | None = None, now: datetime | None = None) -> int:
+def reclaim_expired(*, study_id: int | None = None, now: datetime | None = None) -> int:
     """Free the places of all assignments whose time is up; how many there were."""
     moment = now or timezone.now()
     expired = Assignment.objects.filter(expires_at__lt=moment)
-    if study is not None:
-        expired = expired.filter(hit__study=study)
-    return _end(expired, State.ABANDONED, moment)
+    if study_id is not None:
+        expired = expired.filter(hit__study_id=study_id)
+    return _end(expired, State.ABANDONED, moment, skip_locked=True)
 
 
-def _end(chosen: QuerySet[Assignment], state: str, moment: datetime) -> int:
-    skip = connection.features.has_select_for_update_skip_locked
+def _end(chosen: QuerySet[Assignment], state: str, moment: datetime, *, skip_locked: bool) -> int:
+    skip = skip_locked and connection.features.has_select_for_update_skip_locked
     rows = list(
         chosen.filter(state=State.ACCEPTED)
         .select_for_update(skip_locked=skip, of=("self",), no_key=True)
@@ -227,20 +261,18 @@ def _end(chosen: QuerySet[Assignment], state: str, moment: datetime) -> int:
     return count
 
 
+@transaction.atomic
 def recount(*, study: Study) -> int:
     """Set the hits' counters from the assignments; how many were wrong (0 unless rows were changed by hand)."""
-    wrong = 0
-    with transaction.atomic():
-        for hit in (
-            Hit.objects.filter(study=study)
-            .annotate(
-                true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
-                true_submitted=Count("assignments", filter=Q(assignments__state=State.SUBMITTED)),
-            )
-            .exclude(n_live=F("true_live"), n_submitted=F("true_submitted"))
-        ):
-            wrong += Hit.objects.filter(pk=hit.pk).update(
-                n_live=hit.true_live,
-                n_submitted=hit.true_submitted,
-            )
-    return wrong
+    counted = Hit.objects.filter(study=study).annotate(
+        true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
+        true_submitted=Count("assignments", filter=Q(assignments__state=State.SUBMITTED)),
+    )
+    wrong = list(
+        counted.exclude(n_live=F("true_live"), n_submitted=F("true_submitted")).values_list(
+            "pk", "true_live", "true_submitted"
+        )
+    )
+    for pk, n_live, n_submitted in wrong:
+        Hit.objects.filter(pk=pk).update(n_live=n_live, n_submitted=n_submitted)
+    return len(wrong)

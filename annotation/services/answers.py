@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from annotation.instrument import Instrument, hit_items, shown_to
-from annotation.models import Assignment, Draft, Flag, Hit, Rating, Step, Submission
-from annotation.services.allocation import next_ordinal, revive
+from annotation.instrument import Instrument, hit_items, live_instrument, shown_items
+from annotation.models import Assignment, Draft, Flag, Participant, Rating, Step, Study, Submission
+from annotation.services import sql
+from annotation.services.allocation import TRIES, next_ordinal, revive
 from annotation.task_types.base import FlagData, RatingData, Shown, StepSpec
 from annotation.task_types.questions import Answer, clean_text
 
@@ -39,138 +39,196 @@ class Outcome:
 
 
 def submit_step(
-    *,
-    assignment_id: int,
-    participant_id: int,
-    number: int,
-    data: Mapping[str, str],
-    timing: Mapping[str, Any],
+    *, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str], timing: Mapping[str, Any]
 ) -> Outcome:
-    """Check and store one step; with the last one, the submission, its ratings and flags, in one transaction."""
-    try:
-        with transaction.atomic():
-            return _submit(assignment_id, participant_id, number, data, timing)
-    except IntegrityError:
-        if Step.objects.filter(assignment_id=assignment_id, number=number).exists():
+    """Check and store one step; with the last one, the submission, its ratings and flags, in one transaction.
+
+    Everything is read and checked before the transaction, which then only writes: it holds SQLite's one writing lock
+    as briefly as can be. What has changed in between is noticed by the guarded update, and the whole starts again.
+    Raises Assignment.DoesNotExist when the assignment is not this participant's.
+    """
+    failure: IntegrityError | None = None
+    for _ in range(TRIES):
+        work = _open_work(assignment_id, participant_id)
+        if number < len(work.steps):
             return Outcome("repeated")
-        raise
+        if work.state == State.ABANDONED:
+            if not _revived(work):
+                keep_draft(assignment_id=work.id, number=number, data=data, late=True)
+                return Outcome("late")
+        elif work.state != State.ACCEPTED:
+            return Outcome("ended")
+        if number > len(work.steps):
+            return Outcome("stale")
+        specs = work.specs()
+        answers, errors = specs[number].clean(data)
+        if errors:
+            return Outcome("invalid", errors)
+        sent = SentStep(number, specs[number].name, answers, clean_timing(timing, specs[number]))
+        feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
+        try:
+            if _store(work, specs, sent, feedback):
+                return Outcome("submitted" if number + 1 == len(specs) else "stored")
+        except IntegrityError as error:
+            failure = error  # the same step came in twice at once: the next round finds it stored
+    raise failure or OperationalError("The step could not be stored: its assignment kept changing meanwhile.")
 
 
-def _submit(
-    assignment_id: int, participant_id: int, number: int, data: Mapping[str, str], timing: Mapping[str, Any]
-) -> Outcome:
-    assignment = (
-        Assignment.objects.select_for_update(of=("self", "participant"), no_key=True)
-        .select_related("hit__study", "participant")
-        .get(pk=assignment_id, participant_id=participant_id)
+@dataclass(frozen=True, slots=True)
+class SentStep:
+    """One step's content: stored, or about to be."""
+
+    number: int
+    name: str
+    answers: Mapping[str, Answer]
+    timing: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """An assignment as needed to take its next step."""
+
+    id: int
+    state: str
+    hit_id: int
+    study_id: int
+    participant_id: int
+    accepted_at: datetime
+    shown: Shown
+    instrument: Instrument
+    steps: Sequence[SentStep]
+
+    def specs(self) -> list[StepSpec]:
+        return self.instrument.steps(self.shown)
+
+
+_WORK = """
+SELECT a.state, a.hit_id, a."order", a.accepted_at, p.study_id
+FROM annotation_assignment a JOIN annotation_participant p ON p.id = a.participant_id
+WHERE a.id = %s AND a.participant_id = %s
+"""
+_STEPS = "SELECT number, name, answers, timing FROM annotation_step WHERE assignment_id = %s ORDER BY number"
+_STILL_OPEN = "SELECT 1 FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
+_SUBMITTED = "UPDATE annotation_assignment SET state = 'submitted', ended_at = %s WHERE id = %s AND state = 'accepted'"
+_ONE_MORE = "UPDATE annotation_hit SET n_submitted = n_submitted + 1 WHERE id = %s"
+_DROP_DRAFT = "DELETE FROM annotation_draft WHERE assignment_id = %s AND number = %s"
+
+
+def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
+    row = sql.fetch_one(_WORK, assignment_id, participant_id)
+    if row is None:
+        raise Assignment.DoesNotExist
+    state, hit_id, order, accepted_at, study_id = row
+    instrument = live_instrument(study_id)
+    return OpenWork(
+        id=assignment_id,
+        state=state,
+        hit_id=hit_id,
+        study_id=study_id,
+        participant_id=participant_id,
+        accepted_at=sql.aware(accepted_at),
+        shown=instrument.shown(shown_items(hit_id), sql.from_json(Assignment, "order", order)),
+        instrument=instrument,
+        steps=[
+            SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
+            for number, name, answers, timing in sql.fetch_all(_STEPS, assignment_id)
+        ],
     )
-    before = list(Step.objects.filter(assignment=assignment).order_by("number"))
-    if number < len(before):
-        return Outcome("repeated")
-    if assignment.state == State.ABANDONED and not _revived(assignment):
-        keep_draft(assignment_id=assignment.pk, number=number, data=data, late=True)
-        return Outcome("late")
-    if assignment.state != State.ACCEPTED:
-        return Outcome("ended")
-    if number > len(before):
-        return Outcome("stale")
-    instrument = Instrument.of(assignment.hit.study)
-    shown = shown_to(assignment, instrument)
-    specs = instrument.steps(shown)
-    answers, errors = specs[number].clean(data)
-    if errors:
-        return Outcome("invalid", errors)
+
+
+def _revived(work: OpenWork) -> bool:
+    with transaction.atomic():
+        participant = Participant.objects.select_for_update(no_key=True).get(pk=work.participant_id)
+        study = Study.objects.get(pk=work.study_id)
+        ordinal = next_ordinal(participant_id=participant.pk)
+        if study.hits_per_worker is not None and ordinal > study.hits_per_worker:
+            return False
+        limit = timedelta(minutes=study.time_limit_minutes)
+        return revive(assignment=Assignment.objects.get(pk=work.id), time_limit=limit, ordinal=ordinal)
+
+
+@transaction.atomic
+def _store(work: OpenWork, specs: Sequence[StepSpec], sent: SentStep, feedback: str) -> bool:
+    """Write one step, and the submission if it is the last. False if the assignment is not open any more."""
     now = timezone.now()
-    step = Step(
-        assignment=assignment,
-        number=number,
-        name=specs[number].name,
-        answers=answers,
-        timing=clean_timing(timing, specs[number]),
+    last = sent.number + 1 == len(specs)
+    if last:
+        stamp = Assignment._meta.get_field("ended_at").get_db_prep_save(now, connection)
+        if not sql.execute(_SUBMITTED, stamp, work.id):
+            return False
+    elif sql.fetch_one(sql.locked(_STILL_OPEN), work.id) is None:
+        return False
+    sql.insert(
+        Step,
+        assignment=work.id,
+        number=sent.number,
+        name=sent.name,
+        answers=sent.answers,
+        timing=sent.timing,
         received_at=now,
     )
-    step.save(force_insert=True)
-    Draft.objects.filter(assignment=assignment, number=number).delete()
-    if number + 1 < len(specs):
-        return Outcome("stored")
-    feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
-    _complete(assignment, instrument, shown, specs, [*before, step], feedback, now)
-    return Outcome("submitted")
-
-
-def _revived(assignment: Assignment) -> bool:
-    study = assignment.hit.study
-    ordinal = next_ordinal(participant_id=assignment.participant_id)
-    if study.hits_per_worker is not None and ordinal > study.hits_per_worker:
-        return False
-    return revive(assignment=assignment, study=study, ordinal=ordinal)
+    sql.execute(_DROP_DRAFT, work.id, sent.number)
+    if last:
+        _complete(work, specs, [*work.steps, sent], feedback, now)
+    return True
 
 
 def _complete(
-    assignment: Assignment,
-    instrument: Instrument,
-    shown: Shown,
-    specs: Sequence[StepSpec],
-    steps: Sequence[Step],
-    feedback: str,
-    now: datetime,
+    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], feedback: str, now: datetime
 ) -> None:
-    answers = [step.answers for step in steps]
-    submission = Submission(
-        assignment=assignment,
-        study_id=assignment.hit.study_id,
-        participant_id=assignment.participant_id,
-        answers=answers,
+    submission_id = sql.insert(
+        Submission,
+        returning=True,
+        assignment=work.id,
+        study=work.study_id,
+        participant=work.participant_id,
+        answers=[step.answers for step in steps],
         feedback=feedback,
-        seconds=(now - assignment.accepted_at).total_seconds(),
+        seconds=(now - work.accepted_at).total_seconds(),
         received_at=now,
     )
-    submission.save(force_insert=True)
-    Rating.objects.bulk_create(derive_ratings(submission, instrument, shown, specs, steps))
-    flags = derive_flags(instrument, shown, specs, steps)
-    if flags:
-        Flag.objects.bulk_create(Flag(submission=submission, reason=f.reason, detail=f.detail[:500]) for f in flags)
-    Assignment.objects.filter(pk=assignment.pk).update(state=State.SUBMITTED, ended_at=now)
-    Hit.objects.filter(pk=assignment.hit_id).update(n_submitted=F("n_submitted") + 1)
+    sql.insert_many(Rating, derive_ratings(work, specs, steps, submission_id=submission_id, now=now))
+    sql.insert_many(
+        Flag,
+        [
+            {"submission": submission_id, "reason": flag.reason, "detail": flag.detail[:500], "created_at": now}
+            for flag in derive_flags(work, specs, steps)
+        ],
+    )
+    sql.execute(_ONE_MORE, work.hit_id)
 
 
 def derive_ratings(
-    submission: Submission,
-    instrument: Instrument,
-    shown: Shown,
-    specs: Sequence[StepSpec],
-    steps: Sequence[Step],
-) -> list[Rating]:
-    """The rows of the data set that a submission means, not yet stored."""
+    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], *, submission_id: int, now: datetime
+) -> list[dict[str, Any]]:
+    """The rows of the data set that a whole set of steps means, as columns of Rating."""
     given: list[Mapping[str, Answer]] = [step.answers for step in steps]
-    ids = [pk for pk, _ in hit_items(submission.assignment.hit_id)]
+    ids = [pk for pk, _ in hit_items(work.hit_id)]
     return [
-        Rating(
-            study_id=submission.study_id,
-            submission=submission,
-            participant_id=submission.participant_id,
-            item_id=ids[row.item],
-            question=row.question,
-            target=row.target,
-            scale=row.scale,
-            value=row.value,
-            text=row.text,
-            seconds=_seconds(steps[row.step], row),
-            created_at=submission.received_at,
-        )
-        for row in instrument.task.ratings(shown, specs, given)
+        {
+            "study": work.study_id,
+            "submission": submission_id,
+            "participant": work.participant_id,
+            "item": ids[row.item],
+            "question": row.question,
+            "target": row.target,
+            "scale": row.scale,
+            "value": row.value,
+            "text": row.text,
+            "seconds": _seconds(steps[row.step], row),
+            "created_at": now,
+        }
+        for row in work.instrument.task.ratings(work.shown, specs, given)
     ]
 
 
-def derive_flags(
-    instrument: Instrument, shown: Shown, specs: Sequence[StepSpec], steps: Sequence[Step]
-) -> list[FlagData]:
+def derive_flags(work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep]) -> list[FlagData]:
     """Reasons for a person to look at a submission."""
     pastes = sum(int(about.get("pastes", 0)) for step in steps for about in step.timing.values())
-    return list(instrument.task.flags(shown, specs, [step.answers for step in steps], pastes=pastes))
+    return list(work.instrument.task.flags(work.shown, specs, [step.answers for step in steps], pastes=pastes))
 
 
-def _seconds(step: Step, row: RatingData) -> float | None:
+def _seconds(step: SentStep, row: RatingData) -> float | None:
     seconds = step.timing.get(row.key, {}).get("seconds")
     return float(seconds) if seconds is not None else None
 
@@ -222,18 +280,13 @@ def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
 
     For a mistake found in a type's ``ratings`` hook. Nothing is written when nothing changes.
     """
-    instrument = Instrument.of(submission.study)
-    shown = shown_to(submission.assignment, instrument)
-    steps = list(submission.assignment.steps.order_by("number"))
-    wanted = derive_ratings(submission, instrument, shown, instrument.steps(shown), steps)
-    there = {_key(row) for row in submission.ratings.all()}
-    changed = there ^ {_key(row) for row in wanted}
+    work = _open_work(submission.assignment_id, submission.participant_id)
+    wanted = derive_ratings(work, work.specs(), work.steps, submission_id=submission.pk, now=submission.received_at)
+    columns = ("item", "question", "target", "scale", "value", "text", "seconds")
+    there = set(submission.ratings.values_list(*columns))
+    changed = there ^ {tuple(row[name] for name in columns) for row in wanted}
     if changed:
         with transaction.atomic():
             submission.ratings.all().delete()
-            Rating.objects.bulk_create(wanted)
+            sql.insert_many(Rating, wanted)
     return len(changed), len(wanted)
-
-
-def _key(row: Rating) -> tuple[Any, ...]:
-    return (row.item_id, row.question, row.target, row.scale, row.value, row.text, row.seconds)
