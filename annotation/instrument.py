@@ -48,8 +48,9 @@ def item_data(item: Item) -> ItemData:
 @lru_cache(maxsize=20_000)
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
     """Database id and data of a hit's items, in order. Hits are planned when a study goes live."""
-    places = HitItem.objects.filter(hit_id=hit_id).select_related("item").order_by("position")
-    return tuple((place.item_id, item_data(place.item)) for place in places)
+    places = HitItem.objects.filter(hit_id=hit_id).order_by("position")
+    rows = places.values_list("item_id", "item__external_id", "item__payload")
+    return tuple((pk, ItemData(external_id, payload)) for pk, external_id, payload in rows)
 
 
 def shown_items(hit_id: int) -> list[ItemData]:

@@ -1,5 +1,6 @@
 """How Gunicorn serves; the supervisor adds the socket, bound before anything else started."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ forwarded_allow_ips = ",".join(settings.PROXY_IPS)
 # It would listen at one place in the home folder for all servers of a user.
 control_socket_disable = True
 logconfig_dict = settings.LOGGING
+
+
+def when_ready(server: Any) -> None:
+    """Loads the views too, which Django would leave to the first request of each worker."""
+    from django.urls import get_resolver
+
+    get_resolver().check()
+    gc.freeze()
 
 
 def pre_fork(server: Any, worker: Any) -> None:

@@ -5,10 +5,11 @@ python -m hitserver.prepare
 
 import os
 import sys
+from io import StringIO
 
 import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -22,10 +23,11 @@ def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
     try:
         django.setup()
+        call_command("check", stdout=StringIO())
         if behind():
             call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
-    except (DatabaseError, ImproperlyConfigured, OSError) as error:
+    except (CommandError, DatabaseError, ImproperlyConfigured, OSError) as error:
         print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
         return 1
     return 0

@@ -265,9 +265,7 @@ def main() -> int:
         raise SystemExit(str(error)) from None
     parser = argparse.ArgumentParser(prog="script/server", description="Run the web server and its workers.")
     parser.add_argument("--bind", default=bind, help="address to listen on (default: %(default)s)")
-    parser.add_argument(
-        "--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)"
-    )
+    parser.add_argument("--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")
     options = parser.parse_args()
     return serve(options.bind, options.port, with_worker=not options.no_worker)

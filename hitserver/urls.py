@@ -1,11 +1,10 @@
 """Where every address of the server leads."""
 
-from importlib.util import find_spec
-
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import include, path
 
 from hitserver.health import healthz
 
-urlpatterns: list[URLPattern | URLResolver] = [path("healthz", healthz, name="healthz")]
-if find_spec("annotation.urls"):
-    urlpatterns.append(path("", include("annotation.urls")))
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("", include("annotation.urls")),
+]

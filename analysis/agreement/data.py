@@ -34,11 +34,13 @@ MAX_DENSE_CELLS = 50_000_000
 class Counts:
     """How often each unit got each value: ``table`` (U × V, CSR, float64), ``values`` (V,) in rank order.
 
-    ``ratings`` (U,) is the number of ratings per unit; units without any are rows of zeros, not left out.
+    ``ratings`` (U,) is the number of ratings per unit; units without any are rows of zeros, not left out. ``ordered``
+    is False for text in no known order.
     """
 
     table: sparse.csr_array
     values: Labels
+    ordered: bool = True
 
     @property
     def ratings(self) -> FloatArray:
@@ -54,7 +56,7 @@ class Ratings:
     """N ratings. ``unit``, ``rater`` and ``code`` (N,) index ``units`` (U,), ``raters`` (R,) and ``values`` (V,).
 
     ``values`` is ascending for numbers, in the order of ``categories`` where the caller gave them, else sorted text.
-    ``missing`` counts rows of the input that carried no value. A unit that nobody rated keeps its place in ``units``.
+    ``ordered`` is False for text without categories; ``missing`` counts rows of the input without a value. A unit that nobody rated keeps its place in ``units``.
     """
 
     unit: IntArray
@@ -64,6 +66,7 @@ class Ratings:
     raters: Labels
     values: Labels
     missing: int = 0
+    ordered: bool = True
 
     @property
     def per_unit(self) -> IntArray:
@@ -79,7 +82,7 @@ class Ratings:
         shape = (len(self.units), len(self.values))
         ones = np.ones(len(self.code))
         table = sparse.coo_array((ones, (self.unit, self.code)), shape=shape).tocsr()
-        return Counts(table, self.values)
+        return Counts(table, self.values, self.ordered)
 
     def matrix(self) -> FloatArray:
         """Dense units × raters matrix (U × R) of numbers with NaN for missing.
@@ -104,6 +107,12 @@ def numeric_values(values: Labels) -> FloatArray:
     if values.dtype.kind not in "fiub":
         raise ValueError("this statistic needs numbers, but the values are text")
     return values.astype(np.float64)
+
+
+def refuse_unordered(data: Ratings | Counts) -> None:
+    """ValueError where values are text in no known order."""
+    if not data.ordered:
+        raise ValueError("text has no order of its own: give the categories in their order")
 
 
 def ratings_from_arrays(
@@ -131,9 +140,9 @@ def ratings_from_arrays(
     present = ~pd.isna(columns[2])
     values = columns[2][present]
     code, labels = _value_codes(values, categories)
-    ratings = Ratings(
-        unit_code[present], rater_code[present], code, units, raters, labels, missing=int((~present).sum())
-    )
+    ordered = categories is not None or labels.dtype.kind == "f"
+    missing = int((~present).sum())
+    ratings = Ratings(unit_code[present], rater_code[present], code, units, raters, labels, missing, ordered)
     if not repeats:
         refuse_repeats(ratings)
     return ratings
@@ -172,7 +181,8 @@ def ratings_from_matrix(matrix: npt.ArrayLike, *, categories: Sequence[Any] | No
     code, values = _value_codes(dense[unit, rater], categories)
     rows, columns = dense.shape
     missing = dense.size - len(unit)
-    return Ratings(unit, rater, code, np.arange(rows), np.arange(columns), values, missing)
+    ordered = categories is not None or values.dtype.kind == "f"
+    return Ratings(unit, rater, code, np.arange(rows), np.arange(columns), values, missing, ordered)
 
 
 def counts_from_table(table: npt.ArrayLike | sparse.sparray, values: Sequence[Any] | None = None) -> Counts:

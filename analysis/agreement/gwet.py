@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Counts, Data, FloatArray, Labels, Ratings, as_counts
+from analysis.agreement.data import Counts, Data, FloatArray, Labels, Ratings, as_counts, refuse_unordered
 from analysis.agreement.resample import (
     CHUNK_CELLS,
     Maker,
@@ -56,13 +56,14 @@ def gwet_ac2(
     over: Over = "units",
     confidence: float = 0.95,
 ) -> Estimate:
-    """Gwet's AC2: AC1 with partial credit for values that are near.
+    """Gwet's AC2: AC1 with partial credit for values that are near. The rest as in `gwet_ac1`.
 
     ``weights``: ``"linear"`` 1 − |x_k − x_l| / range or ``"quadratic"`` 1 − (x_k − x_l)² / range², on the numbers
-    themselves; on their positions where the categories are text in a given order. The rest as in `gwet_ac1`;
-    ValueError besides for more than ``MOST_CATEGORIES`` different values, where ICC or α are the measures to take.
+    themselves; on their positions where the values are text, whose order the converter must be given.
+    ValueError besides: text in no known order, more than ``MOST_CATEGORIES`` values (take ICC or α then).
     """
     counts, ratings = as_counts(data)
+    refuse_unordered(counts)
     if len(counts.values) > MOST_CATEGORIES:
         raise ValueError(f"AC2 is for categories, and there are {len(counts.values)} different values")
     table = closeness(counts.values, weights)

@@ -21,7 +21,7 @@ from typing import Literal, cast
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Counts, Data, FloatArray, Labels, as_counts, numeric_values
+from analysis.agreement.data import Counts, Data, FloatArray, Labels, as_counts, numeric_values, refuse_unordered
 from analysis.agreement.resample import (
     CHUNK_CELLS,
     Maker,
@@ -60,8 +60,8 @@ def krippendorff_alpha(
     Krippendorff has it; n counts those that do and the note the others. NaN with a note where all ratings that could
     pair have one value. Draws without variation are left out and counted in the note.
 
-    ValueError: no ratings, no unit with two, one rater, text values above ordinal, negative values at ratio, text
-    values at ordinal level without categories that give their order.
+    ValueError: no ratings, no unit with two, one rater only, negative values at ratio level, text above ordinal level,
+    text at ordinal level without categories that give its order.
     """
     if level not in LEVELS:
         raise ValueError(f'the level is one of {", ".join(LEVELS)}, not "{level}"')
@@ -79,6 +79,8 @@ def krippendorff_alpha(
 
 def check_level(counts: Counts, level: Level) -> None:
     """ValueError where the values cannot be read at this level."""
+    if level == "ordinal":
+        refuse_unordered(counts)
     if level in ("interval", "ratio"):
         numeric_values(counts.values)
     if level == "ratio" and (numeric_values(counts.values) < 0).any():
@@ -169,7 +171,7 @@ def rank_disagreement(
     linear = np.asarray(table @ ranks.T)
     square = np.asarray(table @ (ranks**2).T)
     spread = 2 * (sums[:, None] * square - linear**2)
-    return np.einsum("bu,ub,u->b", weights, spread, scale)
+    return cast(FloatArray, np.einsum("bu,ub,u->b", weights, spread, scale))
 
 
 def margin_disagreement(level: Level, margins: FloatArray, values: FloatArray, ranks: FloatArray | None) -> FloatArray:

@@ -80,6 +80,9 @@ def estimate_with_interval(
     if math.isnan(value):
         notes.insert(0, undefined)
         how = Resampling(0)
+    if how.draws and (why := _too_few(int((everything >= 2).sum()), ratings, how)):
+        notes.insert(0, why)
+        how = Resampling(0)
     figures = np.empty(0)
     if how.draws and ratings is not None and how.over == "raters":
         figures = draws_over_raters(ratings, make, how, entered_with)
@@ -98,6 +101,13 @@ def estimate_with_interval(
     )
 
 
+def _too_few(units: int, ratings: Ratings | None, how: Resampling) -> str:
+    """Why resampling would give an interval without width; empty where it would not."""
+    if how.over == "units":
+        return "one unit with two ratings: no interval over units" if units < 2 else ""
+    return "two raters only: no interval over raters" if ratings and len(np.unique(ratings.rater)) < 3 else ""
+
+
 def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
     """ValueError where nothing can agree with anything."""
     per_unit = counts.ratings
@@ -112,7 +122,7 @@ def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
 def unit_note(ratings: FloatArray) -> str:
     """Says how many units had fewer than two ratings; empty where none."""
     few = int((ratings < 2).sum())
-    return f"{few} of {len(ratings)} units have fewer than 2 ratings and form no pair" if few else ""
+    return f"of {len(ratings)} units, {few} with fewer than 2 ratings: no pair" if few else ""
 
 
 def draws_over_units(table: sparse.csr_array, make: Maker, how: Resampling) -> FloatArray:

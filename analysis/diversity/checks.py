@@ -10,6 +10,10 @@ from analysis.diversity.association import Bools, Floats
 CONSTANT_SCORES = "all scores are the same, so they have no correlation with anything"
 
 
+class LabelError(ValueError):
+    """The labels, not the scores, rule the test out."""
+
+
 def paired_columns(scores: ArrayLike, labels: ArrayLike, name: str = "label") -> tuple[Floats, Floats]:
     """Both as float vectors (n,), n of 3 or more, finite throughout; ValueError otherwise."""
     x, y = np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)
@@ -25,13 +29,13 @@ def paired_columns(scores: ArrayLike, labels: ArrayLike, name: str = "label") ->
 
 
 def high_class(labels: Floats) -> Bools:
-    """Which labels are the larger of the two classes, (n,); ValueError unless there are exactly two."""
+    """Which labels are the larger of the two classes, (n,); LabelError unless there are exactly two."""
     classes = np.unique(labels)
     if len(classes) == 1:
-        raise ValueError(f"all labels are {classes[0]:g}: two classes are needed")
+        raise LabelError(f"all labels are {classes[0]:g}: two classes are needed")
     if len(classes) > 2:
         span = f"{classes[0]:g} to {classes[-1]:g}"
-        raise ValueError(f"labels must hold two classes, not {len(classes)} values from {span}")
+        raise LabelError(f"labels must hold two classes, not {len(classes)} values from {span}")
     return np.asarray(labels == classes[1])
 
 

@@ -2,8 +2,8 @@
 
 Shapes: one score and one label per set, both (n,). Scores are a metric's or people's (HDS); labels are the
 diversity parameter the sets were made with (decTest: temperature, k of top-k; conTest: two classes). Missing
-values are refused rather than dropped: say which sets enter before you ask. Source: Tevet & Berant 2021, §3
-and §6.
+values are refused rather than dropped: say which sets enter before you ask. Source: Tevet & Berant 2021
+(decTest, conTest).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Floats, pearson_draws, spearman_draws
-from analysis.diversity.checks import CONSTANT_SCORES, high_class, is_constant, paired_columns
+from analysis.diversity.checks import CONSTANT_SCORES, LabelError, high_class, is_constant, paired_columns
 from analysis.diversity.oca import Threshold, oca_estimate
 from analysis.diversity.resampling import (
     Bootstrap,
@@ -67,7 +67,7 @@ def dec_test(
     NaN with a note.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0
-    under a logarithm. Source: Tevet & Berant 2021, §3.1 and §6.2.
+    under a logarithm. Source: Tevet & Berant 2021, decTest.
     """
     plan = plan or Bootstrap()
     x, y = _parameter_test(scores, labels, log10=log10)
@@ -135,7 +135,7 @@ def con_test(
     for those are not independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
-    Source: Tevet & Berant 2021, §3.2 and §6.4.
+    Source: Tevet & Berant 2021, conTest (§6.4).
     """
     plan = plan or Bootstrap()
     x, y = paired_columns(scores, labels)
@@ -160,8 +160,8 @@ def _parameter_test(scores: ArrayLike, labels: ArrayLike, *, log10: bool) -> tup
     x, y = paired_columns(scores, labels)
     if log10:
         if (y <= 0).any():
-            raise ValueError(f"labels must be above 0 to take their logarithm; the lowest is {y.min():g}")
+            raise LabelError(f"labels must be above 0 to take their logarithm; the lowest is {y.min():g}")
         y = np.log10(y)
     if is_constant(y):
-        raise ValueError("all labels are the same, so there is no parameter to correlate with")
+        raise LabelError("all labels are the same, so there is no parameter to correlate with")
     return x, y

@@ -45,7 +45,7 @@ def distinct_n(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     ones little). An empty response is a response without n-grams.
 
     Raises ValueError for an empty set or an order below 1.
-    Source: Tevet & Berant 2021, §5 and app. C; column ``metric_AveragedDistinctNgrams`` of their data.
+    Source: Tevet & Berant 2021 and their released code; column ``metric_AveragedDistinctNgrams`` of their data.
     """
     _check(responses, n, least=1)
     words = [tokens(response) for response in responses]
@@ -65,7 +65,7 @@ def cos_sim(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     one included.
 
     Raises ValueError for fewer than two responses or an order below 1.
-    Source: Tevet & Berant 2021, §5 and app. C; column ``metric_AveragedCosineSimilarity`` of their data.
+    Source: Tevet & Berant 2021 and their released code; column ``metric_AveragedCosineSimilarity`` of their data.
     """
     _check(responses, n, least=2)
     words = [tokens(response) for response in responses]

@@ -1,7 +1,7 @@
 """The ranking test: do two sets' scores differ as the parameters they were made with do?
 
 Shapes: one score difference and one parameter difference per pair of sets, both (n,), set 1 minus set 2 in
-both. Source: Tevet & Berant 2021, §4 and app. A (rnkHDS).
+both. Source: Tevet & Berant 2021, ranking test and rnkHDS (§4).
 """
 
 from __future__ import annotations
@@ -38,21 +38,20 @@ def ranking_test(
     so pairs made with equal parameters, which nothing can get right, lower the accuracy: a note counts them.
     Accuracy has Wilson's interval, ρ a bootstrap over pairs; with ``groups`` (n,) both are bootstrapped over
     groups, which pairs that share a set need. ρ depends on which set of a pair comes first, accuracy does
-    not. Constant scores: ρ is NaN with a note.
+    not. Where either difference is constant (all pairs high minus low, say) ρ is NaN with a note.
 
-    Raises ValueError for fewer than 3 pairs, unequal lengths, NaN or infinity, constant parameter
-    differences.
+    Raises ValueError for fewer than 3 pairs, unequal lengths, NaN or infinity.
     """
     plan = plan or Bootstrap()
     x, y = paired_columns(score_differences, parameter_differences, "parameter difference")
-    if is_constant(y):
-        raise ValueError(f"all parameter differences are {y[0]:g}, so there is nothing to rank by")
 
     def rho(weights: Floats) -> Floats:
         return spearman_draws(x, y, weights)
 
     value = float(rho(np.ones((1, len(x))))[0])
     note = CONSTANT_SCORES if is_constant(x) else ""
+    if is_constant(y):
+        note = f"all parameter differences are {y[0]:g}, so nothing can correlate with them"
     estimate = bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note)
     accuracy = _sign_accuracy(x, y, plan, groups)
     return RankingTest(replace(estimate, n_of="pairs"), replace(accuracy, n_of="pairs"))

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Greatest
 
-from annotation.models import AuditEntry, Hit, Item, Rating, Study, Submission
+from annotation.models import AuditEntry, Hit, Item, Rating, Review, Study, Submission
 from annotation.task_types.base import Score
 
 
@@ -61,6 +61,11 @@ class ItemRow:
     n_simulated: int
     scores: list[ItemScore]
 
+    @property
+    def text(self) -> str:
+        """The longest of the first columns: what an item is best known by."""
+        return max(list(self.cells.values())[1:4] or list(self.cells.values()) or [""], key=len)
+
 
 def find_items(study: Study, text: str) -> QuerySet[Item]:
     """Items whose id or payload holds ``text``, in the order of the file."""
@@ -69,16 +74,14 @@ def find_items(study: Study, text: str) -> QuerySet[Item]:
         return items
     # SQLite compares the JSON as stored, where quotes, line breaks and letters beyond ASCII are escaped.
     escaped = json.dumps(text)[1:-1]
-    return items.filter(
-        Q(external_id__icontains=text) | Q(payload__icontains=text) | Q(payload__icontains=escaped)
-    )
+    return items.filter(Q(external_id__icontains=text) | Q(payload__icontains=text) | Q(payload__icontains=escaped))
 
 
 def with_scores(items: Sequence[Item], scores: Sequence[Score], cells: Iterable[dict[str, str]]) -> list[ItemRow]:
     """The items of one page with their ratings, excluded submissions included."""
     ids = [item.pk for item in items]
     counts = {
-        row["item"]: row
+        row["item"]: (row["n"], row["simulated"])
         for row in Rating.objects.filter(item__in=ids)
         .values("item")
         .annotate(
@@ -95,8 +98,7 @@ def with_scores(items: Sequence[Item], scores: Sequence[Score], cells: Iterable[
         ItemRow(
             item,
             shown,
-            counts.get(item.pk, {}).get("n", 0),
-            counts.get(item.pk, {}).get("simulated", 0),
+            *counts.get(item.pk, (0, 0)),
             [_score(score, values.get((item.pk, score.topic), [])) for score in scores],
         )
         for item, shown in zip(items, cells, strict=True)
@@ -109,11 +111,13 @@ def _score(score: Score, values: Sequence[float]) -> ItemScore:
 
 
 def ratings_of(item: Item) -> QuerySet[Rating]:
-    """All ratings of one item by worker, with what the page says about the worker and the submission."""
+    """All ratings of one item, oldest submission first, with the worker; ``newest`` is the newest review's decision."""
+    reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")
     return (
         Rating.objects.filter(item=item)
-        .select_related("participant", "submission")
-        .order_by("submission__received_at", "submission", "pk")
+        .select_related("participant")
+        .annotate(newest=Subquery(reviews.values("decision")[:1]))
+        .order_by("submission", "pk")
     )
 
 

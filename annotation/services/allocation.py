@@ -102,7 +102,7 @@ def accept_next(*, participant_id: int) -> int:
     """
     for _ in range(TRIES):
         try:
-            with transaction.atomic():
+            with sql.quick_transaction():
                 return _accept(participant_id)
         except IntegrityError:
             continue

@@ -253,16 +253,16 @@ def clean_timing(timing: Mapping[str, Any], spec: StepSpec) -> dict[str, dict[st
     return known
 
 
-@transaction.atomic
 def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> bool:
     """Keep what is typed so far. False when the step is not open any more."""
-    assignment = Assignment.objects.filter(
-        pk=assignment_id, participant_id=participant_id, state__in=[State.ACCEPTED, State.ABANDONED]
-    ).first()
-    if assignment is None or Step.objects.filter(assignment=assignment, number__gte=number).exists():
-        return False
-    keep_draft(assignment_id=assignment.pk, number=number, data=data)
-    return True
+    with sql.quick_transaction():
+        assignment = Assignment.objects.filter(
+            pk=assignment_id, participant_id=participant_id, state__in=[State.ACCEPTED, State.ABANDONED]
+        ).first()
+        if assignment is None or Step.objects.filter(assignment=assignment, number__gte=number).exists():
+            return False
+        keep_draft(assignment_id=assignment.pk, number=number, data=data)
+        return True
 
 
 def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late: bool = False) -> None:

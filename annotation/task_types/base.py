@@ -10,6 +10,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.resources import files
 from typing import Any, ClassVar, Literal
 
@@ -116,9 +117,10 @@ class Score:
 class Example:
     """A worked case of a type: rows of a file, a config, form posts, and the ratings that must come out.
 
-    ``posts`` holds one form per step; ``ratings`` lists [item, question, target, value or text]. ``order`` fixes
-    what is shown when it matters. An invalid example has ``problems`` [row, column] or ``errors`` [step, question]
-    in place of ratings.
+    ``config`` holds what differs from the settings' initial values. ``posts`` holds one form per step; ``ratings``
+    lists [item's external id, question, target, value or text], ``flags`` the reasons. ``order`` fixes what is
+    shown where it matters. An invalid example has ``problems`` [row, column] (of the file) or ``errors`` [step's
+    name, question's key] (of the posts) in place of ratings.
     """
 
     name: str
@@ -176,7 +178,8 @@ class TaskType(ABC):
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
         """The order to record for one assignment. ``slot`` runs 0 … wanted−1 within a hit: balance sides over it.
 
-        ``rng`` is seeded per assignment. Whatever ``steps`` shows in random order must come from here.
+        ``rng`` is seeded per assignment. Whatever ``steps`` shows in random order, the hit's items among it, must
+        come from here: the order is stored as JSON with the answers, and the pages are drawn from it again and again.
         """
         return {}
 
@@ -250,11 +253,16 @@ class TaskType(ABC):
     def export_columns(self, payload: Json) -> dict[str, str]:
         """The item as columns of the export, in the order of the file it came from."""
 
+    def source_rows(self, payload: Json) -> list[dict[str, str]]:
+        """The item as the rows of the file it came from: reading them again gives the same item. Default: one row."""
+        return [self.export_columns(payload)]
+
     @classmethod
     def examples(cls) -> list[Example]:
         """Valid and invalid worked cases, from ``examples/<name>.yaml`` in the type's package.
 
         The test suite runs every one of them, and the documentation and the preview show them.
         """
-        text = files(cls.__module__.rpartition(".")[0]).joinpath("examples", f"{cls.name}.yaml").read_text("utf-8")
+        package = import_module(cls.__module__).__package__
+        text = files(str(package)).joinpath("examples", f"{cls.name}.yaml").read_text("utf-8")
         return [Example(**case) for case in yaml.safe_load(text)]

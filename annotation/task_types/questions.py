@@ -107,7 +107,9 @@ class Question:
         for point in self.scale.points:
             if raw == point.key:
                 return point.value
-        raise AnswerError(f"“{raw[:40]}” is not a point of this scale. Please choose one of the answers shown.")
+        raise AnswerError(
+            f"“{clean_text(raw)[:40]}” is not a point of this scale. Please choose one of the answers shown."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 from django import forms
 
 from annotation.task_types.base import ItemData, Json, Shown, StepSpec
-from annotation.task_types.hds.common import WORDING, HdsConfig, HdsType, rough_diversity
+from annotation.task_types.hds.common import WORDING, HdsConfig, HdsType, rough_diversity, shuffled_places
 from annotation.task_types.questions import Question, Scale
 
 DIVERSITY = Scale.of(
@@ -24,19 +26,28 @@ class AbsHds(HdsType):
     summary = "How diverse is a set of responses? One rating per set, from 1 to 5 in half steps."
     scale = DIVERSITY
 
-    def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
+    def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
+        """The responses in random order. The warm-up is about the file's first one, wherever it stands."""
+        return {"responses": shuffled_places(item.payload["responses"], rng)}
+
+    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
         question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
-        context = common | {"responses": item.payload["responses"]}
-        return StepSpec(f"diversity-{place + 1}", "Judge the set", "hds/judge.html", [question], context, place)
+        responses = shown.items[index].payload["responses"]
+        context = common | {"responses": [responses[at] for at in shown.order["shown"][index]["responses"]]}
+        name = f"diversity-{common['place']}"
+        return StepSpec(name, "Judge the set", "hds/judge.html", [question], context, index)
 
     def ask(self, config: Json) -> str:
         return f"How diverse is this set of {WORDING[config['generation_task']]['responses']}?"
 
-    def describe(self, config: Json) -> str:
+    def task_in_words(self, config: Json) -> str:
+        return f"you read a set of {WORDING[config['generation_task']]['responses']} and say how diverse the set is"
+
+    def explain(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
         return (
-            f"Last, you read a set of {plural} and say how diverse the set is. A set is diverse when its {plural} differ "
-            "from each other in what they say and how they say it; it is not diverse when they all come to the same."
+            f"A set is diverse when its {plural} differ from each other in what they say and how they say it; it is "
+            "not diverse when they all come to the same."
         )
 
     def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
@@ -64,17 +75,20 @@ class AspHds(AbsHds):
 
     def ask(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
-        aspect = {"content": "content: what they say", "form": "form: how they say it"}[config["aspect"]]
-        return f"How diverse are these {plural} in {aspect}?"
+        way = "what they say" if config["aspect"] == "content" else "how they say it"
+        return f"How diverse is the {config['aspect']} of these {plural} ({way})?"
 
-    def describe(self, config: Json) -> str:
+    def task_in_words(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
+        return f"you read a set of {plural} and say how diverse their {config['aspect']} is"
+
+    def explain(self, config: Json) -> str:
         if config["aspect"] == "content":
             return (
-                f"Last, you read a set of {plural} and say how diverse their content is. Content is what they say: the "
-                "same thing in other words is not diverse; different things in much the same words are."
+                "Content is what they say: the same thing in other words is not diverse; different things in much the "
+                "same words are."
             )
         return (
-            f"Last, you read a set of {plural} and say how diverse their form is. Form is how they say it: words, order, "
-            "style and tone. Different words for the same thing are diverse in form."
+            "Form is how they say it: words, order, style and tone. The same thing in other words is diverse in form; "
+            "different things in sentences of one pattern are not."
         )

@@ -140,23 +140,33 @@ class HdsType(TaskType):
 
     # --- pages ---
 
+    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
+        """The order of the hit's items under ``items``, and what `arrange_item` gives for each under ``shown``."""
+        places = shuffled_places(items, rng)
+        return {"items": places, "shown": [self.arrange_item(item, slot=slot, rng=rng) for item in items]}
+
+    @abstractmethod
+    def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
+        """What of one item is shown in which order. Stored under ``shown``, by the item's index in the hit."""
+
     def steps(self, shown: Shown, texts: Mapping[str, str]) -> list[StepSpec]:
         pages: list[StepSpec] = []
-        for place, item in enumerate(shown.items):
+        for place, index in enumerate(shown.order["items"], start=1):
+            item = shown.items[index]
             common = {
                 "wording": WORDING[shown.config["generation_task"]],
                 "context_text": item.payload["context"],
-                "place": place + 1,
+                "place": place,
                 "places": len(shown.items),
             }
             if shown.config["write_first"]:
-                pages.append(self._write_page(shown, place, common))
+                pages.append(self._write_page(shown, index, common))
             if shown.config["rate_first"]:
-                pages.append(self._quality_page(shown, item, place, common))
-            pages.append(self.judge_page(shown, item, place, common | {"ignore_quality": texts["ignore_quality"]}))
+                pages.append(self._quality_page(item, index, common))
+            pages.append(self.judge_page(shown, index, common | {"ignore_quality": texts["ignore_quality"]}))
         return pages
 
-    def _write_page(self, shown: Shown, place: int, common: Json) -> StepSpec:
+    def _write_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
         most = shown.config["max_words"]
         question = TextQuestion(
             "own",
@@ -165,19 +175,20 @@ class HdsType(TaskType):
             help=f"One sentence, at most {most} words.",
             max_words=most,
         )
-        return StepSpec(f"write-{place + 1}", "Write your own", "hds/write.html", [question], common, place)
+        return StepSpec(f"write-{common['place']}", "Write your own", "hds/write.html", [question], common, index)
 
-    def _quality_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
+    def _quality_page(self, item: ItemData, index: int, common: Json) -> StepSpec:
         question = Question("quality", str(common["wording"]["fit"]), "quality", QUALITY, about="0")
         context = common | {"first": self.first_response(item.payload)}
-        return StepSpec(f"quality-{place + 1}", "Rate the first one", "hds/quality.html", [question], context, place)
+        name = f"quality-{common['place']}"
+        return StepSpec(name, "Rate the first one", "hds/quality.html", [question], context, index)
 
     def first_response(self, payload: Json) -> str:
         return str(payload["responses"][0])
 
     @abstractmethod
-    def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
-        """The page with the diversity question of this type."""
+    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
+        """The page with the diversity question of this type about ``shown.items[index]``."""
 
     def question_topics(self, config: Json) -> dict[str, Question]:
         wording = WORDING[config["generation_task"]]
@@ -199,12 +210,15 @@ class HdsType(TaskType):
         wording = WORDING[config["generation_task"]]
         parts = []
         if config["write_first"]:
-            parts.append(f"First you write one {wording['response']} of your own.")
+            parts.append(f"you write one {wording['response']} of your own")
         if config["rate_first"]:
-            parts.append(f"Then you say how well one {wording['response']} fits.")
-        parts.append(self.describe(config))
+            parts.append(f"you say how well one {wording['response']} fits")
+        parts.append(self.task_in_words(config))
+        order = (["First"] if len(parts) > 1 else []) + ["Then"] * (len(parts) - 2)
+        sentences = [f"{word} {part}." for word, part in zip(order, parts, strict=False)]
+        last = f"Last, {parts[-1]}." if len(parts) > 1 else f"{parts[-1][0].upper()}{parts[-1][1:]}."
         return {
-            "instructions": " ".join(parts),
+            "instructions": "\n\n".join([" ".join([*sentences, last]), self.explain(config)]),
             "ignore_quality": (
                 "From here on, ignore quality: it does not matter whether what you read is good, true or well written. "
                 "Judge only what is asked below."
@@ -212,8 +226,12 @@ class HdsType(TaskType):
         }
 
     @abstractmethod
-    def describe(self, config: Json) -> str:
-        """The main question's part of the instructions."""
+    def task_in_words(self, config: Json) -> str:
+        """What the worker does for the main question, as a clause that begins with “you”."""
+
+    @abstractmethod
+    def explain(self, config: Json) -> str:
+        """What the words of the main question mean, as whole sentences."""
 
     # --- flags and bots ---
 
@@ -225,8 +243,8 @@ class HdsType(TaskType):
             if isinstance(own, str):
                 payload = shown.items[step.item].payload
                 yield from text_flags(own, sources=[payload["context"], *self.all_responses(payload)])
-                if pastes:
-                    yield FlagData("pasted", f"Text was pasted {pastes} times.")
+        if pastes:
+            yield FlagData("pasted", f"Text was pasted {pastes} time{'s' if pastes > 1 else ''}.")
 
     def all_responses(self, payload: Json) -> list[str]:
         return self.responses(payload)
@@ -239,7 +257,7 @@ class HdsType(TaskType):
                 words = rng.choice(OWN_RESPONSES).split() if profile != "careless" else ["ok"]
                 form[question.key] = " ".join(words[: question.max_words])
             elif question.topic == "quality":
-                fit = 4.0 if payload_is_filled(self.first_response(payload)) else 1.0
+                fit = 4.0 if self.first_response(payload).strip() else 1.0
                 form[question.key] = nearest_point(question.scale, fit, profile, rng)
             else:
                 form[question.key] = nearest_point(question.scale, self.true_score(shown, step, question), profile, rng)
@@ -250,16 +268,19 @@ class HdsType(TaskType):
         """What an ideal simulated worker would answer: a rough figure from the words alone."""
 
 
-def payload_is_filled(text: str) -> bool:
-    return bool(text.strip())
-
-
 def nearest_point(scale: Scale, true: float, profile: Profile, rng: random.Random) -> str:
     """The point that a simulated worker chooses when ``true`` is right."""
     if profile == "careless":
         return rng.choice(scale.points).key
     wanted = true + rng.gauss(0, NOISE[profile])
     return min(scale.points, key=lambda point: abs(point.value - wanted)).key
+
+
+def shuffled_places(things: Sequence[object], rng: random.Random) -> list[int]:
+    """The indices of ``things`` in random order."""
+    places = list(range(len(things)))
+    rng.shuffle(places)
+    return places
 
 
 def words_of(text: str) -> set[str]:

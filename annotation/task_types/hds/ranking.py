@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotation.task_types.base import ItemData, Json, Problem, RatingData, Row, Shown, StepSpec
-from annotation.task_types.hds.common import WORDING, HdsType, rough_diversity
+from annotation.task_types.hds.common import WORDING, HdsType, rough_diversity, shuffled_places
 from annotation.task_types.hds.sets import SetRow, read_sets, set_columns
 from annotation.task_types.questions import Answer, Question, Scale
 
@@ -29,8 +29,8 @@ RANKING = Scale.of(
 class RnkHds(HdsType):
     """An item is a pair of sets, ``sets[0]`` being set 1. The stored rating is about set 1 against set 2.
 
-    Which of them stands on side A alternates over the hit's places, starting at random, so that every item that is
-    rated an even number of times has each set on each side equally often.
+    Which of them stands on side A alternates over the hit's slots, beginning with one or the other by the item's
+    id, so that an item that is rated an even number of times has each set on each side equally often.
     """
 
     name = "rnk_hds"
@@ -47,31 +47,33 @@ class RnkHds(HdsType):
 
     def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[Problem]]:
         sets, problems = read_sets(rows, keep_empty=config["empty_responses"] == "keep")
+        if not any(problem.row == 0 for problem in problems):
+            problems += _pairing_problems(rows)
         if problems:
-            return [], problems
+            return [], sorted(problems, key=lambda problem: problem.row)
         groups: dict[str, list[SetRow]] = defaultdict(list)
         for found in sets:
             groups[found.sample_id].append(found)
-        for sample_id, group in groups.items():
-            problems += _group_problems(sample_id, group)
-        if problems:
-            return [], sorted(problems, key=lambda problem: problem.row)
         return [_pair(sample_id, group) for sample_id, group in groups.items()], []
 
     def export_columns(self, payload: Json) -> dict[str, str]:
         """Both sets in one row: the columns of set 2 carry ``set2_`` before their names."""
-        first, second = (set_columns(part) for part in payload["sets"])
+        first, second = self.source_rows(payload)
         return first | {f"set2_{name}": cell for name, cell in second.items() if name not in ("sample_id", "context")}
 
+    def source_rows(self, payload: Json) -> list[dict[str, str]]:
+        return [set_columns(part) for part in payload["sets"]]
+
     def parameter(self, payload: Json) -> tuple[str, float] | None:
-        """The difference of the two sets' labels, set 1 less set 2."""
-        first, second = (part["label_value"] for part in payload["sets"])
-        if first is None or second is None:
+        """The difference of the two sets' labels, set 1 less set 2; None unless both have the same label."""
+        first, second = payload["sets"]
+        if None in (first["label_value"], second["label_value"]) or first["label_name"] != second["label_name"]:
             return None
-        return f"{payload['sets'][0]['label_name']} (set 1 − set 2)", float(first) - float(second)
+        return f"{first['label_name']} (set 1 − set 2)", float(first["label_value"]) - float(second["label_value"])
 
     def responses(self, payload: Json) -> list[str]:
-        return list(payload["sets"][0]["responses"])
+        """None: the rating is about a difference of two sets, which a metric of one set cannot be compared with."""
+        return []
 
     def all_responses(self, payload: Json) -> list[str]:
         return [text for part in payload["sets"] for text in part["responses"]]
@@ -79,15 +81,24 @@ class RnkHds(HdsType):
     def first_response(self, payload: Json) -> str:
         return str(payload["sets"][0]["responses"][0])
 
-    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        return {"set_on_a": [1 + (slot + sum(map(ord, item.external_id))) % 2 for item in items]}
+    def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
+        """Which set is on side A, and the order of each set's responses."""
+        return {
+            "set_on_a": 1 + (slot + sum(map(ord, item.external_id))) % 2,
+            "responses": [shuffled_places(part["responses"], rng) for part in item.payload["sets"]],
+        }
 
-    def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
+    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
         question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
-        on_a = shown.order["set_on_a"][place]
-        first, second = item.payload["sets"][on_a - 1], item.payload["sets"][2 - on_a]
-        context = common | {"sides": [("A", first["responses"]), ("B", second["responses"])]}
-        return StepSpec(f"ranking-{place + 1}", "Compare the sets", "hds/ranking.html", [question], context, place)
+        order = shown.order["shown"][index]
+        sets = [
+            [part["responses"][at] for at in places]
+            for part, places in zip(shown.items[index].payload["sets"], order["responses"], strict=True)
+        ]
+        on_a = order["set_on_a"] - 1
+        context = common | {"sides": [("A", sets[on_a]), ("B", sets[1 - on_a])]}
+        name = f"ranking-{common['place']}"
+        return StepSpec(name, "Compare the sets", "hds/ranking.html", [question], context, index)
 
     def ratings(
         self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]]
@@ -95,7 +106,7 @@ class RnkHds(HdsType):
         """The sides undone: 5 always means that set 1 is much more diverse."""
         return [
             replace(row, value=6.0 - row.value)
-            if row.question == self.topic and row.value is not None and shown.order["set_on_a"][row.item] == 2
+            if row.question == self.topic and row.value is not None and shown.order["shown"][row.item]["set_on_a"] == 2
             else row
             for row in super().ratings(shown, steps, answers)
         ]
@@ -103,12 +114,13 @@ class RnkHds(HdsType):
     def ask(self, config: Json) -> str:
         return "Which set is more diverse?"
 
-    def describe(self, config: Json) -> str:
+    def task_in_words(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
-        return (
-            f"Last, you read two sets of {plural}, A and B, and say which set is more diverse. A set is diverse when its "
-            f"{plural} differ from each other in what they say and how they say it."
-        )
+        return f"you read two sets of {plural}, A and B, and say which set is more diverse"
+
+    def explain(self, config: Json) -> str:
+        plural = WORDING[config["generation_task"]]["responses"]
+        return f"A set is diverse when its {plural} differ from each other in what they say and how they say it."
 
     def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
         sides = step.context["sides"]
@@ -117,18 +129,29 @@ class RnkHds(HdsType):
         return min(5.0, max(1.0, 3.0 + rough_diversity(first) - rough_diversity(second)))
 
 
-def _group_problems(sample_id: str, group: Sequence[SetRow]) -> list[Problem]:
+def _pairing_problems(rows: Sequence[Row]) -> list[Problem]:
+    """Looked for in the rows as they are, so that a mistake in one cell does not hide one in another row."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if name := row.cells.get("sample_id", ""):
+            groups[name].append(row)
+    return [problem for name, group in groups.items() for problem in _group_problems(name, group)]
+
+
+def _group_problems(sample_id: str, group: Sequence[Row]) -> list[Problem]:
     if len(group) != 2:
+        there = f"{len(group)} row{'s' if len(group) > 1 else ''}"
         return [
             Problem(
-                found.number,
+                row.number,
                 "sample_id",
-                f"“{sample_id}” stands in {len(group)} row{'s' if len(group) > 1 else ''}; a comparison needs exactly two.",
+                f"“{sample_id[:80]}” stands in {there}; a comparison needs exactly two.",
                 "Give each pair of sets a sample_id of its own, or take the odd rows out.",
             )
-            for found in group
+            for row in group
         ]
-    if group[0].payload["context"] != group[1].payload["context"]:
+    first, second = (row.cells.get("context", "") for row in group)
+    if first and second and first != second:
         return [
             Problem(
                 group[1].number,

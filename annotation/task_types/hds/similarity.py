@@ -29,20 +29,17 @@ class SimHds(HdsType):
     def scores(self) -> Sequence[Score]:
         return (Score(self.topic, self.title, -1),)
 
-    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        """Every pair once, shuffled; the side that the lower-numbered response takes alternates over places."""
-        orders = []
-        for item in items:
-            pairs = list(combinations(range(len(item.payload["responses"])), 2))
-            sided = [pair if (slot + place) % 2 == 0 else pair[::-1] for place, pair in enumerate(pairs)]
-            rng.shuffle(sided)
-            orders.append([list(pair) for pair in sided])
-        return {"pairs": orders}
+    def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
+        """Every pair once, shuffled; the side that the lower-numbered response takes alternates over slots."""
+        pairs = combinations(range(len(item.payload["responses"])), 2)
+        sided = [list(pair if (slot + place) % 2 == 0 else pair[::-1]) for place, pair in enumerate(pairs)]
+        rng.shuffle(sided)
+        return {"pairs": sided}
 
-    def judge_page(self, shown: Shown, item: ItemData, place: int, common: Json) -> StepSpec:
-        responses = item.payload["responses"]
+    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
+        responses = shown.items[index].payload["responses"]
         questions, pairs = [], []
-        for left, right in shown.order["pairs"][place]:
+        for left, right in shown.order["shown"][index]["pairs"]:
             low, high = sorted((left, right))
             question = Question(
                 f"pair-{low}-{high}", self.ask(shown.config), self.topic, self.scale, about=f"{low}-{high}"
@@ -50,16 +47,21 @@ class SimHds(HdsType):
             questions.append(question)
             pairs.append({"question": question, "texts": [responses[left], responses[right]]})
         context = common | {"pairs": pairs}
-        return StepSpec(f"similarity-{place + 1}", "Compare each pair", "hds/pairs.html", questions, context, place)
+        name = f"similarity-{common['place']}"
+        return StepSpec(name, "Compare each pair", "hds/pairs.html", questions, context, index)
 
     def ask(self, config: Json) -> str:
         return f"How similar are these two {WORDING[config['generation_task']]['responses']}?"
 
-    def describe(self, config: Json) -> str:
+    def task_in_words(self, config: Json) -> str:
+        plural = WORDING[config["generation_task"]]["responses"]
+        return f"you read {plural} two at a time and say for each pair how similar the two are"
+
+    def explain(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
         return (
-            f"Last, you read {plural} two at a time and say for each pair how similar the two are, in what they say and "
-            "how they say it."
+            f"Two {plural} are similar when they say the same thing, even in other words, and less similar the more "
+            "they differ in what they say and how they say it."
         )
 
     def flags(

@@ -6,79 +6,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
 
-from annotation.models import Membership, Review, Study
+from annotation.forms import StudyForm
+from annotation.models import Membership, Review
+from annotation.tables import SUFFIXES
 from annotation.task_types.base import ConfigForm, TaskType
 
-SUFFIXES = (".csv", ".tsv", ".jsonl")
 TEXT_PREFIX = "text-"
 
 
-class StudyForm(forms.ModelForm[Study]):
-    """A study's own settings; those of its task type are a form of the type's."""
+class SettingsForm(StudyForm):
+    """A study's own settings as a person fills them in: the short name may be made from the title."""
 
-    slug = forms.SlugField(
-        label="Short name in addresses",
-        max_length=60,
-        required=False,
-        help_text="Workers see it in the study link. Leave it empty to have it made from the title.",
-    )
-
-    class Meta:
-        model = Study
-        fields = (
-            "title",
-            "slug",
-            "contact",
-            "consent",
-            "ratings_per_item",
-            "items_per_hit",
-            "hits_per_worker",
-            "reward",
-            "time_limit_minutes",
-            "access",
-            "feedback_box",
-            "seed",
-        )
-        labels = {
-            "contact": "Contact for workers",
-            "consent": "Consent text",
-            "ratings_per_item": "Ratings wanted per item",
-            "items_per_hit": "Items per hit",
-            "hits_per_worker": "Hits per worker at most",
-            "reward": "Reward per hit (USD)",
-            "time_limit_minutes": "Time limit per hit (minutes)",
-            "access": "Who may take part",
-            "feedback_box": "Ask for feedback at the end",
-            "seed": "Seed",
-        }
-        help_texts = {
-            "title": "Workers see it at the top of every page.",
-            "contact": "Whom workers write to, such as an e-mail address.",
-            "consent": "Shown before anything else; workers have to agree. Left out when empty.",
-            "ratings_per_item": "By as many different workers.",
-            "items_per_hit": "A hit is what one worker does at one go and is paid for.",
-            "hits_per_worker": "Empty: no limit.",
-            "reward": "Zero for volunteers or a course.",
-            "time_limit_minutes": "After that, an unfinished hit goes to somebody else.",
-            "feedback_box": "An optional box on the last page of a hit.",
-            "seed": "Fixes the order in which items are given out, so that the plan can be made again.",
-        }
-        widgets = {"consent": forms.Textarea(attrs={"rows": 5})}
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["slug"].required = False
+        self.fields["slug"].help_text += " Leave it empty to have it made from the title."
 
     def clean_slug(self) -> str:
-        return self.cleaned_data["slug"] or slugify(self.data.get(self.add_prefix("title"), ""))[:60].strip("-")
+        typed: str = self.cleaned_data["slug"]
+        made = slugify(str(self.data.get(self.add_prefix("title"), "")))[:60].strip("-")
+        return typed or made.replace("_", "-")
 
 
 def type_form(task: TaskType, data: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None) -> ConfigForm:
     """The type's settings, under a prefix of their own so that they meet none of the study's fields."""
     if data is not None:
         return task.config_form(data, prefix="config")
-    return task.config_form(initial=config or {}, prefix="config")
+    return task.config_form(initial=dict(config or {}), prefix="config")
 
 
 def typed_texts(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
@@ -100,21 +57,6 @@ class UploadForm(forms.Form):
         },
         widget=forms.ClearableFileInput(attrs={"accept": ",".join(SUFFIXES)}),
     )
-
-    def clean_file(self) -> UploadedFile:
-        file: UploadedFile = self.cleaned_data["file"]
-        name, size = file.name or "", file.size or 0
-        if not name.lower().endswith(SUFFIXES):
-            raise forms.ValidationError(
-                "“%(name)s” is no kind of file that can be read. Save it as CSV (UTF-8), TSV or JSONL and choose that.",
-                params={"name": name[:100]},
-            )
-        if size > settings.MAX_UPLOAD_BYTES:
-            raise forms.ValidationError(
-                "The file has %(size)s MB; at most %(limit)s MB can be sent. Split it, or use the command line.",
-                params={"size": -(-size // 1024**2), "limit": settings.MAX_UPLOAD_BYTES // 1024**2},
-            )
-        return file
 
 
 class ReviewForm(forms.Form):
@@ -165,8 +107,5 @@ class PersonalLinksForm(forms.Form):
     def clean_names(self) -> list[str]:
         names = list(dict.fromkeys(line.strip() for line in self.cleaned_data["names"].splitlines() if line.strip()))
         if len(names) > self.MOST:
-            raise forms.ValidationError(f"These are {len(names)} names; at most {self.MOST} fit at once. Do it in parts.")
-        long = next((name for name in names if len(name) > 100), "")
-        if long:
-            raise forms.ValidationError(f"“{long[:30]}…” is longer than 100 characters. Use a shorter name.")
+            raise forms.ValidationError(f"These are {len(names)} names; at most {self.MOST} fit: do it in parts.")
         return names

@@ -6,17 +6,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.views.decorators.cache import never_cache
 
 from annotation.access import study_for
 from annotation.models import Membership, Study
+from annotation.services.refusals import Refused
 from annotation.task_types.registry import UnknownTaskType, get_type
 
 P = ParamSpec("P")
@@ -69,13 +71,13 @@ def member(
     *, read: str = "viewer", write: str = "editor"
 ) -> Callable[
     [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
-    Callable[Concatenate[HttpRequest, str, P], HttpResponseBase],
+    Callable[..., HttpResponseBase],
 ]:
     """Turns the slug in an address into the study, for members whose role is enough; 404 for everybody else."""
 
     def decorate(
         view: Callable[Concatenate[SignedIn, Study, P], HttpResponseBase],
-    ) -> Callable[Concatenate[HttpRequest, str, P], HttpResponseBase]:
+    ) -> Callable[..., HttpResponseBase]:
         @signed_in
         @wraps(view)
         def wrapped(request: SignedIn, /, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
@@ -115,8 +117,17 @@ def study_page(
         "is_owner": role == Membership.Role.OWNER,
         "is_draft": study.status == Study.Status.DRAFT,
         "section": section,
+        "report_url": report_url(study),
     }
     return render(request, f"console/{template}", shared | context, status=status)
+
+
+def report_url(study: Study) -> str:
+    """The report is a page of ``analysis``, a layer above this one; only its name is known here."""
+    try:
+        return reverse("report", args=[study.slug])
+    except NoReverseMatch:
+        return ""
 
 
 def page_of(rows: QuerySet[M, Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[M]:
@@ -129,3 +140,9 @@ def query_without_page(request: HttpRequest) -> str:
     query = request.GET.copy()
     query.pop("page", None)
     return query.urlencode()
+
+
+def say_refused(request: HttpRequest, refused: Refused) -> None:
+    """Why a service said no, as messages on the next page."""
+    for problem in refused.problems:
+        messages.error(request, f"{problem.what} {problem.mend}".strip())

@@ -19,12 +19,12 @@ class Login(auth.LoginView):
     """No password e-mail is ever sent: whoever forgot theirs asks the administrator."""
 
     template_name = "console/login.html"
-    next_page = reverse_lazy("console_studies")
+    next_page = "console_studies"
     redirect_authenticated_user = True
 
 
 class Logout(auth.LogoutView):
-    next_page = reverse_lazy("console_login")
+    next_page = "console_login"
 
 
 class Password(auth.PasswordChangeView):
@@ -37,7 +37,7 @@ class Password(auth.PasswordChangeView):
         return super().form_valid(form)
 
 
-class NewUserForm(BaseUserCreationForm[User]):
+class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]
     """Name and password; whether the user may manage users, too."""
 
     class Meta:

@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.views.console import items, members, sessions, setup, study, submissions
+from annotation.views.console import items, members, preview, sessions, setup, study, submissions
 
 STUDY = "console/studies/<slug:slug>/"
 
@@ -29,8 +29,8 @@ urlpatterns = [
     path(STUDY + "upload/", items.upload, name="console_upload"),
     path(STUDY + "items/", items.items, name="console_items"),
     path(STUDY + "items/<int:pk>/", items.item, name="console_item"),
-    path(STUDY + "preview/", setup.preview, name="console_preview"),
-    path(STUDY + "preview/page/", setup.preview_page, name="console_preview_page"),
+    path(STUDY + "preview/", preview.preview, name="console_preview"),
+    path(STUDY + "preview/page/", preview.preview_page, name="console_preview_page"),
     path(STUDY + "publish/", setup.publish, name="console_publish"),
     path(STUDY + "submissions/", submissions.submissions, name="console_submissions"),
     path(STUDY + "submissions/<int:pk>/", submissions.submission, name="console_submission"),

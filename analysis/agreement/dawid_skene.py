@@ -1,0 +1,168 @@
+"""Dawid & Skene's model: what a unit truly is, and how each rater errs, from nominal ratings alone.
+
+Shapes: posterior T_uk (U units × K values), class shares p_k (K,), confusion π_rkl (R × K × K): how often rater r says
+l of a unit that is k. EM: E-step T_uk ∝ p_k Π π_rk,l(u,r); M-step shares and confusions from T.
+
+Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm", §2–4
+(eqs. 2.3–2.5, started from the raters' shares of votes, eq. 3.1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from scipy import sparse, stats
+
+from analysis.agreement.data import Data, FloatArray, Labels, as_ratings
+from analysis.agreement.resample import ratio
+from analysis.estimate import Estimate
+
+#: The posterior at which two classes count as tied.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DawidSkene:
+    """The fitted model. ``posterior`` (U × K), ``shares`` (K,), ``confusion`` (R × K × K, true × said).
+
+    A row of ``confusion`` is NaN where no unit a rater saw can be of that class. ``converged`` tells whether the
+    log-likelihood settled within the iterations allowed.
+    """
+
+    units: Labels
+    raters: Labels
+    values: Labels
+    posterior: FloatArray
+    shares: FloatArray
+    confusion: FloatArray
+    log_likelihood: float
+    iterations: int
+    converged: bool
+
+    def labels(self) -> pd.DataFrame:
+        """Units × values: 1 for the most probable class, shared where tied; NaN for a unit without ratings."""
+        top = self.posterior.max(axis=1, keepdims=True)
+        winners = (self.posterior >= top - TIE).astype(np.float64)
+        shares = ratio(winners, winners.sum(axis=1, keepdims=True))
+        shares[np.isnan(self.posterior).any(axis=1)] = np.nan
+        return pd.DataFrame(shares, index=self.units, columns=self.values)
+
+    def share_estimates(self, confidence: float = 0.95) -> dict[object, Estimate]:
+        """The class shares with normal intervals from the spread of the posteriors over units.
+
+        The confusions are taken as known, so intervals are somewhat narrow. Cut to [0, 1].
+        """
+        rated = self.posterior[~np.isnan(self.posterior).any(axis=1)]
+        n = len(rated)
+        spread = rated.std(axis=0, ddof=1) if n > 1 else np.full(rated.shape[1], math.nan)
+        half = float(stats.norm.ppf((1 + confidence) / 2)) * spread / math.sqrt(n)
+        note = "" if self.converged else f"EM did not settle in {self.iterations} iterations"
+        return {
+            value: Estimate(
+                float(share),
+                max(0.0, float(share - width)),
+                min(1.0, float(share + width)),
+                n,
+                level=confidence,
+                method="normal, confusions taken as known",
+                note=note,
+            )
+            for value, share, width in zip(self.values.tolist(), self.shares, half, strict=True)
+        }
+
+
+def dawid_skene(data: Data, *, iterations: int = 1000, tolerance: float = 1e-8, smoothing: float = 0.0) -> DawidSkene:
+    """Fits the model by EM from the shares of votes; no randomness.
+
+    data: units × raters matrix (NaN missing) or `Ratings` (made with ``repeats=True`` where a rater rated a unit more
+    than once); values nominal, numbers or text. Units with a single rating enter, as in the paper; units with none
+    get a NaN posterior. ``smoothing`` is added to every cell of the confusions (0 is the paper's maximum likelihood).
+    Stops when the log-likelihood gains less than ``tolerance`` per unit. EM finds a local maximum near the votes.
+
+    ValueError: no ratings, one rater only, one value only, negative smoothing, fewer than one iteration.
+    """
+    ratings = as_ratings(data)
+    sizes = ratings.per_unit
+    if not sizes.sum():
+        raise ValueError("there are no ratings: every cell is missing")
+    if (ratings.rater == ratings.rater[0]).all():
+        raise ValueError("there is one rater only: errors cannot be told from truth")
+    shape = (len(ratings.units), len(ratings.raters), len(ratings.values))
+    if shape[2] < 2:
+        raise ValueError("every rating has the same value: there are no classes to tell apart")
+    if smoothing < 0 or iterations < 1:
+        raise ValueError("smoothing must be 0 or more and iterations 1 or more")
+    said = (ratings.unit, ratings.rater * shape[2] + ratings.code)
+    votes = sparse.coo_array((np.ones(len(said[0])), said), shape=(shape[0], shape[1] * shape[2])).tocsr()
+    rated = sizes > 0
+    fit = _expectation_maximisation(
+        votes[rated], ratings.counts().table[rated], shape, iterations, tolerance, smoothing
+    )
+    posterior = np.full((shape[0], shape[2]), np.nan)
+    posterior[rated] = fit.posterior
+    settled = fit.gain <= tolerance * int(rated.sum())
+    return DawidSkene(
+        ratings.units,
+        ratings.raters,
+        ratings.values,
+        posterior,
+        fit.shares,
+        fit.confusion,
+        fit.likelihood,
+        fit.steps,
+        settled,
+    )
+
+
+@dataclass(slots=True)
+class _Fit:
+    posterior: FloatArray
+    shares: FloatArray
+    confusion: FloatArray
+    likelihood: float = -math.inf
+    gain: float = math.inf
+    steps: int = 0
+
+
+def _expectation_maximisation(
+    votes: sparse.csr_array,
+    table: sparse.csr_array,
+    shape: tuple[int, int, int],
+    iterations: int,
+    tolerance: float,
+    smoothing: float,
+) -> _Fit:
+    """``votes`` (U × R·K) and ``table`` (U × K) of the rated units; returns the last step."""
+    start = table.toarray()
+    fit = _Fit(start / start.sum(axis=1, keepdims=True), np.empty(0), np.empty(0))
+    for _ in range(iterations):
+        fit.shares = fit.posterior.mean(axis=0)
+        said = np.asarray(votes.T @ fit.posterior).reshape(shape[1], shape[2], shape[2]).transpose(0, 2, 1)
+        said = said + smoothing
+        fit.confusion = ratio(said, said.sum(axis=2, keepdims=True))
+        logs = _log(fit.shares) + np.asarray(votes @ _by_answer(_log(fit.confusion)))
+        top = logs.max(axis=1, keepdims=True)
+        odds = np.exp(logs - top)
+        total = odds.sum(axis=1, keepdims=True)
+        likelihood = float((top + np.log(total)).sum())
+        fit.posterior = odds / total
+        fit.gain, fit.likelihood = likelihood - fit.likelihood, likelihood
+        fit.steps += 1
+        if fit.gain <= tolerance * len(start):
+            break
+    return fit
+
+
+def _log(probability: FloatArray) -> FloatArray:
+    """Logarithm with a floor that stands for impossible, also for NaN: no unit the rater saw is of that class."""
+    return cast(FloatArray, np.log(np.maximum(np.nan_to_num(probability), 1e-300)))
+
+
+def _by_answer(confusion: FloatArray) -> FloatArray:
+    """(R × true × said) as (R·said × true), the order of the columns of the votes."""
+    raters, classes, _ = confusion.shape
+    return confusion.transpose(0, 2, 1).reshape(raters * classes, classes)

@@ -1,0 +1,191 @@
+"""Intraclass correlations: how much of the variance of ratings is between units.
+
+Shapes: units × raters matrix (U × R). Mean squares: between units (MSB), within units (MSW), between raters (MSJ),
+residual (MSE). Six forms, named as Shrout & Fleiss do:
+
+| form | raters | a rating | the mean of k | McGraw & Wong |
+|---|---|---|---|---|
+| 1 | other raters for each unit (a crowd) | ``"1,1"`` | ``"1,k"`` | ICC(1), ICC(k) |
+| 2 | the same for all, a sample of raters | ``"2,1"`` | ``"2,k"`` | ICC(A,1), ICC(A,k) |
+| 3 | the same for all, these raters only | ``"3,1"`` | ``"3,k"`` | ICC(C,1), ICC(C,k) |
+
+Source: Shrout & Fleiss 1979, "Intraclass correlations", eqs. 1–6 and pp. 424–426 (intervals by the F distribution);
+McGraw & Wong 1996, tables 4 and 7. Unequal numbers of ratings in form 1: Donner 1986, §2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from analysis.agreement.data import Data, FloatArray, Ratings, as_ratings
+from analysis.agreement.resample import check_pairable, unit_note
+from analysis.estimate import Estimate
+
+Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
+FORMS: tuple[Form, ...] = ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquares:
+    """``between`` units, ``within`` them, ``raters``, ``residual``; counts of ``units`` and ``ratings``.
+
+    ``k`` is the ratings per unit (k₀ where they are not ``equal``).
+    """
+
+    between: float
+    within: float
+    raters: float
+    residual: float
+    units: int
+    k: float
+    ratings: int
+    equal: bool = True
+
+
+def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate:
+    """The intraclass correlation ``form`` with its interval by the F distribution.
+
+    data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative where units differ
+    less than their ratings do.
+
+    Missing: form 1 takes every unit with two ratings or more; with unequal numbers k is
+    k₀ = (N − Σ n_i²/N)/(U − 1), and the interval is approximate. Forms 2 and 3 take the units that every rater rated.
+    n counts the units that entered, the note those that did not. Assumes normal ratings of equal variance.
+
+    NaN with a note where all ratings are equal; the interval is NaN where raters agree fully. ValueError: text values,
+    one rater, no unit with two ratings, fewer than two units that can enter, an unknown form.
+    """
+    if form not in FORMS:
+        raise ValueError(f'the form is one of {" ".join(FORMS)}, not "{form}"')
+    ratings = as_ratings(data)
+    check_pairable(ratings.counts(), ratings)
+    squares, note = one_way(ratings) if form[0] == "1" else two_way(ratings)
+    largest = max(squares.between, squares.within)
+    if largest <= 1e-20 * max(1.0, float(np.abs(ratings.numbers()).max()) ** 2):
+        return Estimate(math.nan, n=squares.units, level=confidence, note="all ratings are equal: no variance")
+    family = {"1": _form_one, "2": _form_two, "3": _form_three}[form[0]]
+    value, low, high = family(squares, 1 - confidence)
+    if form[2] == "k":
+        value, low, high = (_of_mean(figure, squares.k) for figure in (value, low, high))
+    if math.isnan(value):
+        note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
+    elif math.isnan(low):
+        note = "; ".join(filter(None, ["no lower limit can be had from these mean squares", note]))
+    return Estimate(value, low, high, squares.units, level=confidence, method=_method(squares, form), note=note)
+
+
+def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
+    """Mean squares of the one-way layout over units with two ratings or more, and a note on the others."""
+    sizes = ratings.per_unit
+    entered = sizes >= 2
+    if entered.sum() < 2:
+        raise ValueError("fewer than two units have two ratings: variance between units cannot be estimated")
+    row = entered[ratings.unit]
+    place = np.cumsum(entered) - 1
+    unit, value, n = place[ratings.unit[row]], ratings.numbers()[row], sizes[entered].astype(np.float64)
+    value = value - value.mean()
+    mean = np.bincount(unit, value) / n
+    units, total = len(n), float(n.sum())
+    between = float((n * mean**2).sum()) / (units - 1)
+    within = float(((value - mean[unit]) ** 2).sum()) / (total - units)
+    k = (total - float((n**2).sum()) / total) / (units - 1)
+    squares = MeanSquares(between, within, math.nan, math.nan, units, k, int(total), bool(np.ptp(n) == 0))
+    return squares, unit_note(sizes.astype(np.float64))
+
+
+def two_way(ratings: Ratings) -> tuple[MeanSquares, str]:
+    """Mean squares of the two-way layout over the units that all raters rated, and a note on the others."""
+    present = np.unique(ratings.rater)
+    complete = ratings.per_unit == len(present)
+    if complete.sum() < 2:
+        raise ValueError(
+            "ICC forms 2 and 3 need at least two units rated by every rater; with other raters for each unit use form 1"
+        )
+    row = complete[ratings.unit]
+    order = np.lexsort((ratings.rater[row], ratings.unit[row]))
+    matrix = ratings.numbers()[row][order].reshape(-1, len(present))
+    units, k = matrix.shape
+    matrix = matrix - matrix.mean()
+    by_unit, by_rater = matrix.mean(axis=1, keepdims=True), matrix.mean(axis=0, keepdims=True)
+    squares = MeanSquares(
+        between=_mean_square(by_unit, units - 1) * k,
+        within=_mean_square(matrix - by_unit, units * (k - 1)),
+        raters=_mean_square(by_rater, k - 1) * units,
+        residual=_mean_square(matrix - by_unit - by_rater, (units - 1) * (k - 1)),
+        units=units,
+        k=float(k),
+        ratings=matrix.size,
+    )
+    left_out = int((~complete).sum())
+    note = f"{left_out} of {len(complete)} units lack some rater and do not enter" if left_out else ""
+    return squares, note
+
+
+def _mean_square(parts: FloatArray, freedom: int) -> float:
+    return float((parts**2).sum()) / freedom
+
+
+def _form_one(s: MeanSquares, alpha: float) -> Triple:
+    freedom = (s.units - 1, s.ratings - s.units)
+    low, high = _limits_of_f(s.between, s.within, freedom, alpha)
+    value = (s.between - s.within) / (s.between + (s.k - 1) * s.within)
+    return value, _of_f(low, s.k), _of_f(high, s.k)
+
+
+def _form_three(s: MeanSquares, alpha: float) -> Triple:
+    freedom = (s.units - 1, (s.units - 1) * (int(s.k) - 1))
+    low, high = _limits_of_f(s.between, s.residual, freedom, alpha)
+    value = (s.between - s.residual) / (s.between + (s.k - 1) * s.residual)
+    return value, _of_f(low, s.k), _of_f(high, s.k)
+
+
+def _form_two(s: MeanSquares, alpha: float) -> Triple:
+    """Absolute agreement; Satterthwaite's degrees of freedom v for k·MSJ against MSE (Shrout & Fleiss p. 424)."""
+    n, k, msb, msj, mse = s.units, s.k, s.between, s.raters, s.residual
+    value = (msb - mse) / (msb + (k - 1) * mse + k * (msj - mse) / n)
+    if msj + mse <= 1e-12 * msb or 1 - value <= 1e-12:
+        return value, math.nan, math.nan
+    a = k * value / (n * (1 - value))
+    b = 1 + k * value * (n - 1) / (n * (1 - value))
+    v = (a * msj + b * mse) ** 2 / ((a * msj) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
+    rest = k * msj + (k * n - k - n) * mse
+    lower_f = float(stats.f.ppf(1 - alpha / 2, n - 1, v))
+    upper_f = float(stats.f.ppf(1 - alpha / 2, v, n - 1))
+    low = n * (msb - lower_f * mse) / (lower_f * rest + n * msb)
+    high = n * (upper_f * msb - mse) / (rest + n * upper_f * msb)
+    return value, low, high
+
+
+def _limits_of_f(above: float, below: float, freedom: tuple[int, int], alpha: float) -> tuple[float, float]:
+    """Limits of the ratio of expected mean squares; NaN where there is no variance below."""
+    if below <= 1e-12 * above:
+        return math.nan, math.nan
+    f = above / below
+    low = f / float(stats.f.ppf(1 - alpha / 2, *freedom))
+    high = f * float(stats.f.ppf(1 - alpha / 2, freedom[1], freedom[0]))
+    return low, high
+
+
+def _of_f(f: float, k: float) -> float:
+    return (f - 1) / (f + k - 1)
+
+
+def _of_mean(single: float, k: float) -> float:
+    """The correlation of the mean of k from that of one (Spearman–Brown)."""
+    rest = 1 + (k - 1) * single
+    return k * single / rest if rest > 1e-12 else math.nan
+
+
+def _method(squares: MeanSquares, form: Form) -> str:
+    exact = "F distribution"
+    if form[0] == "2":
+        exact = "F distribution, Satterthwaite's degrees of freedom"
+    if form[0] == "1" and not squares.equal:
+        exact = "F distribution, approximate for unequal numbers"
+    return f"{exact}, k = {squares.k:g}"

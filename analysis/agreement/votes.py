@@ -1,0 +1,62 @@
+"""Majority votes, and accuracy of labels against a gold standard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis.agreement.data import Data, as_counts
+from analysis.agreement.resample import ratio
+from analysis.estimate import Estimate
+
+
+def majority_vote(data: Data) -> pd.DataFrame:
+    """Units × values: the share of the vote each value wins, ties split evenly; rows sum to 1.
+
+    data: units × raters matrix (NaN missing), `Ratings` or `Counts`. The index is the unit's label (row number for
+    matrix and counts). A unit without ratings has NaN throughout. ValueError: no ratings.
+    """
+    counts, ratings = as_counts(data)
+    if not counts.table.nnz:
+        raise ValueError("there are no ratings: every cell is missing")
+    dense = counts.table.toarray()
+    top = dense.max(axis=1, keepdims=True)
+    winners = ((dense == top) & (top > 0)).astype(np.float64)
+    shares = ratio(winners, winners.sum(axis=1, keepdims=True))
+    return pd.DataFrame(shares, index=None if ratings is None else ratings.units, columns=counts.values)
+
+
+def accuracy(shares: pd.DataFrame, gold: Mapping[Any, Any], *, confidence: float = 0.95) -> Estimate:
+    """Share of units whose label is the gold one; a unit whose label is shared (a tie) counts by its share.
+
+    shares: units × values as from `majority_vote`, or `DawidSkene.labels()`. ``gold``: unit label → value. Units
+    without gold or without a label do not enter; n counts those that do and the note the others. Range 0 to 1.
+    Interval: Wilson score, the sum of shares taken as the number right. ValueError: no unit has both.
+    """
+    column = {value: place for place, value in enumerate(shares.columns)}
+    figures = shares.to_numpy()
+    right = []
+    for row, unit in enumerate(shares.index):
+        if unit in gold and not math.isnan(figures[row, 0]):
+            place = column.get(gold[unit])
+            right.append(0.0 if place is None else float(figures[row, place]))
+    if not right:
+        raise ValueError("no unit has both a label and a gold value")
+    left_out = len(shares) - len(right)
+    share, n = float(np.mean(right)), len(right)
+    low, high = wilson(share, n, confidence)
+    note = f"{left_out} of {len(shares)} units lack a label or a gold value" if left_out else ""
+    return Estimate(share, low, high, n, level=confidence, method="Wilson score", note=note)
+
+
+def wilson(share: float, n: int, confidence: float) -> tuple[float, float]:
+    """Wilson's score interval of a share of n (Wilson 1927)."""
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return centre - half, centre + half

@@ -1,0 +1,31 @@
+"""Exports as downloads."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponseBadRequest, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from analysis import exports
+from annotation.access import study_for
+
+_SIMULATED = {"": None, "no": False, "only": True}
+
+
+@require_safe
+def export_view(request: HttpRequest, slug: str, kind: str, format: str) -> HttpResponseBase:
+    """One export, for members of the study; with ``?worker_ids=1`` for its owners. ``?simulated=no|only`` chooses."""
+    with_worker_ids = request.GET.get("worker_ids") == "1"
+    study = study_for(request.user, slug, role="owner" if with_worker_ids else "viewer")
+    if kind not in exports.KINDS or format not in exports.FORMATS:
+        raise Http404("No such export.")
+    chosen = request.GET.get("simulated", "")
+    if chosen not in _SIMULATED:
+        return HttpResponseBadRequest("simulated is “no”, “only”, or left out.", content_type="text/plain")
+    simulated = _SIMULATED[chosen]
+    try:
+        pieces = exports.rows(study, kind=kind, format=format, with_worker_ids=with_worker_ids, simulated=simulated)
+    except exports.ExportError as error:
+        return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")
+    name = exports.file_name(study, kind=kind, format=format, simulated=simulated)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
+    return StreamingHttpResponse(pieces, content_type=exports.CONTENT_TYPES[format], headers=headers)

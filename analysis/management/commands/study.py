@@ -1,0 +1,229 @@
+"""Studies from the command line: set up from a file, taken through their states, reported and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from analysis.management import study_output as output
+from annotation.models import Study
+from annotation.platforms import link
+from annotation.queries.progress import progress
+from annotation.services import repair
+from annotation.services import studies as service
+from annotation.services.applying import apply
+from annotation.services.refusals import Refused
+from annotation.study_files import FileRefused, read_study_file
+from annotation.tables import TableProblems
+from annotation.task_types.registry import UnknownTaskType, get_type
+
+ACTOR = "manage.py study"
+KINDS = ("long", "wide", "diversity-eval")
+FORMATS = ("csv", "jsonl")
+
+
+class Command(BaseCommand):
+    help = "Set up, run, report and export studies. “manage.py study ACTION --help” says more about each action."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        file = actions.add_parser("apply", help="create or change a study as a study file says")
+        file.add_argument("file", type=Path)
+        file.add_argument("--dry-run", action="store_true", help="say what would change, write nothing")
+        file.add_argument("--owner", metavar="USER", help="the user who owns the study in the console")
+        file.add_argument("--progress", action="store_true", help="draw a progress bar even into a file")
+        for name, told in SIMPLE.items():
+            actions.add_parser(name, help=told).add_argument("slug")
+        status = actions.add_parser("status", help="how far a study is")
+        status.add_argument("slug")
+        status.add_argument("--json", action="store_true")
+        report = actions.add_parser("report", help="write report.html and report.json")
+        report.add_argument("slug")
+        report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: report-SLUG)")
+        export = actions.add_parser("export", help="write the data")
+        export.add_argument("slug")
+        export.add_argument("--kind", choices=KINDS, default="long", help="one row per rating, or per item")
+        export.add_argument("--format", choices=FORMATS, default="csv")
+        export.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+        export.add_argument("--no-synthetic", action="store_true", help="leave simulated workers out")
+        links = actions.add_parser("links", help="personal links as CSV, for the names in a file")
+        links.add_argument("slug")
+        links.add_argument("--names", required=True, metavar="FILE", help="one name a line; - reads standard input")
+        rebuild = actions.add_parser("rebuild-ratings", help="derive all ratings anew from what workers sent")
+        rebuild.add_argument("slug")
+        rebuild.add_argument("--progress", action="store_true")
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        act: Callable[..., None] = getattr(self, action.replace("-", "_"))
+        if "slug" in options:
+            options["study"] = self.study(options.pop("slug"))
+        with told_plainly(self):
+            act(**options)
+
+    def study(self, slug: str) -> Study:
+        found = Study.objects.filter(slug=slug).first()
+        if found is None:
+            known = Study.objects.order_by("slug").values_list("slug", flat=True)
+            others = f" Studies: {', '.join(known[:20])}." if known else " There are no studies yet."
+            raise CommandError(f"There is no study “{slug}”.{others}")
+        return found
+
+    def say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.stdout.write(line)
+
+    def complain(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.stderr.write(line, self.style.NOTICE)
+
+    # --- the actions ---
+
+    def apply(self, *, file: Path, dry_run: bool, owner: str | None, progress: bool, **_: Any) -> None:
+        user = None
+        if owner is not None:
+            user = User.objects.filter(username=owner, is_active=True).first()
+            if user is None:
+                raise CommandError(f"There is no user “{owner}”. Make one: manage.py createsuperuser")
+        read = read_study_file(file)
+        with bar(progress, "items") as step:
+            applied = apply(read, owner=user, dry_run=dry_run, progress=step)
+        self.say(output.applied_lines(read.slug, applied, dry_run=dry_run))
+        if not dry_run and applied.study is not None:
+            self.say(output.next_steps(applied.study))
+        if applied.created and user is None and not dry_run:
+            self.say(["The study has no owner: only administrators see it in the console (--owner USER)."])
+
+    def publish(self, *, study: Study, **_: Any) -> None:
+        was_live = study.status == Study.Status.LIVE
+        service.publish(study=study, actor=ACTOR)
+        study.refresh_from_db()
+        self.say([f"{study.slug} is live{' already' if was_live else ''}: {study.hits.count():,} hits."])
+        self.say(output.next_steps(study))
+
+    def pause(self, *, study: Study, **_: Any) -> None:
+        service.pause_study(study=study, actor=ACTOR)
+        self.say([f"{study.slug} is paused: nobody is given new work, hits in progress can be finished."])
+
+    def resume(self, *, study: Study, **_: Any) -> None:
+        service.resume_study(study=study, actor=ACTOR)
+        self.say([f"{study.slug} is live."])
+
+    def close(self, *, study: Study, **_: Any) -> None:
+        service.close_study(study=study, actor=ACTOR)
+        self.say([f"{study.slug} is closed."])
+
+    def delete(self, *, study: Study, **_: Any) -> None:
+        n_items = study.items.count()
+        service.delete_draft(study=study, actor=ACTOR)
+        self.say([f"The draft {study.slug} and its {n_items:,} items are deleted."])
+
+    def recount(self, *, study: Study, **_: Any) -> None:
+        wrong = repair.recount(study=study, actor=ACTOR)
+        self.say([f"{wrong:,} of {study.hits.count():,} hits had a wrong count{'; mended' if wrong else ''}."])
+
+    def rebuild_ratings(self, *, study: Study, progress: bool, **_: Any) -> None:
+        with bar(progress, "submissions", total=study.submissions.count()) as step:
+            seen, changed = repair.rebuild_ratings(study=study, actor=ACTOR, progress=step)
+        self.say([f"{seen:,} submissions read again, the ratings of {changed:,} changed."])
+
+    def status(self, *, study: Study, json: bool, **_: Any) -> None:
+        found = progress(study)
+        if json:
+            self.say([as_json({"slug": study.slug, "status": study.status} | found.as_json())])
+        else:
+            self.say(output.status_lines(study, get_type(study.task_type).title, found))
+
+    def links(self, *, study: Study, names: str, **_: Any) -> None:
+        text = sys.stdin.read() if names == "-" else read_text(Path(names))
+        self.stdout.write(links_csv(link.personal_links(study, text.splitlines())), ending="")
+
+    def report(self, *, study: Study, out: Path | None, **_: Any) -> None:
+        from analysis.reports import build_report
+
+        page = build_report(study, out_dir=out or Path(f"report-{study.slug}"))
+        self.say([f"The report is in {page}"])
+
+
+#: Actions that take a study and nothing else.
+SIMPLE = {
+    "publish": "go live: plan the hits and open the study link",
+    "pause": "give out no new work for now",
+    "resume": "give out work again",
+    "close": "end a study; its data stay",
+    "delete": "delete a draft",
+    "recount": "set the hits' counters from the assignments",
+}
+
+
+def as_json(figures: dict[str, Any]) -> str:
+    return json.dumps(figures, indent=2)
+
+
+def links_csv(links: Iterable[tuple[str, str]]) -> str:
+    from analysis.exports.cells import protect_cell
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "link"])
+    writer.writerows((protect_cell(name), address) for name, address in links)
+    return out.getvalue()
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is not UTF-8. Save it as UTF-8.") from None
+
+
+@contextmanager
+def bar(wanted: bool, unit: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Counts on standard error while somebody is looking there, or when ``wanted``."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=f" {unit}", disable=not (wanted or sys.stderr.isatty())) as drawn:
+        yield lambda count: drawn.update(count) and None
+
+
+@contextmanager
+def told_plainly(command: Command) -> Iterator[None]:
+    """Turns what the services refuse into lines that somebody can act on."""
+    try:
+        yield
+    except FileRefused as refused:
+        command.complain(output.problem_lines(refused.problems, refused))
+        raise CommandError("The study file is not right; nothing was written.") from None
+    except TableProblems as refused:
+        command.complain(output.table_problem_lines(refused))
+        raise CommandError(f"The items file has {counted(refused.total)}; nothing was written.") from None
+    except Refused as refused:
+        command.complain(output.problem_lines(refused.problems))
+        raise CommandError(f"{REASON.get(type(refused), 'Not possible')}; nothing was written.") from None
+    except UnknownTaskType as error:
+        raise CommandError(str(error)) from None
+    except DatabaseError as error:
+        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        mend = "Free some space or wait for the other program, then do it again."
+        raise CommandError(f"The database refused to write: {what}. Nothing was half written. {mend}") from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or 'A file'}: {error.strerror or error}.") from None
+
+
+REASON: dict[type[Refused], str] = {
+    service.Frozen: "The study has left draft and cannot change so",
+    service.Invalid: "Not possible",
+}
+
+
+def counted(total: int) -> str:
+    return f"{total:,} problem{'s' if total != 1 else ''}"

@@ -1,0 +1,98 @@
+"""The workers' pages inside the console: start page and every step, with one of the study's items.
+
+Drawn from the workers' own templates and nothing else, so that what is looked at here is what they get. Unlike the
+public preview it works for drafts, holds the start page, and all its links stay within the frame.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.instrument import Instrument, item_data
+from annotation.models import Item, Study
+from annotation.task_types.base import StepSpec
+from annotation.views.console.framing import embeds_own_pages, framed_by_own_pages
+from annotation.views.console.page import SignedIn, member, study_page
+from annotation.views.console.stepper import stepper
+from annotation.views.work_pages import page
+from annotation.views.work_start import money
+
+WIDTHS = ("phone", "wide")
+
+
+@require_safe
+@embeds_own_pages
+@member()
+def preview(request: SignedIn, study: Study) -> HttpResponse:
+    width = request.GET.get("width", "")
+    context = {
+        "steps": stepper(study, "preview") if study.status == Study.Status.DRAFT else [],
+        "has_items": Item.objects.filter(study=study).exists(),
+        "width": width if width in WIDTHS else WIDTHS[0],
+        "frame_url": reverse("console_preview_page", args=[study.slug]),
+    }
+    return study_page(request, study, "preview.html", context, section="preview")
+
+
+@csrf_exempt  # the start page's button sends a form as it does for workers; here it only turns the page
+@require_http_methods(["GET", "HEAD", "POST"])
+@framed_by_own_pages
+@member(write="viewer")
+def preview_page(request: SignedIn, study: Study) -> HttpResponse:
+    here = reverse("console_preview_page", args=[study.slug])
+    specs = _steps(study)
+    if request.method == "POST" and specs:
+        return redirect(f"{here}?step=1")
+    wanted = request.GET.get("step", "0")
+    at = int(wanted) if wanted in {str(number) for number in range(len(specs) + 1)} else 0
+    if at == 0:
+        return page("annotation/start.html", _start_context(study, here))
+    return page(specs[at - 1].template, _step_context(study, specs[at - 1], here, at=at, steps=len(specs)))
+
+
+def _steps(study: Study) -> list[StepSpec]:
+    """The pages of the first hit in file order: the items of one hit, arranged as for the first worker."""
+    items = [item_data(item) for item in Item.objects.filter(study=study).order_by("position")[: study.items_per_hit]]
+    if not items:
+        return []
+    instrument = Instrument.of(study)
+    rng = random.Random(study.seed)  # noqa: S311 - everybody is to see the same preview
+    order = instrument.task.arrange(items, instrument.config, slot=0, rng=rng)
+    return instrument.steps(instrument.shown(items, order))
+
+
+def _start_context(study: Study, here: str) -> Mapping[str, Any]:
+    return {
+        "study": study,
+        "instructions": Instrument.of(study).texts["instructions"],
+        "reward": money(study.reward),
+        "start": "",
+        "preview_url": f"{here}?step=1",
+        "problems": [],
+    }
+
+
+def _step_context(study: Study, spec: StepSpec, here: str, *, at: int, steps: int) -> Mapping[str, Any]:
+    return {
+        **spec.context,
+        "preview": True,
+        "start_url": here,
+        "key": "",
+        "step": spec,
+        "at": at,
+        "steps": steps,
+        "study_title": study.title,
+        "contact": study.contact,
+        "instructions": Instrument.of(study).texts["instructions"],
+        "values": {},
+        "errors": {},
+        "feedback_box": study.feedback_box and at == steps,
+    }

@@ -1,0 +1,109 @@
+"""Setting a study up: type, settings, going live. Items and preview have modules of their own."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.models import Item, Study
+from annotation.services import studies as service
+from annotation.task_types.base import TaskType
+from annotation.task_types.registry import UnknownTaskType, all_types, get_type
+from annotation.views.console.page import SignedIn, member, say_refused, signed_in, study_page
+from annotation.views.console.plan import plan_of
+from annotation.views.console.settings_page import SettingsPage
+from annotation.views.console.stepper import stepper
+
+Status = Study.Status
+
+
+@require_safe
+@signed_in
+def choose_type(request: SignedIn) -> HttpResponse:
+    context = {"types": list(all_types().values()), "steps": stepper(None, "type"), "here": "new"}
+    return render(request, "console/types.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def new_study(request: SignedIn, task_type: str) -> HttpResponse:
+    task = _type_or_404(task_type)
+    page = SettingsPage(task, data=request.POST if request.method == "POST" else None)
+    if request.method == "POST" and page.is_valid():
+        study = page.create(owner=request.user)
+        if study:
+            messages.success(request, "The draft is saved. Nobody but its members sees it.")
+            return redirect("console_upload", study.slug)
+    context = {"page": page, "task": task, "steps": stepper(None, "settings"), "here": "new"}
+    return render(request, "console/new_settings.html", context, status=422 if page.refused else 200)
+
+
+def _type_or_404(name: str) -> TaskType:
+    try:
+        return get_type(name)
+    except UnknownTaskType as error:
+        raise Http404(str(error)) from None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member()
+def type_of_study(request: SignedIn, study: Study) -> HttpResponse:
+    """A draft may change its type; its settings, wordings and items go, as they are the old type's."""
+    if request.method == "POST":
+        task_type = request.POST.get("task_type", "")
+        try:
+            service.change_study(
+                study=study,
+                values={"task_type": task_type},
+                config={},
+                texts={},
+                actor=request.user.get_username(),
+            )
+        except service.Refused as refused:
+            say_refused(request, refused)
+            return redirect("console_type", study.slug)
+        messages.success(request, f"This is a {get_type(task_type).title} study now. Look through its settings.")
+        return redirect("console_settings", study.slug)
+    context = {
+        "types": list(all_types().values()),
+        "steps": stepper(study, "type") if study.status == Status.DRAFT else [],
+        "n_items": Item.objects.filter(study=study).count(),
+    }
+    return study_page(request, study, "type.html", context, section="settings")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member()
+def settings_of_study(request: SignedIn, study: Study) -> HttpResponse:
+    data = request.POST if request.method == "POST" else None
+    page = SettingsPage(_type_or_404(study.task_type), study=study, data=data)
+    if request.method == "POST" and page.is_valid() and page.change(actor=request.user.get_username()):
+        messages.success(request, "Saved.")
+        return redirect("console_upload" if "next" in request.POST else "console_settings", page.study.slug)
+    steps = stepper(study, "settings") if study.status == Status.DRAFT else []
+    status = 409 if page.stale else 422 if page.refused else 200
+    return study_page(
+        request, study, "settings.html", {"page": page, "steps": steps}, section="settings", status=status
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="editor", write="editor")
+def publish(request: SignedIn, study: Study) -> HttpResponse:
+    if study.status != Status.DRAFT:
+        messages.info(request, "This study is live already; it was not started twice.")
+        return redirect("console_study", study.slug)
+    plan = plan_of(study)
+    if request.method == "POST" and request.POST.get("version") == plan.version:
+        try:
+            service.publish(study=study, actor=request.user.get_username())
+        except service.Refused as refused:
+            say_refused(request, refused)
+            return redirect("console_publish", study.slug)
+        messages.success(request, "The study is live. Hand out the study link below.")
+        return redirect("console_study", study.slug)
+    context = {"plan": plan, "steps": stepper(study, "publish"), "changed": request.method == "POST"}
+    status = 409 if request.method == "POST" else 200
+    return study_page(request, study, "publish.html", context, section="publish", status=status)

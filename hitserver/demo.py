@@ -1,0 +1,215 @@
+"""The main job on real input, from a CSV file to a report: what ``script/demo`` runs.
+
+A study is made from the file, simulated workers rate it through the real pages, report and exports are written, and
+then the server goes on running with a second, fresh study to try by hand. Everything happens in a var folder of its
+own, which each run starts anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import django
+
+if TYPE_CHECKING:
+    from annotation.models import Study
+
+ROOT = Path(__file__).resolve().parent.parent
+VAR = ROOT / "var" / "demo"
+DATA = ROOT / "examples" / "sets.csv"
+OUT = ROOT / "demo-output"
+USER = "demo"
+READY = re.compile(r"HITServer is ready at (http://\S+?)/ ")
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message says what to do."""
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/demo", description="From a CSV file to ratings to a report.")
+    parser.add_argument("--data", type=Path, default=DATA, help="items, CSV or JSONL (default: a small set of ours)")
+    parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
+    parser.add_argument("--ratings", type=int, default=10, help="ratings wanted per item (default 10)")
+    parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
+    parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
+    parser.add_argument("--port", type=int, default=8000, help="where the server listens afterwards (default 8000)")
+    options = parser.parse_args(given)
+    if options.ratings < 1:
+        parser.error(f"--ratings is {options.ratings}; it must be at least 1.")
+    if not options.data.is_file():
+        parser.error(f"--data names {options.data}, which is no file.")
+    return options
+
+
+@contextmanager
+def server(port: int) -> Iterator[subprocess.Popen[str]]:
+    """The real server as a child, stopped with the block. Raises DemoError with its words if it does not start."""
+    log = VAR / "server.log"
+    command = [sys.executable, "-m", "hitserver.supervisor", "--port", str(port)]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True, start_new_session=True)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not READY.search(log.read_text()):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise DemoError(f"The server did not start. It said:\n{log.read_text().strip()}")
+            time.sleep(0.1)
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(STOP_SECONDS)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def make_study(options: argparse.Namespace, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
+    """A live study from the data file."""
+    from annotation.services import studies
+    from annotation.tables import read_table
+
+    with options.data.open("rb") as file:
+        table = read_table(file, name=options.data.name)
+    values = {
+        "title": title,
+        "ratings_per_item": ratings,
+        "hits_per_worker": None,
+        "reward": "0.18",
+        "seed": 1,
+    }
+    config: dict[str, Any] = {}
+    study = studies.create_study(
+        slug=slug, task_type=options.task, values=values, config=config, texts={}, actor="script/demo", owner=owner
+    )
+    studies.import_items(study=study, table=table, actor="script/demo")
+    studies.publish(study=study, actor="script/demo")
+    study.refresh_from_db()
+    return study
+
+
+def rate(study: Study, base_url: str) -> int:
+    """Simulated workers until the study is done."""
+    from tqdm import tqdm
+
+    from annotation.bots import Mix, simulate_workers
+
+    wanted = study.ratings_per_item * study.hits.count()
+    with tqdm(total=wanted, unit=" hits", desc="simulated workers", disable=None) as bar:
+        tally = simulate_workers(
+            study=study,
+            base_url=base_url,
+            workers=study.ratings_per_item,
+            mix=Mix(),
+            seed=study.seed,
+            progress=bar.update,
+        )
+    if tally.problems:
+        raise DemoError("Simulated workers could not go on:\n" + "\n".join(tally.problems[:5]))
+    rate = tally.submissions / tally.seconds
+    say(f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s ({rate:.0f}/s).")
+    return tally.submissions
+
+
+def write_results(study: Study, out: Path) -> None:
+    """Report and exports."""
+    from analysis.exports import export
+    from analysis.reports import build_report
+
+    out.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    report = build_report(study, out_dir=out)
+    say(f"Report in {time.monotonic() - begin:.1f} s: {report}")
+    for kind in ("long", "wide", "diversity-eval"):
+        for format in ("csv", "jsonl"):
+            target = out / f"{kind}.{format}"
+            with target.open("wb") as file:
+                rows = export(study, kind=kind, format=format, out=file)
+        say(f"{rows} rows: {out / kind}.csv and .jsonl")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def start_over() -> None:
+    """A var folder of the demo's own, empty but for the secret key, so that an open tab of the last run says so."""
+    shutil.rmtree(VAR, ignore_errors=True)
+    VAR.mkdir(parents=True)
+
+
+def demo(options: argparse.Namespace) -> None:
+    from django.contrib.auth.models import User
+    from django.core.management import call_command
+
+    from annotation.platforms.link import study_url
+
+    port = free_port() if options.no_serve else options.port
+    base_url = f"http://127.0.0.1:{port}"
+    os.environ["HITSERVER_BASE_URL"] = base_url
+    django.setup()
+    call_command("migrate", verbosity=0, interactive=False)
+    password = secrets.token_urlsafe(9)
+    user = User.objects.create_user(USER, password=password)
+    study = make_study(options, slug="demo", title="Demo study", ratings=options.ratings, owner=user)
+    say(f"Study “{study.title}”: {options.task}, {study.items.count()} items from {options.data.name}.")
+    with server(port) as process:
+        rate(study, base_url)
+        write_results(study, options.out)
+        if options.no_serve:
+            return
+        trial = make_study(options, slug="try-it", title="Try it yourself", ratings=50, owner=user)
+        say("")
+        say(f"Console:         {base_url}/  user {USER}, password {password}")
+        say(f"A worker's page: {study_url(trial)}")
+        say("Ctrl-C ends the server.")
+        process.wait()
+
+
+def main() -> int:
+    options = arguments()
+    os.environ.pop("DATABASE_URL", None)
+    os.environ |= {"HITSERVER_VAR": str(VAR), "HITSERVER_ENV": "development"}
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
+    start_over()
+    try:
+        demo(options)
+    except (DemoError, *refusals()) as error:
+        print(f"The demo stopped: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        say("Ended.")
+    return 0
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """How the services say that a file or a task type will not do."""
+    from annotation.services.refusals import Refused
+    from annotation.tables import TableProblems
+    from annotation.task_types.registry import UnknownTaskType
+
+    return Refused, TableProblems, UnknownTaskType
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Django's SQLite backend with a queue in front of the writing lock."""

@@ -1,0 +1,183 @@
+"""Gwet's coefficients against irrCAC, intraclass correlations against Shrout & Fleiss 1979 and psych (R)."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.agreement import gwet_ac1, gwet_ac2, icc, ratings_from_arrays, ratings_from_matrix
+from analysis.agreement.icc import FORMS, one_way, two_way
+
+DATA = Path(__file__).parent / "agreement_data"
+TEXTBOOK = json.loads((DATA / "textbook.json").read_text())["shrout_fleiss_1979"]
+R = json.loads((DATA / "reference_r.json").read_text())
+GWET = json.loads((DATA / "reference_gwet.json").read_text())
+NAN = math.nan
+PSYCH_NAMES = {"1,1": "ICC1", "2,1": "ICC2", "3,1": "ICC3", "1,k": "ICC1k", "2,k": "ICC2k", "3,k": "ICC3k"}
+
+
+# --- Gwet
+
+
+@pytest.mark.parametrize("case", GWET.values(), ids=GWET)
+def test_equal_to_irrcac(case):
+    ratings = np.array(case["ratings"], dtype=float)
+    assert gwet_ac1(ratings, draws=0).value == pytest.approx(case["identity"], abs=1e-9)
+    assert gwet_ac2(ratings, "linear", draws=0).value == pytest.approx(case["linear"], abs=1e-9)
+    assert gwet_ac2(ratings, "quadratic", draws=0).value == pytest.approx(case["quadratic"], abs=1e-9)
+
+
+def test_a_frequent_value_does_not_bring_it_down():
+    """Gwet 2008, the paradox: 118 of 125 both positive. κ is near 0, AC1 near the raw agreement of 0.944.
+
+    By hand: p_o = 118/125, share of positive 243/250, p_e = 2 · 243/250 · 7/250, AC1 = (p_o − p_e)/(1 − p_e).
+    """
+    pairs = [["+", "+"]] * 118 + [["+", "-"]] * 5 + [["-", "+"]] * 2
+    chance = 2 * 243 / 250 * 7 / 250
+    assert gwet_ac1(pairs, draws=0).value == pytest.approx((118 / 125 - chance) / (1 - chance))
+    assert gwet_ac1(pairs, draws=0).value == pytest.approx(0.941, abs=1e-3)
+
+
+def test_categories_nobody_used_count():
+    used = gwet_ac1(ratings_from_matrix([["a", "b"], ["a", "a"]]), draws=0).value
+    wider = gwet_ac1(ratings_from_matrix([["a", "b"], ["a", "a"]], categories=["a", "b", "c"]), draws=0).value
+    assert wider > used
+
+
+def test_weights_of_words_go_by_their_position():
+    words = np.array([["low", "mid"], ["high", "high"], ["mid", "mid"]], dtype=object)
+    numbers = [[1, 2], [3, 3], [2, 2]]
+    by_word = gwet_ac2(ratings_from_matrix(words, categories=["low", "mid", "high"]), draws=0).value
+    assert by_word == pytest.approx(gwet_ac2(numbers, draws=0).value)
+
+
+def test_the_interval_holds_the_estimate_and_repeats_with_the_seed():
+    ratings = np.array(GWET["random_2"]["ratings"], dtype=float)
+    estimate = gwet_ac2(ratings, draws=500, seed=1)
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate == gwet_ac2(ratings, draws=500, seed=1)
+    assert estimate.n == int(((~np.isnan(ratings)).sum(axis=1) >= 2).sum())
+
+
+def test_the_interval_is_that_of_literally_resampled_units():
+    rng = np.random.default_rng(0)
+    ratings = np.where(rng.random((60, 3)) < 0.6, rng.integers(1, 4, (60, 1)), rng.integers(1, 4, (60, 3)))
+    draws = [gwet_ac1(ratings[rng.integers(0, 60, 60)], draws=0).value for _ in range(1000)]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    estimate = gwet_ac1(ratings, draws=3000)
+    assert [estimate.low, estimate.high] == pytest.approx([low, high], abs=0.1 * (high - low))
+
+
+def test_one_category_is_undefined():
+    assert "one category only" in gwet_ac1([[1, 1], [1, 1]]).note
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ([["a", "b"]], {}, "categories in their order"),
+        ([[1, 2]], {"weights": "cubic"}, '"linear" or "quadratic"'),
+        (np.arange(2002.0).reshape(-1, 2), {}, "2002 different values"),
+        ([[1], [2]], {}, "one rater only"),
+    ],
+)
+def test_what_ac2_cannot_weigh_is_refused(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        gwet_ac2(data, **options)
+
+
+# --- ICC
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_example_of_shrout_and_fleiss(form):
+    assert icc(TEXTBOOK["ratings"], form).value == pytest.approx(TEXTBOOK["icc"][form], abs=5e-3)
+
+
+def test_the_mean_squares_of_shrout_and_fleiss():
+    squares, _ = two_way(ratings_from_matrix(TEXTBOOK["ratings"]))
+    for name, expected in TEXTBOOK["mean_squares"].items():
+        assert getattr(squares, name) == pytest.approx(expected, abs=6e-3)
+    assert one_way(ratings_from_matrix(TEXTBOOK["ratings"]))[0].within == pytest.approx(squares.within)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", R.values(), ids=R)
+def test_equal_to_psych_of_r_with_its_interval(case, form):
+    value, low, high = case["icc"][PSYCH_NAMES[form]]
+    estimate = icc(case["ratings"], form)
+    assert estimate.value == pytest.approx(value, abs=1e-9)
+    assert estimate.high == pytest.approx(high, abs=1e-9)
+    if form == "2,k" and low > 1:
+        # psych steps up a lower limit below −1/(k − 1), which gives nonsense; ours says that there is none.
+        assert math.isnan(estimate.low)
+        assert "no lower limit" in estimate.note
+    else:
+        assert estimate.low == pytest.approx(low, abs=1e-9)
+
+
+def test_a_crowd_with_unequal_numbers_recovers_the_correlation_it_was_drawn_with():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 8, 6000)
+    unit = np.repeat(np.arange(6000), sizes)
+    rater = np.concatenate([rng.choice(500, size, replace=False) for size in sizes])
+    value = rng.normal(size=6000)[unit] + math.sqrt(3) * rng.normal(size=len(unit))
+    estimate = icc(ratings_from_arrays(unit, rater, value), "1,1")
+    assert estimate.low < 0.25 < estimate.high
+    assert estimate.high - estimate.low < 0.05
+    assert estimate.n == int((sizes > 1).sum())
+    assert "unequal" in estimate.method
+
+
+def test_unequal_numbers_by_hand():
+    """Donner 1986: k₀ = (N − Σn²/N)/(U − 1). Units 1 2 | 3 5 4: MSB 7.5·…, worked out in fractions."""
+    estimate = icc([[1, 2, NAN], [3, 5, 4]], "1,1")
+    between = 2 * (1.5 - 3) ** 2 + 3 * (4 - 3) ** 2
+    within = (0.5 + 2) / 3
+    k = 5 - 13 / 5
+    assert estimate.value == pytest.approx((between - within) / (between + (k - 1) * within))
+
+
+def test_forms_2_and_3_leave_out_incomplete_units_and_say_so():
+    full = TEXTBOOK["ratings"]
+    estimate = icc([*full, [1, 2, NAN, 4]], "2,1")
+    assert estimate.value == pytest.approx(icc(full, "2,1").value)
+    assert estimate.n == 6
+    assert "1 of 7 units lack some rater" in estimate.note
+
+
+def test_the_interval_covers_as_often_as_it_says():
+    covered = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        estimate = icc(rng.normal(size=(30, 1)) + rng.normal(size=(30, 4)), "1,1")
+        covered += estimate.low <= 0.5 <= estimate.high
+    assert 273 <= covered <= 297  # 95% of 300 is 285, standard deviation 3.8
+
+
+def test_degenerate_ratings_are_undefined_with_a_reason():
+    assert "no variance" in icc([[3, 3], [3, 3]], "2,1").note
+    full = icc([[1, 1], [2, 2], [3, 3]], "3,k")
+    assert full.value == 1
+    assert math.isnan(full.low)
+    assert "no lower limit" in full.note
+    flat = icc([[1, 2], [2, 1], [1, 2]], "1,k")
+    assert math.isnan(flat.value)
+    assert "do not differ" in flat.note
+
+
+@pytest.mark.parametrize(
+    ("data", "form", "message"),
+    [
+        ([[1, 2], [NAN, 1]], "1,1", "fewer than two units"),
+        ([[1, 2, NAN], [NAN, 1, 2]], "2,k", "rated by every rater"),
+        ([["a", "b"], ["a", "a"]], "1,1", "text"),
+        ([[1], [2]], "1,1", "one rater"),
+        ([[1, 2], [2, 3]], "4,1", "the form is one of"),
+    ],
+)
+def test_what_has_no_icc_is_refused(data, form, message):
+    with pytest.raises(ValueError, match=message):
+        icc(data, form)

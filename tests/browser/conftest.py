@@ -1,0 +1,67 @@
+"""A real Chromium for every browser test; pages come with no third party, no cookies and no leftover storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ARGS = [
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NARROW = {"width": 390, "height": 844}
+WIDE = {"width": 1280, "height": 900}
+NewPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    # Playwright's own event loop runs in this thread; Django would take the tests for asynchronous code.
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=ARGS)
+        yield found
+        found.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Opens a page in a fresh profile: `new_page(viewport=NARROW, color_scheme="dark")`. A script error fails the test."""
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def make(*, viewport: dict[str, int] = WIDE, **options: Any) -> Page:
+        context = browser.new_context(viewport=viewport, **options)  # type: ignore[arg-type]
+        context.set_default_timeout(8_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not errors, errors
+
+
+def axe_problems(page: Page, script: Path) -> list[str]:
+    """What axe-core finds on the page as it stands: rule, help and the first place."""
+    if not page.evaluate("typeof window.axe === 'object'"):
+        # Evaluated, not added as a tag: the page's own policy would refuse an inline script.
+        page.evaluate(script.read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
+    return [f"{one['id']}: {one['help']} at {one['nodes'][0]['target']}" for one in found]

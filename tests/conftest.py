@@ -1,0 +1,131 @@
+"""Fixtures that every test may use. `tests/services.py` says where services come from."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import SimpleTestCase, TransactionTestCase
+
+from hitserver import celery_app
+from tests import services
+from tests.support import Server, running_server
+
+# Templates name static files as they are: nothing has been collected. Passwords need not be slow to guess.
+settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# A task runs where it is called; tests of the queue itself start real workers.
+celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
+
+
+T = TypeVar("T")
+
+
+def uses_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("django_db"):
+        return True
+    if {"db", "transactional_db", "django_db_setup", "live_server"} & set(getattr(item, "fixturenames", ())):
+        return True
+    test_class = getattr(item, "cls", None) or SimpleTestCase
+    return issubclass(test_class, TransactionTestCase)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL only what touches the database is worth a second run."""
+    if connections["default"].vendor != "postgresql":
+        return
+    kept = [item for item in items if uses_database(item) and not item.get_closest_marker("browser")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """A database of this process's own. On SQLite it is a real file, so that threads can work on it at once."""
+    database = connections["default"].settings_dict
+    if connections["default"].vendor == "sqlite":
+        database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+    else:
+        database["TEST"]["NAME"] = f"test_hitserver_{os.getpid()}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_var_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the code writes under VAR goes to a folder of this run."""
+    folder = tmp_path_factory.mktemp("var")
+    settings.VAR = folder
+    return folder
+
+
+@pytest.fixture(scope="session")
+def released() -> Path:
+    """The folder of the released data sets. They are no part of the project, so their absence is never a failure."""
+    try:
+        return services.released()
+    except services.Missing as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium that Playwright can start (`executable_path`)."""
+    return _have(services.chromium)
+
+
+@pytest.fixture(scope="session")
+def axe_core() -> Path:
+    """The axe-core script, to be added to a page."""
+    return _have(services.axe_core)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server on which databases may be created."""
+    with ExitStack() as stack:
+        yield _have(lambda: stack.enter_context(services.postgres()))
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL database for this test alone, to be given to a server as DATABASE_URL."""
+    with services.new_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The address of a Redis server that others may use too: name queues and keys so that they are this test's own."""
+    with ExitStack() as stack:
+        yield _have(lambda: stack.enter_context(services.redis()))
+
+
+@pytest.fixture(scope="session")
+def amqp_url() -> str:
+    """The address of a RabbitMQ server that others may use too."""
+    return _have(services.rabbitmq)
+
+
+@pytest.fixture
+def live_processes(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts real servers: `live_processes(env={…}, worker=True)`. All are stopped after the test."""
+    with ExitStack() as stack:
+
+        def start(var: Path | None = None, **options: object) -> Server:
+            folder = var or tmp_path / "var"
+            return stack.enter_context(running_server(folder, **options))  # type: ignore[arg-type]
+
+        yield start
+
+
+def _have(find: Callable[[], T]) -> T:
+    try:
+        return find()
+    except services.Missing as reason:
+        services.skip_or_fail(reason)
+        raise

@@ -1,0 +1,79 @@
+from collections.abc import Callable
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory, override_settings
+from django.views.decorators.clickjacking import xframe_options_exempt
+
+from hitserver.middleware import content_security_policy, policy, upload_limit
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def plain(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("x")
+
+
+@xframe_options_exempt
+def frameable(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("x")
+
+
+def with_its_own_policy(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("x", headers={"Content-Security-Policy": "sandbox"})
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (plain, policy()),
+        (frameable, policy(["https://a.example", "https://b.example"])),
+        (with_its_own_policy, "sandbox"),
+    ],
+)
+@override_settings(FRAME_ANCESTORS=["https://a.example", "https://b.example"])
+def test_a_response_carries_the_policy_its_view_deserves(view: View, expected: str) -> None:
+    response = content_security_policy(view)(RequestFactory().get("/"))
+
+    assert response.headers["Content-Security-Policy"] == expected
+
+
+def test_nothing_of_others_is_loaded_and_nobody_frames() -> None:
+    directives = dict(part.strip().split(" ", 1) for part in policy().split(";"))
+
+    assert directives == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "form-action": "'self'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+    }
+
+
+@override_settings(FRAME_ANCESTORS=[])
+def test_a_frameable_view_is_framed_by_nobody_when_no_site_is_listed() -> None:
+    response = content_security_policy(frameable)(RequestFactory().get("/"))
+
+    assert "frame-ancestors 'none'" in response.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/no-such-page", "/static/no-such-file.js"])
+@pytest.mark.django_db
+def test_every_page_carries_the_policy(client: Client, address: str) -> None:
+    response = client.get(address)
+
+    assert response.headers["Content-Security-Policy"] == policy()
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("length", "status"), [("", 200), ("0", 200), ("1000", 200), ("1001", 413), ("-1", 413), ("1e3", 413)]
+)
+@override_settings(MAX_UPLOAD_BYTES=1000)
+def test_a_request_that_is_too_large_is_turned_away_unread(length: str, status: int) -> None:
+    request = RequestFactory().generic("POST", "/", b"", CONTENT_LENGTH=length)
+
+    assert upload_limit(plain)(request).status_code == status

@@ -1,0 +1,63 @@
+"""Studies on a real server, and people who send forms to it over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg2
+import pytest
+
+from tests.support import Server
+
+MAKE = """
+import json
+from annotation.services import studies
+from annotation.tables import Table
+from annotation.task_types.base import Row
+from annotation.platforms.link import study_url
+cells = lambda n: {{"sample_id": str(n), "context": f"Context {{n}}"}} | {{f"resp_{{k}}": f"Reply {{k}}" for k in range(5)}}
+rows = [Row(n + 1, cells(n)) for n in range({items})]
+study = studies.create_study(slug="race", task_type="abs_hds", actor="test", owner=None, texts={{}},
+    config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
+    values={{"title": "Race", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}})
+studies.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
+studies.publish(study=study, actor="test")
+"""
+COUNT = """
+import json
+from django.db.models import Count
+from annotation.models import Assignment, Hit, Rating, Submission
+print(json.dumps({
+    "ratings per item": sorted(Rating.objects.filter(question="diversity").values_list("item").annotate(n=Count("pk"))
+        .values_list("n", flat=True)),
+    "hits": sorted(Hit.objects.values_list("n_live", "n_submitted")),
+    "states": dict(Assignment.objects.values_list("state").annotate(n=Count("pk")).values_list("state", "n")),
+    "submissions": Submission.objects.count(),
+    "codes": sorted(Submission.objects.values_list("feedback", flat=True)),
+}))
+"""
+
+
+def make_study(server: Server, *, items: int, ratings: int, warm_up: bool = False) -> str:
+    """The path of a live absHDS study's first page."""
+    server.manage("shell", "-c", MAKE.format(items=items, ratings=ratings, warm_up=warm_up))
+    return "/s/race/"
+
+
+def count(server: Server) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(server.manage("shell", "-v", "0", "-c", COUNT).strip().splitlines()[-1])
+    return found
+
+
+@contextmanager
+def database(kind: str, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The environment that puts a server on a database of the kind."""
+    if kind == "sqlite":
+        yield {}
+    else:
+        url = request.getfixturevalue("postgres_url")
+        psycopg2.connect(url).close()
+        yield {"DATABASE_URL": url}

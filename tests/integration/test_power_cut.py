@@ -1,0 +1,78 @@
+"""What the server has acknowledged is there after every one of its processes was killed."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+
+from annotation.bots import Browser
+from bench.load import fill
+from tests.integration.studies import count, database, make_study
+from tests.integration.test_races import BOTH, start
+from tests.support import Server
+
+WORKERS = 12
+
+
+class Impatient(Browser):
+    """Does not try again: what is not acknowledged at once does not count."""
+
+    def _send(self, method: str, path: str, body: str | None):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        connection = self.connection = self.connection or self._connect()
+        headers = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
+        connection.request(method, path, body=body, headers=headers)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
+
+@BOTH
+def test_kill_9_of_all_processes_loses_and_doubles_nothing(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server], tmp_path: Path
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=200, ratings=20)
+        acknowledged: list[str] = []
+        stop = threading.Event()
+
+        def work(seed: int) -> None:
+            rng = random.Random(seed)
+            browser, address = start(server, path, seed)
+            sender = Impatient(server.base_url)
+            number = 0
+            try:
+                while not stop.is_set():
+                    form = fill(browser.get(address).body.encode(), rng)
+                    number += 1
+                    form["feedback"] = f"worker {seed} number {number}"
+                    if sender.post(address, form) == 303:
+                        acknowledged.append(form["feedback"])
+            except (OSError, HTTPException, KeyError):
+                return
+
+        threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        while len(acknowledged) < 100:
+            time.sleep(0.02)
+        server.kill_all()
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+        again = live_processes(var=server.var, env=env)
+        found = count(again)
+    sure = list(acknowledged)
+    assert len(sure) >= 100
+    assert len(set(found["codes"])) == len(found["codes"]) == found["submissions"]
+    assert set(sure) <= set(found["codes"])
+    # A submission whose answer was cut off may be stored too: at most one for each worker.
+    assert len(found["codes"]) - len(sure) <= WORKERS
+    assert sum(found["ratings per item"]) == found["submissions"]
+    assert sum(n_submitted for _, n_submitted in found["hits"]) == found["submissions"]

@@ -1,0 +1,104 @@
+"""Many workers at once, on the real server: nobody gets what is not there, nothing is missing in the end."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from annotation.bots import Browser, Page
+from bench.load import fill
+from tests.integration.studies import count, database, make_study
+from tests.support import Server
+
+BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+
+
+def start(server: Server, path: str, seed: int) -> tuple[Browser, str]:
+    browser = Browser(server.base_url)
+    page = browser.get(path)
+    sent = browser.post(path, fill(page.body.encode(), random.Random(seed)))
+    assert sent.status == 303, sent.body[:500]
+    return browser, sent.location
+
+
+def together(work: Callable[[int], object], how_many: int) -> list[BaseException]:
+    """Run ``work(0)``, ``work(1)`` … in threads that set out at the same moment; what they raised."""
+    gate, failures = threading.Barrier(how_many), []
+
+    def run(number: int) -> None:
+        gate.wait(30)
+        try:
+            work(number)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test fails with it
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(how_many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return failures
+
+
+@BOTH
+def test_twenty_workers_racing_over_twenty_items_give_exactly_three_ratings_each(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=20, ratings=3)
+
+        def work(seed: int) -> None:
+            rng = random.Random(seed)
+            browser, address = start(server, path, seed)
+            for _ in range(21):
+                page = browser.get(address)
+                if not re.search(r'name="form"', page.body):
+                    return
+                sent = browser.post(address, fill(page.body.encode(), rng))
+                assert sent.status == 303, sent.body[:500]
+
+        assert together(work, 20) == []
+        found = count(server)
+    assert found["ratings per item"] == [3] * 20
+    assert found["hits"] == [[3, 3]] * 20
+    assert found["submissions"] == 60
+    assert found["states"] == {"submitted": 60}
+
+
+@BOTH
+def test_the_same_step_sent_ten_times_at_once_is_stored_once(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=1, ratings=3)
+        browser, address = start(server, path, 1)
+        form = fill(browser.get(address).body.encode(), random.Random(1))
+        answers: list[Page] = []
+        assert together(lambda _: answers.append(Browser(server.base_url).post(address, form)), 10) == []
+        found = count(server)
+    assert {page.status for page in answers} == {303}
+    assert found["submissions"] == 1
+    assert found["ratings per item"] == [1]
+
+
+@BOTH
+def test_one_worker_opening_twelve_tabs_at_once_gets_one_hit(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=20, ratings=3)
+        browser, address = start(server, path, 1)
+        assert browser  # keeps the first connection open while the tabs load
+        tabs: list[Page] = []
+        assert together(lambda _: tabs.append(Browser(server.base_url).get(address)), 12) == []
+        found = count(server)
+    assert {page.status for page in tabs} == {200}
+    assert found["states"] == {"accepted": 1}
+    assert sum(n_live for n_live, _ in found["hits"]) == 1

@@ -1,0 +1,61 @@
+"""Runs the tests on SQLite, then those that touch the database again on PostgreSQL.
+
+    python -m tests.run [arguments of pytest]
+
+Services that have to be started are started once for both. The second run is left out, and said to be, when there is
+no PostgreSQL; it does not begin when the first has failed, so that the last line always tells how it went.
+"""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+
+from tests import services
+from tests.support import clean_environment
+
+NO_TESTS = 5
+
+
+def pytest(arguments: list[str], environment: dict[str, str]) -> int:
+    parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", "2"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
+    return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
+
+
+def for_tests() -> dict[str, str]:
+    """The environment without the settings of whoever starts the tests, but with where their services are."""
+    kept = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")
+    return clean_environment({name: value for name, value in os.environ.items() if name.startswith(kept)})
+
+
+def find_services(stack: ExitStack, environment: dict[str, str]) -> bool:
+    """Starts what is not running and says where it is. Returns whether there is a PostgreSQL."""
+    with suppress(services.Missing):  # its tests say so
+        environment["HITSERVER_TEST_REDIS_URL"] = stack.enter_context(services.redis())
+    try:
+        environment["HITSERVER_TEST_DATABASE_URL"] = stack.enter_context(services.postgres())
+    except services.Missing as reason:
+        if services.required():
+            raise SystemExit(f"HITSERVER_REQUIRE_SERVICES is 1, but: {reason}") from None
+        print(f"Nothing is tested on PostgreSQL: {reason}.", flush=True)
+        return False
+    return True
+
+
+def main(arguments: list[str]) -> int:
+    with ExitStack() as stack:
+        environment = for_tests()
+        with_postgres = find_services(stack, environment)
+        print("--- Tests, on SQLite ---", flush=True)
+        code = pytest(arguments, environment)
+        if code or not with_postgres:
+            return code
+        print("--- Tests of the database again, on PostgreSQL ---", flush=True)
+        environment["DATABASE_URL"] = environment["HITSERVER_TEST_DATABASE_URL"]
+        code = pytest(arguments, environment)
+        return 0 if code == NO_TESTS else code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,121 @@
+"""The real server as processes, for tests and benchmarks."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.services import ROOT
+
+READY = re.compile(r"HITServer is ready at (http://\S+?)/ ")
+OURS = ("HITSERVER_", "DATABASE_URL", "CELERY_", "DJANGO_")
+
+
+def clean_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without any setting of the server, and with the changes."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {**inherited, **(changes or {})}
+
+
+@dataclass
+class Server:
+    """A running server. `base_url` has no slash at its end; `log` holds all it said."""
+
+    process: subprocess.Popen[bytes]
+    base_url: str
+    var: Path
+    log: Path
+    environment: dict[str, str]
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def processes(self) -> list[psutil.Process]:
+        """The supervisor and all its descendants."""
+        with suppress(psutil.NoSuchProcess):
+            supervisor = psutil.Process(self.process.pid)
+            return [supervisor, *supervisor.children(recursive=True)]
+        return []
+
+    def manage(self, *arguments: str) -> str:
+        """Runs manage.py with this server's settings and returns what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            env=self.environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if done.returncode:
+            raise RuntimeError(f"manage.py {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def stop(self, seconds: float = 20) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=seconds)
+
+    def kill_all(self) -> None:
+        """SIGKILL to every process, as a power cut would."""
+        processes = self.processes()
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.suspend()
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(timeout=10)
+        psutil.wait_procs(processes, timeout=10)
+
+
+def start_server(
+    var: Path, *, env: Mapping[str, str] | None = None, worker: bool = False, port: int = 0, seconds: float = 40
+) -> Server:
+    """Starts a server with its data in `var` and returns when it answers. The caller stops it."""
+    var.mkdir(parents=True, exist_ok=True)
+    environment = clean_environment({"HITSERVER_VAR": str(var), **(env or {})})
+    command = [sys.executable, "-m", "hitserver.supervisor", "--port", str(port)]
+    log = var / "server.log"
+    with log.open("ab") as output:
+        begin = output.tell()
+        process = subprocess.Popen(
+            command + ([] if worker else ["--no-worker"]), env=environment, cwd=ROOT, stdout=output, stderr=output
+        )
+    server = Server(process=process, base_url="", var=var, log=log, environment=environment)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := READY.search(log.read_bytes()[begin:].decode(errors="replace")):
+            server.base_url = found[1]
+            environment["HITSERVER_PORT"] = found[1].rpartition(":")[2]
+            return server
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    server.kill_all()
+    raise RuntimeError(f"The server did not start:\n{server.said()}")
+
+
+@contextmanager
+def running_server(
+    var: Path, *, env: Mapping[str, str] | None = None, worker: bool = False, port: int = 0
+) -> Iterator[Server]:
+    """A server for the length of a block."""
+    server = start_server(var, env=env, worker=worker, port=port)
+    try:
+        yield server
+    finally:
+        try:
+            server.stop()
+        except subprocess.TimeoutExpired:
+            server.kill_all()
+            raise
