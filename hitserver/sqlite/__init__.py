@@ -1,1 +1,0 @@
-"""Django's SQLite backend with a queue in front of the writing lock."""
