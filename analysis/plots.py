@@ -344,9 +344,14 @@ def _frame(
 
 
 def inner_ticks(low: float, high: float) -> list[float]:
-    """The round numbers that lie within the range; its ends where there are fewer than two."""
-    inside = [tick for tick in nice_ticks(low, high) if low - 1e-9 <= tick <= high + 1e-9]
-    return inside if len(inside) > 1 else [low, high]
+    """The round numbers that lie within the range, at least four where that can be had without crowding."""
+    inside: list[float] = []
+    room = (high - low) * 1e-9
+    for most in (6, 8, 10, 12):
+        inside = [tick for tick in nice_ticks(low, high, most=most) if low - room <= tick <= high + room]
+        if len(inside) >= 4:
+            break
+    return inside
 
 
 def tick_label(tick: float, ticks: Sequence[float]) -> str:

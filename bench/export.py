@@ -1,7 +1,8 @@
-"""How long exports take and how much memory: ``python -m bench.export [--ratings 100000 1000000] [--per-submission 3]``.
+"""How long exports take, in how much memory: ``python -m bench.export [--ratings 100000 1000000] [--per-submission 3]``
 
 Makes a study of so many ratings in a SQLite database of its own in a temporary folder, then exports every kind and
-format in a process of its own and prints seconds, rows, size and peak memory. ``import`` is the process before it exports.
+format in a process of its own and prints rows, seconds, size and peak memory; ``import MB`` is what the process had
+before it began.
 """
 
 from __future__ import annotations

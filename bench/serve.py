@@ -22,24 +22,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
 
+from tests.integration.studies import count, make_study
 from tests.support import Server, running_server
 
 ROOT = Path(__file__).resolve().parent.parent
 ITEMS = 4000
-MAKE_STUDY = """
-from annotation.services import studies
-from annotation.tables import Table
-from annotation.task_types.base import Row
-text = "Somebody said that it would rain tomorrow in {{0}}."
-cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in town {{n}}?"}} | {{
-    f"resp_{{k}}": text.format(f"town {{n}} or {{k}}") for k in range(5)}}
-rows = [Row(n + 1, cells(n)) for n in range({items})]
-study = studies.create_study(slug="bench", task_type="abs_hds", actor="bench", owner=None, texts={{}},
-    config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Bench", "ratings_per_item": 50, "hits_per_worker": None, "seed": 1}})
-studies.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="bench")
-studies.publish(study=study, actor="bench")
-"""
+RATINGS = 50
 
 
 @contextmanager
@@ -47,7 +35,7 @@ def server(url: str, *, warm_up: bool) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
         env = {"DATABASE_URL": url} if url else {}
         with running_server(Path(folder), env=env) as running:
-            running.manage("shell", "-c", MAKE_STUDY.format(items=ITEMS, warm_up=warm_up))
+            make_study(running, items=ITEMS, ratings=RATINGS, warm_up=warm_up)
             yield running
 
 
@@ -76,7 +64,7 @@ def measure(running: Server, *, workers: int, seconds: float, steps: int) -> tup
         "-m",
         "bench.load",
         running.base_url,
-        "/s/bench/",
+        "/s/load/",
         str(workers),
         str(seconds),
         str(steps),
@@ -103,8 +91,7 @@ def run(name: str, url: str, options: argparse.Namespace) -> None:
             expected += submissions
             cells = "  ".join(f"{value:10.1f}" for value in figures.values())
             print(f"{name:<11}{workers:>8}  {cells}", flush=True)
-        count = "from annotation.models import Submission; print(Submission.objects.count())"
-        stored = int(running.manage("shell", "-v", "0", "-c", count).split()[-1])
+        stored = count(running)["submissions"]
     print(f"{name:<11}{'':>8}  acknowledged {expected}, stored {stored}")
 
 

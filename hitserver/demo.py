@@ -108,7 +108,7 @@ def make_study(options: argparse.Namespace, *, slug: str, title: str, ratings: i
     return study
 
 
-def rate(study: Study, base_url: str) -> int:
+def rate(study: Study, base_url: str) -> None:
     """Simulated workers until the study is done."""
     from tqdm import tqdm
 
@@ -126,9 +126,7 @@ def rate(study: Study, base_url: str) -> int:
         )
     if tally.problems:
         raise DemoError("Simulated workers could not go on:\n" + "\n".join(tally.problems[:5]))
-    rate = tally.submissions / tally.seconds
-    say(f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s ({rate:.0f}/s).")
-    return tally.submissions
+    say(f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s.")
 
 
 def write_results(study: Study, out: Path) -> None:
@@ -158,16 +156,13 @@ def start_over() -> None:
     VAR.mkdir(parents=True)
 
 
-def demo(options: argparse.Namespace) -> None:
+def demo(options: argparse.Namespace, port: int) -> None:
     from django.contrib.auth.models import User
     from django.core.management import call_command
 
     from annotation.platforms.link import study_url
 
-    port = free_port() if options.no_serve else options.port
     base_url = f"http://127.0.0.1:{port}"
-    os.environ["HITSERVER_BASE_URL"] = base_url
-    django.setup()
     call_command("migrate", verbosity=0, interactive=False)
     password = secrets.token_urlsafe(9)
     user = User.objects.create_user(USER, password=password)
@@ -189,16 +184,24 @@ def demo(options: argparse.Namespace) -> None:
 def main() -> int:
     options = arguments()
     os.environ.pop("DATABASE_URL", None)
-    os.environ |= {"HITSERVER_VAR": str(VAR), "HITSERVER_ENV": "development"}
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
+    port = free_port() if options.no_serve else options.port
+    os.environ |= {
+        "HITSERVER_VAR": str(VAR),
+        "HITSERVER_ENV": "development",
+        "HITSERVER_BASE_URL": f"http://127.0.0.1:{port}",
+        "DJANGO_SETTINGS_MODULE": "hitserver.settings",
+    }
     start_over()
+    django.setup()
     try:
-        demo(options)
-    except (DemoError, *refusals()) as error:
-        print(f"The demo stopped: {error}", file=sys.stderr)
-        return 1
+        demo(options, port)
     except KeyboardInterrupt:
         say("Ended.")
+    except Exception as error:
+        if not isinstance(error, (DemoError, *refusals())):
+            raise
+        print(f"The demo stopped: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -254,4 +254,6 @@ def _pairs_note(total: int, enough: npt.NDArray[np.bool_], defined: npt.NDArray[
         parts.append(f"{few} pairs share too few units")
     if (flat := int((enough & ~defined).sum())) > 0:
         parts.append(f"{flat} pairs gave one value throughout and have no kappa")
+    if np.median(shared) < 10:
+        parts.append("kappa of so few units is biased and its interval rough: prefer alpha")
     return "; ".join(parts)

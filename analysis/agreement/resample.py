@@ -138,6 +138,7 @@ def draws_over_raters(ratings: Ratings, make: Maker, how: Resampling, entered_wi
     shape = (len(ratings.units), len(ratings.values))
     cell, place = np.unique(ratings.unit * shape[1] + ratings.code, return_inverse=True)
     rater_ids, rater = np.unique(ratings.rater, return_inverse=True)
+    column, start = cell % shape[1], np.searchsorted(cell, np.arange(shape[0] + 1) * shape[1])
     rng = np.random.default_rng(how.seed)
     figures = np.full(how.draws, np.nan)
     for draw in range(how.draws):
@@ -145,7 +146,7 @@ def draws_over_raters(ratings: Ratings, make: Maker, how: Resampling, entered_wi
         weight = np.bincount(drawn, minlength=len(rater_ids)).astype(np.float64)[rater]
         data = np.bincount(place, weight, minlength=len(cell))
         squares = np.bincount(ratings.unit, weight**2, minlength=shape[0]).astype(np.float64)
-        table = sparse.coo_array((data, (cell // shape[1], cell % shape[1])), shape=shape).tocsr()
+        table = sparse.csr_array((data, column, start), shape=shape)
         sums = row_sums(table)
         if (sums**2 > squares).any():
             kept = sums >= entered_with

@@ -15,7 +15,7 @@ _BLANK = "\x00-\x20\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u20
 _AT_RISK = re.compile(f"'*(?:[\t\n\r]|[{_BLANK}]*[{_SIGNS}])")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: Whatever begins with none of these is safe: one look-up instead of a search for most cells.
-SUSPECT = frozenset(char for char in map(chr, range(0x10000)) if re.match(f"[{_BLANK}{_SIGNS}']", char))
+SUSPECT = frozenset(char for char in map(chr, range(0x10000)) if re.match(f"['{_BLANK}{_SIGNS}]", char))
 
 
 def protect_cell(text: str) -> str:

@@ -19,7 +19,7 @@ BRIEF = 70
 def brief(value: Any) -> str:
     """A value on one line, as a study file would write it."""
     if value is None:
-        return "nothing"
+        return "null"
     if isinstance(value, bool):
         return str(value).lower()
     text = " ".join(str(value).split())
@@ -44,6 +44,8 @@ def applied_lines(slug: str, applied: Applied, *, dry_run: bool) -> Iterator[str
     verb = "create" if applied.created else "change"
     yield f"{slug}: would {verb}" if dry_run else f"{slug}: {verb}d"
     for difference in applied.differences:
+        if applied.created and difference.new == "":
+            continue
         yield difference_line(difference, created=applied.created)
     if dry_run:
         yield "Nothing was written."

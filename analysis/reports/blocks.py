@@ -22,8 +22,8 @@ Kind = Literal["text", "number", "name", "prose", "texts", "how"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``number`` is aligned right, with ``digits`` decimals unless whole. ``name`` (of an item), ``prose`` and ``texts``
-    (several) were written by people, in any script; ``how`` is a sentence about the row."""
+    """``number`` is aligned right, with ``digits`` decimals unless whole. ``name`` (of an item), ``prose`` and
+    ``texts`` (several) were written by people, in any script; ``how`` is a sentence about the row."""
 
     title: str
     kind: Kind = "number"

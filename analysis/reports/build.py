@@ -12,25 +12,17 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from analysis.reports import answers, diversity, overview, people
+from analysis.reports import NUMBERS, PAGE, VERSION, answers, diversity, overview, people
 from analysis.reports.blocks import Figure, Figures, Note, Section, Table, plain
 from analysis.reports.source import Source
 from annotation.models import Study
-
-PAGE, NUMBERS = "report.html", "report.json"
-#: Raised when what a report says or looks like changes, so that kept ones are made anew.
-VERSION = 1
 
 #: What task types may name in ``report_sections``.
 SPECIAL: dict[str, Callable[[Source], Section]] = {"diversity": diversity.diversity}
 
 
-def build_report(study: Study, *, out_dir: Path, draws: int = 1000, seed: int = 1) -> Path:
-    """Write ``report.html`` and ``report.json`` into ``out_dir`` (made if need be); returns the page's path.
-
-    Both are replaced whole. ``draws`` resamples make each bootstrapped interval; the same data and seed give the same
-    numbers. A study without data gives a report that says so. ValueError: draws below 1.
-    """
+def write_report(study: Study, *, out_dir: Path, draws: int, seed: int) -> Path:
+    """See `analysis.reports.build_report`."""
     if draws < 1:
         raise ValueError("a report's intervals need at least one draw")
     source = Source.of(study, draws=draws, seed=seed)

@@ -34,7 +34,9 @@ from analysis.reports.stability import stability_blocks
 #: More dots than this cannot be told apart, and would make the page heavy.
 MOST_DOTS = 1500
 MOST_ROWS = 500
-ENDS = 10
+#: Of a strip plot; more values of the parameter make a scatter plot.
+MOST_COLUMNS = 6
+ENDS = 5
 SECOND = {"contest": "OCA", "dectest": "Pearson’s r", "ranking": "Accuracy of the sign"}
 
 
@@ -66,16 +68,15 @@ def one_score(source: Source, sets: Sets, key: str, section: Section) -> dict[st
         "sets": sets.table.drop(columns="context").reset_index(),
     }
     section.blocks.append(Note(summary(sets)))
-    human: Tested | None = None
-    if sets.kind != "none":
-        human = tested(sets, source, "score")
-        data["human"] = human
-        section.highlights += headlines(sets, human)
-    section.blocks.append(Figures(score_figures(sets, human, key)))
-    if human is not None:
-        section.blocks += test_blocks(source, sets, human, data)
+    if sets.kind == "none":
+        section.blocks.append(score_histogram(sets, key))
+    else:
+        measures = [tested(sets, source, measure) for measure in ("score", *sets.metrics)]
+        data["tests"] = {label(sets, each): each for each in measures}
+        section.highlights += headlines(sets, measures[0])
+        section.blocks += test_blocks(sets, measures, key)
     section.blocks += metric_blocks(source, sets, key, data)
-    if human is not None:
+    if sets.kind != "none":
         section.blocks += stability_blocks(source, sets, key, data)
     section.blocks += set_tables(source, sets)
     return data
@@ -91,8 +92,8 @@ def summary(sets: Sets) -> str:
     different = sets.usable["parameter"].nunique()
     if sets.kind == "none":
         return f"{told} All of them have the same {sets.name}: there is nothing to test the scores against."
-    values = f"{different:,} values of {sets.name}"
-    told += f" They were made with {values}; the larger one should be the more diverse."
+    values = f"{different:,} value{'s' * (different != 1)} of {sets.name}"
+    told += f" They were made with {values}; the larger it is, the more diverse should a set be."
     return told + (f" {missing:,} scored items have no {sets.name} and enter no test." if missing else "")
 
 
@@ -106,10 +107,10 @@ def headlines(sets: Sets, human: Tested) -> list[Highlight]:
     ]
 
 
-def test_blocks(source: Source, sets: Sets, human: Tested, data: dict[str, Any]) -> list[Block]:
-    """Human score and metrics against the parameter."""
-    measures = [human, *(tested(sets, source, metric) for metric in sets.metrics)]
-    data["metrics"] = {each.measure: each for each in measures[1:]}
+def test_blocks(sets: Sets, measures: list[Tested], key: str) -> list[Block]:
+    """Human score (the first of the measures) and metrics against the parameter."""
+    few = sets.usable["parameter"].nunique() <= MOST_COLUMNS
+    scores = strip_figure(sets, measures[0], key) if few else scatter_figure(sets, "parameter", key)
     second = SECOND[sets.kind]
     rows = [(f"{label(sets, each)}: Spearman’s ρ", each.spearman) for each in measures]
     rows += [(f"{label(sets, each)}: {second}", each.second) for each in measures]
@@ -122,7 +123,23 @@ def test_blocks(source: Source, sets: Sets, human: Tested, data: dict[str, Any])
     }[sets.kind]
     shared = "Items that share a context are resampled together." if sets.usable["context"].duplicated().any() else ""
     title = f"Scores against {sets.name}"
-    return [estimates_table(title, rows, note=" ".join(part for part in (note, shared) if part))]
+    table = estimates_table(title, rows, note=" ".join(part for part in (note, shared) if part))
+    return [Figures([scores, test_figure(sets, measures, key)]), table]
+
+
+def test_figure(sets: Sets, measures: list[Tested], key: str) -> Figure:
+    """ρ of people and metrics with the parameter, on one axis."""
+    rows = [(label(sets, each), each.spearman) for each in measures]
+    words = plots.Words(
+        f"{key}-tests",
+        f"Spearman’s ρ with {sets.name}",
+        "; ".join(f"{name}: {number(each.value)}" for name, each in rows) + ".",
+        f"ρ with {sets.name}",
+    )
+    drawn = [(name, each.value, each.low, each.high) for name, each in rows]
+    low = min((value for row in drawn for value in row[1:] if math.isfinite(value)), default=0.0)
+    svg = plots.intervals(words, drawn, limits=(min(0.0, max(-1.0, math.floor(low * 10) / 10)), 1.0))
+    return Figure(svg, f"{words.title}, with 95% intervals.", estimates_table(words.title, rows))
 
 
 def label(sets: Sets, each: Tested) -> str:
@@ -137,14 +154,6 @@ def threshold_text(name: str, found: Tested) -> str:
         return f"{name}: no threshold does better than calling all sets the same."
     side = "at or above" if cut.direction == "above" else "below"
     return f"{name}: high when {side} {number(cut.value, 3)}."
-
-
-def score_figures(sets: Sets, human: Tested | None, key: str) -> list[Figure]:
-    if sets.kind == "none":
-        return [score_histogram(sets, key)]
-    if sets.usable["parameter"].nunique() <= 6:
-        return [strip_figure(sets, human, key)]
-    return [scatter_figure(sets, "parameter", key)]
 
 
 def score_histogram(sets: Sets, key: str) -> Figure:
@@ -164,12 +173,13 @@ def score_histogram(sets: Sets, key: str) -> Figure:
     return Figure(plots.histogram(words, edges, counts), f"{sets.score.title} scores of {len(scores):,} items.", table)
 
 
-def strip_figure(sets: Sets, human: Tested | None, key: str) -> Figure:
+def strip_figure(sets: Sets, human: Tested, key: str) -> Figure:
     """Scores by label, with the best threshold or the middle of a comparison."""
     drawn, said = thinned(sets.usable)
     groups, rows = [], []
-    for value, group in sets.usable.groupby("parameter"):
-        name = str(shown(float(value)))
+    for value in sorted(sets.usable["parameter"].unique()):
+        group = sets.usable[sets.usable["parameter"] == value]
+        name = str(shown(value))
         groups.append(
             plots.Group(f"{name} (n = {len(group):,})", drawn.loc[drawn["parameter"] == value, "score"].tolist())
         )
@@ -178,7 +188,7 @@ def strip_figure(sets: Sets, human: Tested | None, key: str) -> Figure:
     mark = None
     if sets.middle is not None:
         mark = plots.Mark(sets.middle, "no difference")
-    elif human is not None and human.threshold is not None and math.isfinite(human.threshold.value):
+    elif human.threshold is not None and math.isfinite(human.threshold.value):
         cut = human.threshold
         mark = plots.Mark(cut.value, f"best threshold {number(cut.value)}: {number(cut.accuracy)} right")
     title = f"{sets.score.title} by {sets.name}"

@@ -64,8 +64,8 @@ def steps(most: int) -> list[int]:
 
 
 def sizes_up_to(most: int) -> list[int]:
-    """Round numbers of sets, at most MOST_SIZES of them, and all the sets there are."""
-    sizes = [size for size in SIZES if size < most] + ([most] if most <= SIZES[-1] else [])
+    """Round numbers of sets, at most MOST_SIZES of them, and all the sets there are, as far as SIZES go."""
+    sizes = [size for size in SIZES if size < 0.9 * most or most > SIZES[-1]] + ([most] if most <= SIZES[-1] else [])
     if len(sizes) <= MOST_SIZES:
         return sizes
     chosen = np.linspace(0, len(sizes) - 1, MOST_SIZES).round().astype(int)

@@ -90,15 +90,42 @@ def points(value: float) -> str:
 
 
 @register.filter
-def brief(value: Any) -> str:
-    """A value of the activity in a few words."""
-    if isinstance(value, list) and len(value) == 2 and not any(isinstance(part, (list, dict)) for part in value):
-        return f"{brief(value[0])} → {brief(value[1])}"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 120 else text[:119] + "…"
+def in_words(detail: Mapping[str, Any]) -> str:
+    """What an entry of the activity holds: “file: replies.csv · rows: 200”, “role: viewer → editor”."""
+    parts = [f"{spaced_words(name)}: {_brief(value)}" for name, value in detail.items() if name not in ("old", "new")]
+    if "old" in detail and "new" in detail:
+        parts.append(_change(detail))
+    return " · ".join(part for part in parts if not part.endswith(": "))
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    old, new = _brief(change["old"]), _brief(change["new"])
+    return f"{old or 'none'} → {new or 'none'}"
+
+
+def _brief(value: Any, most: int = 160) -> str:
+    """A value in a few words; nothing for what says nothing."""
+    if value is None or value == "" or value == [] or value == {}:
+        return ""
+    if isinstance(value, dict):
+        if set(value) == {"old", "new"}:
+            return _change(value)
+        text = ", ".join(f"{spaced_words(name)} {_brief(inner, 60)}" for name, inner in value.items() if _brief(inner))
+    elif isinstance(value, bool):
+        text = "yes" if value else "no"
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @register.filter
 def pairs(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Names and values. Templates cannot say ``.items`` of a mapping that may hold a name “items”."""
     return list(mapping.items())
+
+
+@register.filter
+def usd(amount: Decimal) -> str:
+    """US dollars with cents, and a tenth of a cent where there is one."""
+    text = f"{amount:,.3f}"
+    return f"{text[:-1] if text.endswith('0') else text} USD"

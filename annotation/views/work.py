@@ -80,7 +80,9 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         return _take_step(request, token, participant_id)
     found = standing(participant_id)
-    if found.open is None and _may_allocate(request):
+    if found.open is None and request.method == "GET":
+        if _loads_ahead(request):
+            return HttpResponse(status=503)
         try:
             accept_next(participant_id=participant_id)
         except NothingLeft as nothing:
@@ -91,10 +93,9 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
     return _step_page(token, found, found.open, values=found.open.draft)
 
 
-def _may_allocate(request: HttpRequest) -> bool:
-    """Only for somebody who looks at the page: not for a link checker, nor for a browser that loads it ahead."""
-    purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
-    return request.method == "GET" and "prefetch" not in purpose
+def _loads_ahead(request: HttpRequest) -> bool:
+    """Whether nobody looks at the page yet: a hit must not be given out for that, nor this answer be shown later."""
+    return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
 
 
 def _step_page(

@@ -124,7 +124,7 @@ def counts() -> dict[str, int]:
 
 def test_head_and_prefetch_never_allocate(worker: WorkerBrowser) -> None:
     assert worker.client.head(worker.url).status_code == 200
-    assert worker.get(**{"Sec-Purpose": "prefetch;prerender"}).status_code == 200
+    assert worker.get(**{"Sec-Purpose": "prefetch;prerender"}).status_code == 503
     assert Assignment.objects.count() == 0
     worker.get()
     assert Assignment.objects.count() == 1
@@ -452,7 +452,7 @@ def test_after_the_place_went_to_somebody_else_the_worker_is_told_and_the_text_k
     draft = Draft.objects.get()
     assert draft.late
     assert draft.answers["own"] == "Too late, alas."
-    assert not Step.objects.exists()
+    assert not Step.objects.filter(assignment=draft.assignment).exists()
 
 
 def test_giving_a_hit_back_frees_it_and_a_later_answer_is_not_used(worker: WorkerBrowser) -> None:
@@ -583,12 +583,14 @@ def test_the_open_step_takes_one_query_however_many_items(django_assert_num_quer
 
 
 def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
+    counted = []
     for values in ({"items": 1}, {"items": 12, "items_per_hit": 6}):
         worker = WorkerBrowser(make_participant(study=make_study(**values)))
         form = worker.form()
         with django_assert_max_num_queries(8) as taken:
             worker.post(form, own="Yes.")
-        assert len(taken) == 7, [query["sql"] for query in taken.captured_queries]
+        counted.append(len(taken))
+    assert counted[0] == counted[1]
 
 
 def test_start_and_preview_take_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:

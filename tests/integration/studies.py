@@ -17,12 +17,12 @@ import json
 from annotation.services import studies
 from annotation.tables import Table
 from annotation.task_types.base import Row
-from annotation.platforms.link import study_url
-cells = lambda n: {{"sample_id": str(n), "context": f"Context {{n}}"}} | {{f"resp_{{k}}": f"Reply {{k}}" for k in range(5)}}
+texts = {{f"resp_{{k}}": f"I heard that it would rain in town {{k}} tomorrow." for k in range(5)}}
+cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in town {{n}}?"}} | texts
 rows = [Row(n + 1, cells(n)) for n in range({items})]
-study = studies.create_study(slug="race", task_type="abs_hds", actor="test", owner=None, texts={{}},
+study = studies.create_study(slug="load", task_type="abs_hds", actor="test", owner=None, texts={{}},
     config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Race", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}})
+    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}})
 studies.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
 studies.publish(study=study, actor="test")
 """
@@ -44,7 +44,7 @@ print(json.dumps({
 def make_study(server: Server, *, items: int, ratings: int, warm_up: bool = False) -> str:
     """The path of a live absHDS study's first page."""
     server.manage("shell", "-c", MAKE.format(items=items, ratings=ratings, warm_up=warm_up))
-    return "/s/race/"
+    return "/s/load/"
 
 
 def count(server: Server) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def together(work: Callable[[int], object], how_many: int) -> list[BaseException
         gate.wait(30)
         try:
             work(number)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the test fails with it
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(how_many)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.db import DatabaseError
 
 from analysis.management import study_output as output
@@ -30,6 +31,7 @@ from annotation.task_types.registry import UnknownTaskType, get_type
 ACTOR = "manage.py study"
 KINDS = ("long", "wide", "diversity-eval")
 FORMATS = ("csv", "jsonl")
+SIMULATED = {"with": None, "without": False, "only": True}
 
 
 class Command(BaseCommand):
@@ -55,7 +57,10 @@ class Command(BaseCommand):
         export.add_argument("--kind", choices=KINDS, default="long", help="one row per rating, or per item")
         export.add_argument("--format", choices=FORMATS, default="csv")
         export.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
-        export.add_argument("--no-synthetic", action="store_true", help="leave simulated workers out")
+        export.add_argument(
+            "--simulated", choices=tuple(SIMULATED), default="with", help="ratings of simulated workers"
+        )
+        export.add_argument("--worker-ids", action="store_true", help="add who workers are on their platform")
         links = actions.add_parser("links", help="personal links as CSV, for the names in a file")
         links.add_argument("slug")
         links.add_argument("--names", required=True, metavar="FILE", help="one name a line; - reads standard input")
@@ -153,6 +158,27 @@ class Command(BaseCommand):
         page = build_report(study, out_dir=out or Path(f"report-{study.slug}"))
         self.say([f"The report is in {page}"])
 
+    def export(
+        self, *, study: Study, kind: str, format: str, out: str, simulated: str, worker_ids: bool, **_: Any
+    ) -> None:
+        from analysis.exports import ExportError, export
+
+        chosen: dict[str, Any] = {
+            "kind": kind,
+            "format": format,
+            "simulated": SIMULATED[simulated],
+            "with_worker_ids": worker_ids,
+        }
+        try:
+            if out == "-":
+                export(study, out=binary(self.stdout), **chosen)
+                return
+            with replaced(Path(out)) as file:
+                count = export(study, out=file, **chosen)
+        except ExportError as error:
+            raise CommandError(str(error)) from None
+        self.say([f"{out}: {count:,} rows"])
+
 
 #: Actions that take a study and nothing else.
 SIMPLE = {
@@ -179,6 +205,33 @@ def links_csv(links: Iterable[tuple[str, str]]) -> str:
     return out.getvalue()
 
 
+def binary(stdout: OutputWrapper) -> BinaryIO:
+    """Standard output as bytes; what a test or another program put in its place may only take text."""
+    buffer: BinaryIO | None = getattr(stdout, "buffer", None)
+    return buffer or cast("BinaryIO", _TextOut(stdout))
+
+
+class _TextOut:
+    def __init__(self, stdout: OutputWrapper) -> None:
+        self.stdout = stdout
+
+    def write(self, data: bytes) -> int:
+        self.stdout.write(data.decode(), ending="")
+        return len(data)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file that stands under its name only once it is whole."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("xb") as file:
+            yield file
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -192,7 +245,11 @@ def bar(wanted: bool, unit: str, *, total: int | None = None) -> Iterator[Callab
     from tqdm import tqdm
 
     with tqdm(total=total, unit=f" {unit}", disable=not (wanted or sys.stderr.isatty())) as drawn:
-        yield lambda count: drawn.update(count) and None
+
+        def step(count: int) -> None:
+            drawn.update(count)
+
+        yield step
 
 
 @contextmanager

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.instrument import Instrument, item_data
-from annotation.models import Item, Study
+from annotation.instrument import Instrument, item_data, shown_to
+from annotation.models import Item, Study, Submission
 from annotation.task_types.base import StepSpec
 from annotation.views.console.framing import embeds_own_pages, framed_by_own_pages
 from annotation.views.console.page import SignedIn, member, study_page
 from annotation.views.console.stepper import stepper
-from annotation.views.work_pages import page
+from annotation.views.work_pages import Notice, page
 from annotation.views.work_start import money
 
 WIDTHS = ("phone", "wide")
@@ -51,11 +51,41 @@ def preview_page(request: SignedIn, study: Study) -> HttpResponse:
     specs = _steps(study)
     if request.method == "POST" and specs:
         return redirect(f"{here}?step=1")
-    wanted = request.GET.get("step", "0")
-    at = int(wanted) if wanted in {str(number) for number in range(len(specs) + 1)} else 0
+    at = _step_number(request, len(specs))
     if at == 0:
         return page("annotation/start.html", _start_context(study, here))
     return page(specs[at - 1].template, _step_context(study, specs[at - 1], here, at=at, steps=len(specs)))
+
+
+@require_safe
+@member()
+def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
+    """The pages as one worker saw them, everything in its recorded order, with what they answered."""
+    submission = get_object_or_404(Submission.objects.select_related("assignment", "participant"), pk=pk, study=study)
+    instrument = Instrument.of(study)
+    specs = instrument.steps(shown_to(submission.assignment, instrument))
+    at = _step_number(request, len(specs)) or 1
+    back = reverse("console_submission", args=[study.slug, pk])
+    context = {
+        **_step_context(study, specs[at - 1], back, at=at, steps=len(specs)),
+        "values": {name: _typed(answer) for name, answer in submission.answers[at - 1].items()},
+        "notice": Notice(
+            "",
+            f"What {submission.participant.pseudonym} saw and answered",
+            "Everything stands where it stood for them.",
+        ),
+    }
+    return page(specs[at - 1].template, context)
+
+
+def _typed(answer: object) -> str:
+    """An answer as its form field held it."""
+    return f"{answer:g}" if isinstance(answer, float | int) else str(answer or "")
+
+
+def _step_number(request: SignedIn, steps: int) -> int:
+    wanted = request.GET.get("step", "0")
+    return int(wanted) if wanted in {str(number) for number in range(steps + 1)} else 0
 
 
 def _steps(study: Study) -> list[StepSpec]:

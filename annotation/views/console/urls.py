@@ -34,6 +34,7 @@ urlpatterns = [
     path(STUDY + "publish/", setup.publish, name="console_publish"),
     path(STUDY + "submissions/", submissions.submissions, name="console_submissions"),
     path(STUDY + "submissions/<int:pk>/", submissions.submission, name="console_submission"),
+    path(STUDY + "submissions/<int:pk>/pages/", preview.submission_page, name="console_submission_page"),
     path(STUDY + "submissions/<int:pk>/review/", submissions.review, name="console_review"),
     path(STUDY + "members/", members.members, name="console_members"),
     path(STUDY + "members/<int:user_id>/remove/", members.remove, name="console_remove_member"),
