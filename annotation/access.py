@@ -15,6 +15,8 @@ ROLES: tuple[str, ...] = (Role.VIEWER, Role.EDITOR, Role.OWNER)
 
 def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) -> Study:
     """The study called ``slug`` if ``user`` is a member with at least ``role``; superusers see all. Raises Http404."""
+    if role not in ROLES:
+        raise ValueError(f"There is no role {role}.")
     enough = ROLES[ROLES.index(role) :]
     studies = Study.objects.filter(slug=slug)
     if not (user.is_authenticated and user.is_active):

@@ -84,9 +84,7 @@ class StudyForm(_StudyModelForm):
         for name, most in MOST.items():
             field = self.fields.get(name)
             if isinstance(field, forms.IntegerField):
-                field.max_value = most
-                field.validators = [v for v in field.validators if not isinstance(v, MaxValueValidator)]
-                field.validators.append(MaxValueValidator(most))
+                _bound_by(field, _least(name), most)
         consent = self.fields.get("consent")
         if isinstance(consent, forms.CharField):
             consent.max_length = MAX_CHARS
@@ -103,6 +101,20 @@ class StudyForm(_StudyModelForm):
         if len(text) > MAX_CHARS:
             raise forms.ValidationError(f"This is {len(text):,} characters long.")
         return text
+
+
+def _least(name: str) -> int:
+    """The model's own lower bound, so that the form's message and the page know it too."""
+    validators = Study._meta.get_field(name).validators
+    return max((int(v.limit_value) for v in validators if isinstance(v, MinValueValidator)), default=0)
+
+
+def _bound_by(field: forms.IntegerField, least: int, most: int) -> None:
+    """Replaces what the database happens to be able to hold."""
+    field.min_value, field.max_value = least, most
+    field.validators = [v for v in field.validators if not isinstance(v, MinValueValidator | MaxValueValidator)]
+    field.validators += [MinValueValidator(least), MaxValueValidator(most)]
+    field.widget.attrs |= {"min": least, "max": most}
 
 
 def accepts(field: forms.Field) -> str:

@@ -1,7 +1,7 @@
 """Krippendorff's α on many ratings: seconds and peak memory, ours beside the `krippendorff` package.
 
-Every row is measured in a process of its own, after the input is made and the libraries are loaded. *Peak* is the highest
-resident memory of that process, input included; *added* is how far the call itself raised it.
+Every row is measured in a process of its own, after the input is made and the libraries are loaded. *Peak* is the
+highest resident memory of that process, input included; *added* is how far the call itself raised it.
 
     python -m bench.alpha [--units 100000] [--raters 2000] [--per-unit 10] [--draws 1000] [--level nominal] [--json]
 """

@@ -68,7 +68,7 @@ def cohen_kappa(
     over units of the product of both pools' shares, so with one rater each it is Cohen's κ.
 
     Weights go by the *position* of a category in the sorted list of values found on either side, as in statsmodels
-    and irr; ``categories`` gives the whole scale instead (to space unused steps). Range: 1 agreement, 0 as by chance.
+    and psych; ``categories`` gives the whole scale instead (to space unused steps). Range: 1 agreement, 0 as by chance.
     Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note where both sides use one and the same
     value throughout. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
     without categories.

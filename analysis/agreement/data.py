@@ -56,7 +56,8 @@ class Ratings:
     """N ratings. ``unit``, ``rater`` and ``code`` (N,) index ``units`` (U,), ``raters`` (R,) and ``values`` (V,).
 
     ``values`` is ascending for numbers, in the order of ``categories`` where the caller gave them, else sorted text.
-    ``ordered`` is False for text without categories; ``missing`` counts rows of the input without a value. A unit that nobody rated keeps its place in ``units``.
+    ``ordered`` is False for text without categories; ``missing`` counts rows of the input without a value. A unit that
+    nobody rated keeps its place in ``units``.
     """
 
     unit: IntArray

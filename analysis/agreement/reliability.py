@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement.data import Data, FloatArray, IntArray, Ratings, as_ratings
-from analysis.agreement.resample import check_pairable, multiplicities, percentile_interval, ratio, unit_note
+from analysis.agreement.resample import (
+    CHUNK_CELLS,
+    check_pairable,
+    multiplicities,
+    percentile_interval,
+    ratio,
+    unit_note,
+)
 from analysis.estimate import Estimate
 
 
@@ -39,7 +46,7 @@ def split_half(
     or more. Interval: percentile bootstrap over units, each draw averaged over the same splits.
 
     NaN with a note where half means do not vary. ValueError: text values, one rater, no unit with two ratings, fewer
-    than three units with two. Source: Spearman 1910; Brown 1910; random splits as in Hedge, Powell & Sumner 2018.
+    than three units with two. Source: Spearman 1910; Brown 1910; random splits as in Parsons, Kruijt & Fox 2019.
     """
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
@@ -55,7 +62,7 @@ def split_half(
     value = float(np.nanmean(steps)) if not np.isnan(steps).all() else math.nan
     figures = np.empty(0)
     if draws and not math.isnan(value):
-        chunks = multiplicities(np.ones(units), draws, rng, splits)
+        chunks = multiplicities(np.ones(units), draws, rng, splits, cells=4 * CHUNK_CELLS)
         figures = np.concatenate([_mean_defined(_stepped_up(*halves, weights)) for weights in chunks])
     low, high, lost = percentile_interval(figures, confidence)
     flat = "half means do not vary over units" if math.isnan(value) else ""

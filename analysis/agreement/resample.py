@@ -7,7 +7,7 @@ Over **units**: units with the same counts are interchangeable, so where there a
 reduced to its distinct rows, and a draw is a multinomial over these. Over **raters**: a rater drawn twice counts
 twice, but is never paired with the copy: pairs of ratings of different raters alone show agreement.
 
-Source: Efron & Tibshirani 1993, ch. 13 (percentile interval); Janssen 1997 (weighted bootstrap of U-statistics) for
+Source: Efron & Tibshirani 1993, ch. 13 (percentile interval); Janssen 1994 (weighted bootstrap of U-statistics) for
 leaving out a copy's pair with itself.
 """
 
@@ -162,13 +162,15 @@ def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray
     return sparse.csr_array(rows), times.astype(np.float64)
 
 
-def multiplicities(times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1) -> Iterator[FloatArray]:
+def multiplicities(
+    times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1, cells: int = CHUNK_CELLS
+) -> Iterator[FloatArray]:
     """How often each row enters each draw, in chunks (b × rows) of bounded memory.
 
     ``times`` (rows,) says how many units each row stands for; a draw takes as many units as there are.
     """
     units = int(times.sum())
-    chunk = max(1, CHUNK_CELLS // max(len(times), width))
+    chunk = max(1, cells // max(len(times), width))
     for start in range(0, draws, chunk):
         size = min(chunk, draws - start)
         if units > 8 * len(times):

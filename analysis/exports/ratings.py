@@ -132,7 +132,8 @@ def _told_of_submissions(
 def _flags(ids: Collection[int]) -> dict[int, str]:
     """The different reasons for which a submission was flagged, in alphabetical order."""
     reasons: dict[int, list[str]] = {}
-    found = Flag.objects.filter(submission__in=ids).order_by("reason").values_list("submission_id", "reason")
+    near = Flag.objects.filter(submission_id__gte=min(ids), submission_id__lte=max(ids))
+    found = near.order_by("reason").values_list("submission_id", "reason")
     for submission, reason in found.distinct():
         reasons.setdefault(submission, []).append(reason)
     return {submission: " ".join(names) for submission, names in reasons.items()}

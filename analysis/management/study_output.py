@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django import forms
+
+from annotation.forms import accepts
 from annotation.models import Study
 from annotation.platforms import link
 from annotation.queries.progress import Progress
 from annotation.services.applying import Applied, Difference
 from annotation.services.refusals import FieldProblem
-from annotation.study_files import FileRefused
+from annotation.study_files import REQUIRED, FileRefused
 from annotation.tables import TableProblems
 
 BRIEF = 70
@@ -70,6 +73,15 @@ def next_steps(study: Study) -> Iterator[str]:
     yield "Next:"
     for name in wanted:
         yield f"  {name:<10}  {steps[name]}"
+
+
+def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Keys of a study file with what each takes, its default and what it means."""
+    for name, field in fields.items():
+        default = "" if name in REQUIRED else f" Default: {brief(defaults.get(name)) or 'empty'}."
+        told = f" {field.help_text}" if field.help_text else ""
+        yield f"{indent}{name}: {accepts(field)}.{default}"
+        yield f"{indent}    {field.label or name.replace('_', ' ').capitalize()}.{told}"
 
 
 def problem_lines(problems: Iterable[FieldProblem], refused: FileRefused | None = None) -> Iterator[str]:

@@ -100,7 +100,7 @@ def add_flags(source: Source, section: Section) -> None:
     section.blocks.append(Heading("Flags", "Reasons for a person to look at a submission. They exclude nothing."))
     section.data["flags"] = []
     if flags.empty:
-        section.blocks.append(Note(f"None of the {len(submissions):,} submissions was flagged."))
+        section.blocks.append(Note(f"Of {len(submissions):,} submissions no one was flagged."))
         return
     left_out = set(submissions["submission"]) - set(source.frames.used["submission"])
     rows = []

@@ -63,8 +63,9 @@ class ItemRow:
 
     @property
     def text(self) -> str:
-        """The longest of the first columns: what an item is best known by."""
-        return max(list(self.cells.values())[1:4] or list(self.cells.values()) or [""], key=len)
+        """What an item is best known by: the first of its columns that holds more than one word."""
+        cells = list(self.cells.values())
+        return next((cell for cell in cells if " " in cell.strip()), "".join(cells[1:2]))
 
 
 def find_items(study: Study, text: str) -> QuerySet[Item]:

@@ -30,7 +30,7 @@ def test_equal_to_irrcac(case):
 
 
 def test_a_frequent_value_does_not_bring_it_down():
-    """Gwet 2008, the paradox: 118 of 125 both positive. κ is near 0, AC1 near the raw agreement of 0.944.
+    """The paradox of Feinstein & Cicchetti 1990: 118 of 125 both positive, κ near 0, AC1 near the raw 0.944.
 
     By hand: p_o = 118/125, share of positive 243/250, p_e = 2 · 243/250 · 7/250, AC1 = (p_o − p_e)/(1 − p_e).
     """

@@ -40,7 +40,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture
 def new_page(browser: Browser) -> Iterator[NewPage]:
-    """Opens a page in a fresh profile: `new_page(viewport=NARROW, color_scheme="dark")`. Script errors fail the test."""
+    """Opens a page in a fresh profile: `new_page(viewport=NARROW, color_scheme="dark")`. Script errors fail tests."""
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 

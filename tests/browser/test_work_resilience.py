@@ -15,6 +15,7 @@ from annotation.services import answers
 from annotation.tokens import participant_token
 from tests.browser.conftest import NewPage
 from tests.factories import make_participant, make_study
+from tests.services import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TEXT = "Did you lock it, I wonder?"
@@ -66,8 +67,11 @@ def test_closing_the_tab_at_once_still_saves(page: Page) -> None:
     page.locator("textarea").fill(TEXT)
     url = page.url
     context = page.context
-    page.close(run_before_unload=False)
+    page.close(run_before_unload=True)
     again = context.new_page()
+    again.goto(url.replace("/w/", "/nothing/"))
+    again.evaluate("localStorage.clear()")
+    wait_for(Draft.objects.exists, "the draft of the closed tab")
     again.goto(url)
     expect(again.locator("textarea")).to_have_value(TEXT)
 
@@ -114,6 +118,20 @@ def test_a_double_click_sends_once(page: Page) -> None:
     expect(page.locator("h1")).to_have_text("Rate the first one")
     assert len([url for url in posts if not url.endswith("draft")]) == 1
     assert Step.objects.count() == 1
+
+
+def test_the_button_waits_for_an_answer_but_not_for_ever(page: Page) -> None:
+    page.clock.install()
+    page.reload()
+    page.route(re.compile(r"/w/[^/]+/$"), lambda route: None)  # the server never answers
+    page.locator("textarea").fill(TEXT)
+    page.locator(".send button").click(no_wait_after=True)
+    expect(page.locator(".send button")).to_be_disabled()
+    page.clock.fast_forward(9_000)
+    expect(page.locator(".send button")).to_be_enabled()
+    page.unroute_all(behavior="ignoreErrors")
+    page.locator(".send button").click()
+    expect(page.locator("h1")).to_have_text("Rate the first one")
 
 
 def test_going_back_shows_the_step_that_is_due(page: Page) -> None:

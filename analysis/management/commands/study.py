@@ -17,16 +17,18 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from analysis.management import study_output as output
+from annotation.forms import StudyForm
 from annotation.models import Study
 from annotation.platforms import link
 from annotation.queries.progress import progress
 from annotation.services import repair
 from annotation.services import studies as service
 from annotation.services.applying import apply
+from annotation.services.checking import default_config, default_values
 from annotation.services.refusals import Refused
 from annotation.study_files import FileRefused, read_study_file
 from annotation.tables import TableProblems
-from annotation.task_types.registry import UnknownTaskType, get_type
+from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 
 ACTOR = "manage.py study"
 KINDS = ("long", "wide", "diversity-eval")
@@ -64,6 +66,8 @@ class Command(BaseCommand):
         links = actions.add_parser("links", help="personal links as CSV, for the names in a file")
         links.add_argument("slug")
         links.add_argument("--names", required=True, metavar="FILE", help="one name a line; - reads standard input")
+        keys = actions.add_parser("keys", help="what a study file may say, for one task type")
+        keys.add_argument("task_type", nargs="?", default="")
         rebuild = actions.add_parser("rebuild-ratings", help="derive all ratings anew from what workers sent")
         rebuild.add_argument("slug")
         rebuild.add_argument("--progress", action="store_true")
@@ -151,6 +155,17 @@ class Command(BaseCommand):
     def links(self, *, study: Study, names: str, **_: Any) -> None:
         text = sys.stdin.read() if names == "-" else read_text(Path(names))
         self.stdout.write(links_csv(link.personal_links(study, text.splitlines())), ending="")
+
+    def keys(self, *, task_type: str, **_: Any) -> None:
+        if not task_type:
+            self.say(f"{name}: {task.title}. {task.summary}" for name, task in all_types().items())
+            return
+        task = get_type(task_type)
+        self.say(output.key_lines(StudyForm().fields, default_values(), ""))
+        self.say([f"task_type: {task.name}", "items: path of a file with items, relative to the study file", "config:"])
+        config = default_config(task)
+        self.say(output.key_lines(task.config_form.base_fields, config, "  "))
+        self.say(["texts:", *(f"  {name}: text" for name in task.default_texts(config))])
 
     def report(self, *, study: Study, out: Path | None, **_: Any) -> None:
         from analysis.reports import build_report

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.core.validators import MinValueValidator
 from django.utils.text import slugify
 
 from annotation.forms import StudyForm
@@ -24,18 +25,21 @@ class SettingsForm(StudyForm):
         super().__init__(*args, **kwargs)
         self.fields["slug"].required = False
         self.fields["slug"].help_text += " Leave it empty to have it made from the title."
+        self.fields["reward"].validators.append(MinValueValidator(0))
+        self.fields["reward"].widget.attrs["min"] = 0
 
     def clean_slug(self) -> str:
         typed: str = self.cleaned_data["slug"]
-        made = slugify(str(self.data.get(self.add_prefix("title"), "")))[:60].strip("-")
-        return typed or made.replace("_", "-")
+        title = str(self.data.get(self.add_prefix("title"), ""))
+        made = slugify(title).replace("_", "-")[:60].strip("-")
+        if title and not (typed or made):
+            raise forms.ValidationError("No short name can be made from this title: write one here, such as study-1.")
+        return typed or made
 
 
 def type_form(task: TaskType, data: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None) -> ConfigForm:
     """The type's settings, under a prefix of their own so that they meet none of the study's fields."""
-    if data is not None:
-        return task.config_form(data, prefix="config")
-    return task.config_form(initial=dict(config or {}), prefix="config")
+    return task.config_form(data, initial=dict(config or {}), prefix="config")
 
 
 def typed_texts(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:

@@ -134,7 +134,6 @@ class SettingsPage:
                 self.study_form.fields[name].disabled = True
         for field in self.type_form.fields.values():
             field.disabled = True
-            field.initial = None
 
     def _show(self, problems: Iterable[service.FieldProblem]) -> None:
         for problem in problems:

@@ -40,6 +40,16 @@ def new_study(request: SignedIn, task_type: str) -> HttpResponse:
     return render(request, "console/new_settings.html", context, status=422 if page.refused else 200)
 
 
+@require_safe
+@signed_in
+def wording(request: SignedIn, task_type: str) -> HttpResponse:
+    """The type's own texts for the settings as they stand in the form, before anything is saved."""
+    page = SettingsPage(_type_or_404(task_type), data=request.GET)
+    if page.type_form.errors:
+        return HttpResponse(status=204)
+    return render(request, "console/_wording.html", {"page": page})
+
+
 def _type_or_404(name: str) -> TaskType:
     try:
         return get_type(name)

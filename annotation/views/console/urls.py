@@ -16,6 +16,7 @@ urlpatterns = [
     path("console/users/", sessions.users, name="console_users"),
     path("console/new/", setup.choose_type, name="console_new"),
     path("console/new/<str:task_type>/", setup.new_study, name="console_new_settings"),
+    path("console/wording/<str:task_type>/", setup.wording, name="console_wording"),
     path(STUDY, study.overview, name="console_study"),
     path(STUDY + "progress/", study.progress_fragment, name="console_progress"),
     path(STUDY + "activity/", study.activity, name="console_activity"),

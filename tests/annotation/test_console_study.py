@@ -1,0 +1,313 @@
+"""A study while it runs: progress, status, submissions, decisions, members, activity."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.models import Flag, Membership, Review, Study, Submission
+from tests.annotation.console_helpers import as_role, make_user, signed_in
+from tests.factories import make_assignment, make_participant, make_study, make_submission
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client: Client, name: str, *args: object, **query: object) -> str:
+    response = client.get(reverse(name, args=args), query)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+# --- the list and the overview ---
+
+
+def test_the_list_shows_status_progress_and_simulated_data() -> None:
+    study = make_study(items=3, ratings_per_item=2)
+    make_submission(study=study, participant=make_participant(study=study, synthetic=True))
+    page = text_of(as_role("viewer", study), "console_studies")
+    assert "1 of 6" in page
+    assert "1 simulated" in page
+    assert "Live" in page
+
+
+def test_the_studies_with_the_latest_activity_come_first() -> None:
+    older, newer = make_study(title="Made first"), make_study(title="Made second")
+    user = make_user("ada")
+    for study in (older, newer):
+        Membership.objects.create(study=study, user=user, role="viewer")
+    make_submission(study=older)
+    page = text_of(signed_in(user), "console_studies")
+    assert page.index("Made first") < page.index("Made second")
+
+
+def test_the_overview_shows_the_link_and_the_figures() -> None:
+    study = make_study(items=2, ratings_per_item=2)
+    make_submission(study=study)
+    make_assignment(study=study)
+    page = text_of(as_role("viewer", study), "console_study", study.slug)
+    assert f'value="http://127.0.0.1:8000{reverse("study_start", args=[study.slug])}"' in page
+    assert "1 of 4" in page
+    assert re.search(r"<dt>Working now</dt><dd>1</dd>", page)
+    assert 'hx-trigger="every' in page
+
+
+def test_the_fragment_is_the_progress_alone_and_changes_with_the_next_submission() -> None:
+    study = make_study(items=2, ratings_per_item=2)
+    client = as_role("viewer", study)
+    assert "0 of 4" in text_of(client, "console_progress", study.slug)
+    make_submission(study=study)
+    page = text_of(client, "console_progress", study.slug)
+    assert "1 of 4" in page
+    assert "<html" not in page
+
+
+def test_a_closed_study_is_not_polled() -> None:
+    study = make_study(items=1, status=Study.Status.CLOSED)
+    assert "hx-trigger" not in text_of(as_role("viewer", study), "console_study", study.slug)
+
+
+def test_simulated_data_are_marked_everywhere_they_show() -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study, participant=make_participant(study=study, synthetic=True))
+    client = as_role("viewer", study)
+    assert "All data simulated" in text_of(client, "console_study", study.slug)
+    assert "Simulated</span>" in text_of(client, "console_submissions", study.slug)
+    assert "Simulated</span>" in text_of(client, "console_submission", study.slug, submission.pk)
+    assert "simulated</span>" in text_of(client, "console_items", study.slug)
+
+
+@pytest.mark.parametrize("name", ["console_study", "console_progress", "console_studies"])
+def test_queries_do_not_grow_with_submissions(name: str, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
+    counts = []
+    user = make_user("ada")
+    client = signed_in(user)
+    for number in (1, 12):
+        study = make_study(items=4, ratings_per_item=number)
+        Membership.objects.create(study=study, user=user, role="viewer")
+        for seed in range(number):
+            make_submission(study=study, seed=seed, profile="careless")
+        args = [] if name == "console_studies" else [study.slug]
+        client.get(reverse(name, args=args))
+        with django_assert_max_num_queries(25) as seen:
+            client.get(reverse(name, args=args))
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
+
+
+# --- status ---
+
+
+def test_pausing_resuming_and_closing() -> None:
+    study = make_study()
+    client = as_role("editor", study)
+    for name, status in (("console_pause", "paused"), ("console_resume", "live"), ("console_close", "closed")):
+        assert client.post(reverse(name, args=[study.slug])).status_code == 302
+        study.refresh_from_db()
+        assert study.status == status
+
+
+def test_a_closed_study_is_not_opened_again() -> None:
+    study = make_study(status=Study.Status.CLOSED)
+    response = as_role("owner", study).post(reverse("console_resume", args=[study.slug]), follow=True)
+    assert "A closed study stays closed" in response.content.decode()
+    study.refresh_from_db()
+    assert study.status == "closed"
+
+
+@pytest.mark.parametrize("name", ["console_pause", "console_resume", "console_close", "console_delete"])
+def test_looking_at_an_address_changes_nothing(name: str) -> None:
+    study = make_study()
+    assert as_role("owner", study).get(reverse(name, args=[study.slug])).status_code == 405
+    study.refresh_from_db()
+    assert study.status == "live"
+
+
+# --- submissions ---
+
+
+def test_submissions_are_filtered() -> None:
+    study = make_study(items=3, ratings_per_item=3)
+    plain = make_submission(study=study)
+    robot = make_submission(study=study, participant=make_participant(study=study, synthetic=True))
+    flagged = make_submission(study=study)
+    Flag.objects.create(submission=flagged, reason="copied", detail="From the context.")
+    excluded = make_submission(study=study)
+    Review.objects.create(submission=excluded, decision="exclude")
+    Review.objects.create(submission=plain, decision="exclude")
+    Review.objects.create(submission=plain, decision="include")
+    client = as_role("viewer", study)
+
+    def shown(show: str) -> set[int]:
+        page = text_of(client, "console_submissions", study.slug, show=show)
+        found = {one for one in (plain, robot, flagged, excluded) if one.participant.pseudonym in page}
+        return {one.pk for one in found}
+
+    assert shown("all") == {plain.pk, robot.pk, flagged.pk, excluded.pk}
+    assert flagged.pk in shown("flagged")
+    assert plain.pk not in shown("flagged") or plain.flags.exists()
+    assert shown("excluded") == {excluded.pk}
+    assert shown("synthetic") == {robot.pk}
+    assert shown("people") == {plain.pk, flagged.pk, excluded.pk}
+    assert shown("no-such-filter") == shown("all")
+
+
+def test_a_submission_shows_answers_times_pastes_flags_and_what_was_shown() -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study, seconds=12.5, pastes=2, feedback="<b>Nice</b> task")
+    Flag.objects.create(submission=submission, reason="too_fast", detail="Done in 3 s.")
+    page = text_of(as_role("viewer", study), "console_submission", study.slug, submission.pk)
+    own = submission.ratings.get(question="own_response")
+    assert own.text in page
+    assert "12 s" in page
+    assert 'data-label="Pastes">2<' in page
+    assert "too fast" in page
+    assert "Done in 3 s." in page
+    assert "&lt;b&gt;Nice&lt;/b&gt; task" in page
+    assert study.items.get().payload["context"] in page
+    assert str(submission.assignment.seed) in page
+
+
+def test_the_pages_can_be_seen_as_the_worker_saw_them() -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study)
+    url = reverse("console_submission_page", args=[study.slug, submission.pk])
+    client = as_role("viewer", study)
+    own = submission.ratings.get(question="own_response").text
+    diversity = submission.ratings.get(question="diversity").value
+    assert own in client.get(url).content.decode()
+    last = client.get(f"{url}?step=3").content.decode()
+    chosen = re.findall(r"<input[^>]* checked[^>]*>", last)
+    assert len(chosen) == 1
+    assert f'value="{diversity:g}"' in chosen[0]
+    texts = [
+        study.items.get().payload["responses"][place] for place in submission.assignment.order["shown"][0]["responses"]
+    ]
+    places = [last.index(text) for text in texts]
+    assert places == sorted(places)
+
+
+def test_excluding_needs_a_decision_and_keeps_the_note() -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study)
+    client = as_role("editor", study)
+    url = reverse("console_review", args=[study.slug, submission.pk])
+    back = client.post(url, {"decision": "exclude", "note": "Copied <b>all</b>."}, follow=True)
+    page = back.content.decode()
+    assert "Excluded: reports and exports leave this submission out" in page
+    assert "Copied &lt;b&gt;all&lt;/b&gt;." in page
+    review = Review.objects.get()
+    assert (review.decision, review.note) == ("exclude", "Copied <b>all</b>.")
+    client.post(url, {"decision": "include"})
+    assert list(Review.objects.order_by("pk").values_list("decision", flat=True)) == ["exclude", "include"]
+
+
+@pytest.mark.parametrize("form", [{}, {"decision": "delete"}, {"decision": "exclude", "note": "x" * 501}])
+def test_a_decision_that_is_none_is_not_stored(form: dict[str, str]) -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study)
+    url = reverse("console_review", args=[study.slug, submission.pk])
+    response = as_role("editor", study).post(url, form, follow=True)
+    assert "Not saved" in response.content.decode()
+    assert not Review.objects.exists()
+
+
+def test_a_decision_does_not_lead_to_another_site() -> None:
+    study = make_study(items=1)
+    submission = make_submission(study=study)
+    url = reverse("console_review", args=[study.slug, submission.pk])
+    response = as_role("editor", study).post(url, {"decision": "include", "back": "https://elsewhere.example/"})
+    assert response.headers["Location"] == reverse("console_submission", args=[study.slug, submission.pk])
+
+
+@pytest.mark.parametrize("name", ["console_submissions", "console_submission"])
+def test_queries_do_not_grow_with_submissions_shown(
+    name: str, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    counts = []
+    for number in (2, 15):
+        study = make_study(items=5, ratings_per_item=number)
+        for seed in range(number):
+            submission = make_submission(study=study, seed=seed, profile="careless")
+            Review.objects.create(submission=submission, decision="include")
+        client = as_role("viewer", study)
+        url = reverse(name, args=[study.slug] + ([submission.pk] if name == "console_submission" else []))
+        client.get(url)
+        with django_assert_max_num_queries(20) as seen:
+            client.get(url)
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
+    assert Submission.objects.count() == 17
+
+
+# --- members, links, activity ---
+
+
+def test_an_owner_adds_a_member_changes_the_role_and_removes_them() -> None:
+    study = make_study(items=1)
+    owner = as_role("owner", study)
+    eve = make_user("eve")
+    url = reverse("console_members", args=[study.slug])
+    assert owner.post(url, {"username": "eve", "role": "viewer"}).status_code == 302
+    assert signed_in(eve).get(reverse("console_study", args=[study.slug])).status_code == 200
+    owner.post(url, {"username": "eve", "role": "editor"})
+    assert Membership.objects.get(study=study, user=eve).role == "editor"
+    owner.post(reverse("console_remove_member", args=[study.slug, eve.pk]))
+    assert signed_in(eve).get(reverse("console_study", args=[study.slug])).status_code == 404
+
+
+def test_a_user_name_that_is_not_there_is_told() -> None:
+    study = make_study(items=1)
+    response = as_role("owner", study).post(
+        reverse("console_members", args=[study.slug]), {"username": "<b>nobody", "role": "viewer"}
+    )
+    assert response.status_code == 422
+    assert "There is no user “&lt;b&gt;nobody” on this server." in response.content.decode()
+
+
+def test_the_last_owner_stays() -> None:
+    study = make_study(items=1)
+    client = as_role("owner", study)
+    owner = Membership.objects.get(study=study).user
+    response = client.post(reverse("console_remove_member", args=[study.slug, owner.pk]), follow=True)
+    assert "is the only owner of this study" in response.content.decode()
+    response = client.post(
+        reverse("console_members", args=[study.slug]), {"username": owner.username, "role": "viewer"}, follow=True
+    )
+    assert "is the only owner of this study" in response.content.decode()
+    assert Membership.objects.get(study=study).role == "owner"
+
+
+def test_personal_links_are_made_for_every_name_once() -> None:
+    study = make_study(items=1, access="invited")
+    client = as_role("editor", study)
+    url = reverse("console_links", args=[study.slug])
+    page = client.post(url, {"names": "P 1\nP 2\n\n  P 1 \n"}).content.decode()
+    assert "2 links" in page
+    assert page.count(f"{reverse('study_start', args=[study.slug])}?k=") == 2
+    again = client.post(url, {"names": "P 1"}).content.decode()
+    link = re.search(r"\S+\?k=\S+", again)
+    assert link
+    assert link[0] in page
+
+
+@pytest.mark.parametrize("names", ["", "  \n ", "x" * 101, "\n".join(str(number) for number in range(1001))])
+def test_names_that_make_no_links_are_told(names: str) -> None:
+    study = make_study(items=1)
+    response = as_role("editor", study).post(reverse("console_links", args=[study.slug]), {"names": names})
+    assert response.status_code == 422
+
+
+def test_the_activity_says_who_did_what() -> None:
+    study = make_study(items=1)
+    client = as_role("owner", study)
+    client.post(reverse("console_pause", args=[study.slug]))
+    make_user("eve")
+    client.post(reverse("console_members", args=[study.slug]), {"username": "eve", "role": "viewer"})
+    page = text_of(client, "console_activity", study.slug)
+    assert "live → paused" in page
+    assert "user: eve" in page
+    assert f"owner-of-{study.slug}" in page

@@ -1,0 +1,185 @@
+"""How far a study is, and the list of what came in: right, and in a fixed number of queries."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.models import Assignment, Flag, Study, Submission
+from annotation.queries.progress import progress
+from annotation.queries.submissions import flag_counts, submission_page, submission_rows, submissions
+from annotation.services.reviews import review_submission
+from tests.factories import make_assignment, make_participant, make_study, make_submission
+
+pytestmark = pytest.mark.django_db
+
+
+def received(study: Study, **values: Any) -> Submission:
+    """A bare submission with the values that a test is about."""
+    participant = make_participant(study=study)
+    now = timezone.now()
+    assignment = Assignment.objects.create(
+        hit=study.hits.first(),
+        participant=participant,
+        state="submitted",
+        slot=Assignment.objects.count(),
+        ordinal=1,
+        seed=1,
+        order={},
+        accepted_at=now,
+        expires_at=now,
+    )
+    columns = {"answers": [], "seconds": 1.0, "received_at": now} | values
+    return Submission.objects.create(assignment=assignment, study=study, participant=participant, **columns)
+
+
+def test_a_study_without_anything_is_all_zero() -> None:
+    found = progress(make_study(items=0, live=False))
+    assert (found.items, found.hits, found.wanted, found.submitted, found.workers) == (0, 0, 0, 0, 0)
+    assert (found.median_seconds, found.per_hour, found.share) == (None, [], 0.0)
+
+
+def test_counts_of_a_study_under_way() -> None:
+    study = make_study(items=3, items_per_hit=2, ratings_per_item=2, hits_per_worker=None)
+    ann, bot = make_participant(study=study), make_participant(study=study, synthetic=True)
+    make_submission(participant=ann)
+    make_submission(participant=bot)
+    make_submission(participant=bot)
+    make_assignment(participant=ann)
+    found = progress(study)
+    assert (found.items, found.hits, found.wanted, found.ratings_wanted) == (3, 2, 4, 6)
+    assert (found.submitted, found.submitted_synthetic, found.in_progress) == (3, 2, 1)
+    assert (found.workers, found.workers_synthetic) == (2, 1)
+    assert found.share == 0.75
+    # Hits are given out fewest ratings first: one of the two has both its submissions, the other one.
+    assert found.hits_done == 1
+    done = study.hits.get(n_submitted=2)
+    assert found.items_done == done.places.count()
+    assert found.ratings_done == sum(hit.n_submitted * hit.places.count() for hit in study.hits.all())
+
+
+def test_a_worker_who_has_not_submitted_anything_is_none_yet() -> None:
+    study = make_study()
+    make_assignment(study=study)
+    assert (progress(study).workers, progress(study).in_progress) == (0, 1)
+
+
+def test_an_item_in_two_hits_is_done_when_both_are() -> None:
+    study = make_study(items=1, ratings_per_item=1)
+    first = study.hits.get()
+    second = study.hits.create(position=1, wanted=1)
+    second.places.create(item=study.items.get(), position=0)
+    study.hits.filter(pk=first.pk).update(n_live=1, n_submitted=1)
+    assert (progress(study).items, progress(study).items_done) == (1, 0)
+    study.hits.filter(pk=second.pk).update(n_live=1, n_submitted=1)
+    assert (progress(study).items, progress(study).items_done) == (1, 1)
+
+
+@pytest.mark.parametrize(("seconds", "median"), [([5], 5), ([5, 1], 3), ([9, 1, 5], 5), ([1, 2, 3, 10], 2.5)])
+def test_the_median_time(seconds: list[float], median: float) -> None:
+    study = make_study()
+    for value in seconds:
+        received(study, seconds=value)
+    assert progress(study).median_seconds == median
+
+
+def test_flags_and_exclusions() -> None:
+    study = make_study(ratings_per_item=5)
+    user = User.objects.create_user("ann")
+    first, second, third = (make_submission(study=study) for _ in range(3))
+    Flag.objects.filter(submission__study=study).delete()
+    for submission, reason in [(first, "copied"), (first, "copied"), (first, "too_short"), (second, "copied")]:
+        Flag.objects.create(submission=submission, reason=reason)
+    review_submission(submission=first, decision="exclude", note="", user=user)
+    review_submission(submission=second, decision="exclude", note="", user=user)
+    review_submission(submission=second, decision="include", note="", user=user)
+    found = progress(study)
+    assert (found.flagged, dict(found.flags), found.excluded) == (2, {"copied": 2, "too_short": 1}, 1)
+    assert flag_counts(study) == {"copied": 2, "too_short": 1}
+    assert set(submissions(study, show="flagged")) == {first, second}
+    assert set(submissions(study, show="excluded")) == {first}
+    assert set(submissions(study, show="nonsense")) == {first, second, third}
+
+
+def test_submissions_per_hour_have_no_gaps_and_end_now() -> None:
+    now = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+    study = make_study()
+    for hours in (0, 0, 2, 47, 60):
+        received(study, received_at=now - timedelta(hours=hours))
+    counted = progress(study, now=now).per_hour
+    assert len(counted) == 48
+    assert counted[-1] == (datetime(2026, 5, 4, 12, tzinfo=UTC), 2)
+    assert counted[-3] == (datetime(2026, 5, 4, 10, tzinfo=UTC), 1)
+    assert counted[0] == (datetime(2026, 5, 2, 13, tzinfo=UTC), 1)
+    assert sum(count for _, count in counted) == 4
+
+
+def test_figures_as_json_are_plain() -> None:
+    found = progress(make_submission().study).as_json()
+    assert found["submitted"] == 1
+    assert isinstance(found["per_hour"][0][0], str)
+
+
+def count_queries(act: Any) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        act()
+    return len(queries)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_study() -> None:
+    small = make_study(items=1, ratings_per_item=1)
+    make_submission(study=small)
+    large = make_study(items=6, ratings_per_item=3, hits_per_worker=None)
+    for _ in range(3):
+        participant = make_participant(study=large)
+        for _ in range(6):
+            make_submission(participant=participant)
+    user = User.objects.create_user("ann")
+    for submission in Submission.objects.all():
+        Flag.objects.create(submission=submission, reason="copied")
+        review_submission(submission=submission, decision="exclude", note="", user=user)
+    assert count_queries(lambda: progress(small)) == count_queries(lambda: progress(large)) <= 12
+    assert count_queries(lambda: submission_page(small)) == count_queries(lambda: submission_page(large)) <= 6
+
+
+def test_a_page_of_submissions_newest_first_with_answers_in_short() -> None:
+    study = make_study(ratings_per_item=3)
+    bot = make_participant(study=study, synthetic=True)
+    old, new = make_submission(study=study, seconds=30), make_submission(participant=bot)
+    page, rows = submission_page(study, per_page=1)
+    assert (page.paginator.count, page.paginator.num_pages) == (2, 2)
+    row = rows[0]
+    assert (row.pk, row.synthetic, row.pseudonym) == (new.pk, True, new.participant.pseudonym)
+    assert row.pseudonym.startswith("w-")
+    assert [answer.topic for answer in row.answers] == ["own_response", "quality", "diversity"]
+    rating = new.ratings.get(question="diversity")
+    assert row.answers[2].value == f"{rating.value:g}"
+    assert row.answers[2].item == rating.item.external_id
+    assert not row.excluded
+    assert submission_page(study, number=99, per_page=1)[1][0].pk == old.pk
+    assert [found.pk for found in submissions(study, show="synthetic")] == [new.pk]
+    assert [found.pk for found in submissions(study, show="people")] == [old.pk]
+    assert [found.pk for found in submissions(study, pseudonym=old.participant.pseudonym)] == [old.pk]
+
+
+def test_long_texts_are_cut_on_one_line() -> None:
+    study = make_study()
+    made = received(study)
+    made.ratings.create(
+        study=study, participant=made.participant, item=study.items.first(), question="own_response", scale="text",
+        text="word\n" * 50, created_at=timezone.now(),
+    )  # fmt: skip
+    [answer] = submission_rows([made])[0].answers
+    assert len(answer.value) == 80
+    assert "\n" not in answer.value
+
+
+def test_other_studies_do_not_count() -> None:
+    study = make_study()
+    make_submission()
+    assert progress(study).submitted == 0
+    assert not submissions(study)
