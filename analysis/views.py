@@ -30,8 +30,8 @@ TYPES = {PAGE: "text/html; charset=utf-8", NUMBERS: "application/json"}
 BAR = "<!--bar-->"
 
 
-@member()
 @require_safe
+@member()
 def report(request: SignedIn, study: Study) -> HttpResponseBase:
     """The report of the data as they are; of a large study the last one made, while a new one is on its way."""
     found = kept.look(study)
@@ -78,8 +78,8 @@ def bar_context(study: Study, found: kept.Kept) -> dict[str, object]:
     return {"study": study, "kept": found, "exports": exports, "page": PAGE, "numbers": NUMBERS}
 
 
-@member()
 @require_safe
+@member()
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
     """The report as a file to keep. Where it is not made yet, the page that makes it."""
     if name not in TYPES:

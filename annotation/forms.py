@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Field
 
 from annotation.models import Study
 from annotation.task_types.questions import MAX_CHARS
@@ -19,6 +20,7 @@ MOST = {
     "ratings_per_item": 1_000,
     "items_per_hit": 1_000,
     "hits_per_worker": 1_000_000,
+    "reward": 99_999,
     "time_limit_minutes": 43_200,
     "seed": 2_147_483_647,
 }
@@ -105,8 +107,8 @@ class StudyForm(_StudyModelForm):
 
 def _least(name: str) -> int:
     """The model's own lower bound, so that the form's message and the page know it too."""
-    validators = Study._meta.get_field(name).validators
-    return max((int(v.limit_value) for v in validators if isinstance(v, MinValueValidator)), default=0)
+    field = cast("Field[Any, Any]", Study._meta.get_field(name))
+    return max((int(v.limit_value) for v in field.validators if isinstance(v, MinValueValidator)), default=0)
 
 
 def _bound_by(field: forms.IntegerField, least: int, most: int) -> None:
@@ -140,9 +142,6 @@ def accepts(field: forms.Field) -> str:
 def _number(field: forms.IntegerField, kind: str) -> str:
     low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
     decimals = getattr(field, "decimal_places", None)
-    digits = getattr(field, "max_digits", None)
-    if decimals is not None and digits is not None and high is None:
-        high = 10 ** (digits - decimals) - 1
     text = kind
     if low is not None and high is not None:
         text += f" from {low:,} to {high:,}"

@@ -63,7 +63,7 @@ def read_study_file(path: Path) -> StudyFile:
         for name in REQUIRED
         if name not in document
     ]
-    values, wrong = _typed(document, StudyForm.base_fields, "")
+    values, wrong = _typed(document, StudyForm().fields, "")
     problems += wrong
     task, wrong = _task(document)
     problems += wrong

@@ -122,7 +122,7 @@ def make_hits(study: Any, count: int) -> list[tuple[int, int]]:
             "label_name": "temp",
             "label_value": 0.7,
             "label_text": "0.7",
-            "extra": {},
+            "extra": [],
         }
 
     items = Item.objects.bulk_create(

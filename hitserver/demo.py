@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 ROOT = Path(__file__).resolve().parent.parent
-VAR = ROOT / "var" / "demo"
+#: In the folder of the settings, but never that folder itself: the demo empties it.
+VAR = Path(os.environ.get("HITSERVER_VAR", ROOT / "var")).resolve() / "demo"
 DATA = ROOT / "examples" / "sets.csv"
 OUT = ROOT / "demo-output"
 USER = "demo"
@@ -131,19 +132,19 @@ def rate(study: Study, base_url: str) -> None:
 
 def write_results(study: Study, out: Path) -> None:
     """Report and exports."""
-    from analysis.exports import export
+    from analysis.exports import KINDS, export, file_name
     from analysis.reports import build_report
 
     out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     report = build_report(study, out_dir=out)
     say(f"Report in {time.monotonic() - begin:.1f} s: {report}")
-    for kind in ("long", "wide", "diversity-eval"):
+    for kind in KINDS:
         for format in ("csv", "jsonl"):
-            target = out / f"{kind}.{format}"
+            target = out / file_name(study, kind=kind, format=format)
             with target.open("wb") as file:
                 rows = export(study, kind=kind, format=format, out=file)
-        say(f"{rows} rows: {out / kind}.csv and .jsonl")
+            say(f"{rows} rows: {target}")
 
 
 def say(text: str) -> None:
@@ -198,20 +199,24 @@ def main() -> int:
     except KeyboardInterrupt:
         say("Ended.")
     except Exception as error:
-        if not isinstance(error, (DemoError, *refusals())):
+        lines = refusal(error)
+        if not lines:
             raise
-        print(f"The demo stopped: {error}", file=sys.stderr)
+        print("\n".join(["The demo stopped.", *lines]), file=sys.stderr)
         return 1
     return 0
 
 
-def refusals() -> tuple[type[Exception], ...]:
-    """How the services say that a file or a task type will not do."""
+def refusal(error: Exception) -> list[str]:
+    """What to tell somebody whose file or task type will not do; nothing when the fault is the program's."""
+    from analysis.management.study_output import table_problem_lines
     from annotation.services.refusals import Refused
     from annotation.tables import TableProblems
     from annotation.task_types.registry import UnknownTaskType
 
-    return Refused, TableProblems, UnknownTaskType
+    if isinstance(error, TableProblems):
+        return list(table_problem_lines(error))
+    return [str(error)] if isinstance(error, (DemoError, Refused, UnknownTaskType)) else []
 
 
 if __name__ == "__main__":

@@ -74,9 +74,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         act: Callable[..., None] = getattr(self, action.replace("-", "_"))
-        if "slug" in options:
-            options["study"] = self.study(options.pop("slug"))
         with told_plainly(self):
+            if "slug" in options:
+                options["study"] = self.study(options.pop("slug"))
             act(**options)
 
     def study(self, slug: str) -> Study:
@@ -284,9 +284,7 @@ def told_plainly(command: Command) -> Iterator[None]:
     except UnknownTaskType as error:
         raise CommandError(str(error)) from None
     except DatabaseError as error:
-        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        mend = "Free some space or wait for the other program, then do it again."
-        raise CommandError(f"The database refused to write: {what}. Nothing was half written. {mend}") from None
+        raise CommandError(database_said(error)) from None
     except OSError as error:
         raise CommandError(f"{error.filename or 'A file'}: {error.strerror or error}.") from None
 
@@ -295,6 +293,14 @@ REASON: dict[type[Refused], str] = {
     service.Frozen: "The study has left draft and cannot change so",
     service.Invalid: "Not possible",
 }
+
+
+def database_said(error: DatabaseError) -> str:
+    what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if "no such table" in what or "does not exist" in what:
+        return f"The database is not set up ({what}). Run: manage.py migrate"
+    mend = "Free some space, or wait for the program that holds it; then do it again."
+    return f"The database refused: {what}. Nothing was half written. {mend}"
 
 
 def counted(total: int) -> str:

@@ -134,7 +134,8 @@ def _read_set(row: Row, names: Sequence[str], label: float | None, *, keep_empty
         "label_name": cells.get("label_name", ""),
         "label_value": label,
         "label_text": cells.get("label_value", ""),
-        "extra": {name: cell for name, cell in cells.items() if name not in known},
+        # Pairs, because PostgreSQL does not keep the order of an object's names.
+        "extra": [[name, cell] for name, cell in cells.items() if name not in known],
     }
     return SetRow(row.number, cells["sample_id"], payload)
 
@@ -179,5 +180,4 @@ def set_columns(payload: Json) -> dict[str, str]:
         "label_name": payload["label_name"],
     }
     columns |= {f"resp_{place}": text for place, text in enumerate(payload["responses"])}
-    columns |= payload["extra"]
-    return columns
+    return columns | dict(payload["extra"])

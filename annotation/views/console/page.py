@@ -13,7 +13,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from annotation.access import study_for
@@ -117,17 +117,8 @@ def study_page(
         "is_owner": role == Membership.Role.OWNER,
         "is_draft": study.status == Study.Status.DRAFT,
         "section": section,
-        "report_url": report_url(study),
     }
     return render(request, f"console/{template}", shared | context, status=status)
-
-
-def report_url(study: Study) -> str:
-    """The report is a page of ``analysis``, a layer above this one; only its name is known here."""
-    try:
-        return reverse("report", args=[study.slug])
-    except NoReverseMatch:
-        return ""
 
 
 def page_of(rows: QuerySet[M, Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[M]:

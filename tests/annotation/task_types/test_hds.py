@@ -167,6 +167,21 @@ def test_an_endless_id_is_refused_with_the_row_and_a_long_one_fits_whatever_come
     assert all(len(item.external_id) <= 200 for item in items)
 
 
+@each_hds
+def test_empty_cells_are_responses_or_none_as_the_study_says(name: str) -> None:
+    task = hds(name)
+    cells = {"sample_id": "a", "context": "Hi.", "resp_0": " ", "resp_1": "Hello.", "resp_2": "", "resp_3": "Bye."}
+    rows = [Row(number, cells) for number in range(1, 3 if name == "rnk_hds" else 2)]
+    found = {}
+    for choice in ("keep", "drop"):
+        config = initial_config(task) | {"empty_responses": choice}
+        items, problems = task.read_items(rows, config)
+        assert problems == []
+        found[choice] = task.all_responses(items[0].payload)[: 4 if choice == "keep" else 2]
+        assert task.first_response(items[0].payload) == found[choice][0]
+    assert found == {"keep": [" ", "Hello.", "", "Bye."], "drop": ["Hello.", "Bye."]}
+
+
 # --- order and balance ---
 
 
