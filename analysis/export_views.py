@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 
 from analysis import exports
 from annotation.access import study_for
+from annotation.services.audit import record
 
 _SIMULATED = {"": None, "no": False, "only": True}
 
@@ -26,6 +27,8 @@ def export_view(request: HttpRequest, slug: str, kind: str, format: str) -> Http
         pieces = exports.rows(study, kind=kind, format=format, with_worker_ids=with_worker_ids, simulated=simulated)
     except exports.ExportError as error:
         return HttpResponseBadRequest(str(error), content_type="text/plain; charset=utf-8")
+    if with_worker_ids:
+        record(study=study, actor=request.user.get_username(), action="export worker ids", kind=kind)
     name = exports.file_name(study, kind=kind, format=format, simulated=simulated)
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(pieces, content_type=exports.CONTENT_TYPES[format], headers=headers)

@@ -29,10 +29,11 @@ SUBMISSION_COLUMNS = (
     "slot",
     "ordinal",
     "attempt",
+    "feedback",
     "order",
 )
 WORKER_COLUMNS = ("platform", "worker_id", "assignment_id")
-TEXTS = ("item", "question", "target", "text", "arm", *WORKER_COLUMNS)
+TEXTS = ("item", "question", "target", "text", "arm", "feedback", *WORKER_COLUMNS)
 _SUBMISSION_FIELDS = (
     "participant__pseudonym",
     "participant__synthetic",
@@ -44,6 +45,7 @@ _SUBMISSION_FIELDS = (
     "assignment__slot",
     "assignment__ordinal",
     "assignment__attempt",
+    "feedback",
     "order",
 )
 _WORKER_FIELDS = (

@@ -93,7 +93,7 @@ def summary(sets: Sets) -> str:
     if sets.kind == "none":
         return f"{told} All of them have the same {sets.name}: there is nothing to test the scores against."
     values = f"{different:,} value{'s' * (different != 1)} of {sets.name}"
-    told += f" They were made with {values}; the larger it is, the more diverse should a set be."
+    told += f" They were made with {values}; the larger it is, the more diverse a set should be."
     return told + (f" {missing:,} scored items have no {sets.name} and enter no test." if missing else "")
 
 

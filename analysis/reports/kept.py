@@ -25,7 +25,7 @@ from annotation.models import Flag, Item, Rating, Review, Study, Submission
 log = logging.getLogger(__name__)
 
 #: Up to these sizes a report takes a few seconds and is built while the reader waits.
-MOST_RATINGS_AT_ONCE = 20_000
+MOST_RATINGS_AT_ONCE = 10_000
 MOST_ITEMS_AT_ONCE = 1_000
 #: A build that has not ended by then has died with its process.
 GIVEN_UP_AFTER = 35 * 60

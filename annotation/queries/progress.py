@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
-from annotation.models import Assignment, Flag, Hit, Item, Participant, Review, Study, Submission
+from annotation.models import Assignment, Flag, Hit, HitItem, Item, Participant, Review, Study, Submission
 
 HOURS = 48
 State = Assignment.State
@@ -75,7 +75,7 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
         **_workers(study),
         flags=flags,
         flagged=Flag.objects.filter(submission__study=study).aggregate(n=Count("submission", distinct=True))["n"],
-        excluded=excluded(submissions).count(),
+        excluded=excluded(submissions, study).count(),
         median_seconds=_median_seconds(submissions, counts["submitted"]),
         per_hour=_per_hour(submissions, now or timezone.now()),
     )
@@ -83,10 +83,11 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
 
 def _items(study: Study) -> dict[str, int]:
     """An item is done when every hit that holds it has all its submissions."""
-    open_hit = Hit.objects.filter(places__item=OuterRef("pk"), n_submitted__lt=F("wanted")).values("pk")[:1]
-    items = Item.objects.filter(study=study).annotate(open_hit=Subquery(open_hit), planned=Count("places"))
-    found = items.aggregate(n=Count("pk"), done=Count("pk", filter=Q(open_hit=None, planned__gt=0)))
-    return {"items": found["n"], "items_done": found["done"]}
+    places = HitItem.objects.filter(hit__study=study).aggregate(
+        planned=Count("item", distinct=True),
+        open=Count("item", distinct=True, filter=Q(hit__n_submitted__lt=F("hit__wanted"))),
+    )
+    return {"items": Item.objects.filter(study=study).count(), "items_done": places["planned"] - places["open"]}
 
 
 def _hits(study: Study) -> dict[str, int]:
@@ -121,10 +122,14 @@ def _workers(study: Study) -> dict[str, int]:
     return busy.aggregate(workers=Count("pk"), workers_synthetic=Count("pk", filter=Q(synthetic=True)))
 
 
-def excluded(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """Those whose newest review says to leave them out."""
-    newest = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk").values("decision")[:1]
-    return submissions.annotate(newest=Subquery(newest)).filter(newest=Review.Decision.EXCLUDE)
+def excluded(submissions: QuerySet[Submission], study: Study) -> QuerySet[Submission]:
+    """Those whose newest review says to leave them out.
+
+    The newest reviews are found once for the study: asked per submission, PostgreSQL may read all reviews each time.
+    """
+    newest = Review.objects.filter(submission__study=study).order_by().values("submission").annotate(last=Max("pk"))
+    left_out = Review.objects.filter(pk__in=newest.values("last"), decision=Review.Decision.EXCLUDE)
+    return submissions.filter(pk__in=left_out.order_by().values("submission"))
 
 
 def _median_seconds(submissions: QuerySet[Submission], count: int) -> float | None:

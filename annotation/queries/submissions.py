@@ -59,7 +59,7 @@ def submissions(study: Study, *, show: str = "all", pseudonym: str = "") -> Quer
     if show == "flagged":
         found = found.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
     elif show == "excluded":
-        found = excluded(found)
+        found = excluded(found, study)
     elif show in ("synthetic", "people"):
         found = found.filter(participant__synthetic=show == "synthetic")
     return (

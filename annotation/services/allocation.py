@@ -181,11 +181,12 @@ def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal:
     return assignment_id
 
 
-def free_slot(hit_id: int, n_live: int) -> int:
-    """The lowest place of the hit that no live assignment holds; ``n_live`` is the hit's counter."""
+def free_slot(hit_id: int, n_live: int, *, rather: int = 0) -> int:
+    """The place ``rather`` if no live assignment holds it, else the lowest free one; ``n_live`` is the hit's counter."""
     if not n_live:
-        return 0
-    return _lowest_free({slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}, start=0)
+        return rather
+    taken = {slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}
+    return rather if rather not in taken else _lowest_free(taken, start=0)
 
 
 def _lowest_free(taken: set[int], *, start: int) -> int:
@@ -219,7 +220,8 @@ def revive(*, assignment: Assignment, time_limit: timedelta, ordinal: int) -> bo
     now = timezone.now()
     revived = Assignment.objects.filter(pk=assignment.pk, state=State.ABANDONED).update(
         state=State.ACCEPTED,
-        slot=free_slot(hit.pk, hit.n_live),
+        # Its sides were drawn for the place it had: with another one the hit's sides may come out unbalanced.
+        slot=free_slot(hit.pk, hit.n_live, rather=assignment.slot),
         ordinal=ordinal,
         expires_at=now + time_limit,
         ended_at=None,

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import AuditEntry, Item, Study
+from annotation.services import sql
 from annotation.services.audit import record
 from annotation.services.refusals import FieldProblem, Frozen
 from annotation.tables import Table, TableProblems
@@ -20,6 +21,8 @@ from annotation.task_types.registry import get_type
 MAX_ID = 200
 BATCH = 1_000
 ACTION = "import items"
+
+_DELETE = "DELETE FROM annotation_item WHERE study_id = %s"
 
 
 class Watched(dict[str, Any]):
@@ -112,8 +115,7 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     _refuse_unless_draft(now)
     _refuse_if_changed(now, read)
-    replaced = Item.objects.filter(study=now).count()
-    Item.objects.filter(study=now).delete()
+    replaced = delete_items(now)
     for start in range(0, len(read.items), BATCH):
         batch = read.items[start : start + BATCH]
         Item.objects.bulk_create(
@@ -133,6 +135,15 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
         settings=read.settings,
     )
     return len(read.items)
+
+
+def delete_items(draft: Study) -> int:
+    """All items of a draft; how many there were.
+
+    Nothing refers to a draft's items, and the database would refuse if anything did. Django would first fetch every
+    one of them to find that out.
+    """
+    return sql.execute(_DELETE, draft.pk)
 
 
 def _refuse_unless_draft(study: Study) -> None:

@@ -20,10 +20,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.models import Hit, Item, Membership, Posting, Study
+from annotation.models import Hit, Membership, Posting, Study
 from annotation.services.audit import record
 from annotation.services.checking import FIELDS, Checked, check_study, default_values
-from annotation.services.importing import import_items
+from annotation.services.importing import delete_items, import_items
 from annotation.services.members import add_member, remove_member
 from annotation.services.planning import publish, worded_texts
 from annotation.services.refusals import FieldProblem, Frozen, Invalid, Refused, refuse_if_any
@@ -120,7 +120,7 @@ def change_study(
     if not changes:
         return now
     if "task_type" in changes:
-        Item.objects.filter(study=now).delete()
+        delete_items(now)
     for name, (_, value) in changes.items():
         setattr(now, name, value)
     try:

@@ -91,7 +91,7 @@ def test_the_study_link_is_copied(live_server: LiveServer, new_page: NewPage) ->
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.get_by_label("Study link").input_value()
+    assert page.evaluate("navigator.clipboard.readText()") == page.get_by_role("textbox", name="Study link").input_value()
 
 
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(

@@ -128,10 +128,11 @@ class SettingsPage:
             return self.type_form.cleaned_data
         return self.study.config if self.study.pk else default_config(self.task)
 
-    def _disable(self, names: Iterable[str]) -> None:
-        for name in names:
+    def _disable(self, frozen: Mapping[str, str]) -> None:
+        for name, reason in frozen.items():
             if name in self.study_form.fields:
                 self.study_form.fields[name].disabled = True
+                self.study_form.fields[name].help_text = reason
         for field in self.type_form.fields.values():
             field.disabled = True
 
