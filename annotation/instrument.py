@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from annotation.models import Assignment, HitItem, Item, Study
+from annotation.models import Assignment, Item, Study
+from annotation.services import sql
 from annotation.task_types.base import ItemData, Json, Shown, StepSpec, TaskType
 from annotation.task_types.registry import get_type
 
@@ -45,12 +46,19 @@ def item_data(item: Item) -> ItemData:
     return ItemData(item.external_id, item.payload)
 
 
+_HIT_ITEMS = """
+SELECT i.id, i.external_id, i.payload FROM annotation_hititem p JOIN annotation_item i ON i.id = p.item_id
+WHERE p.hit_id = %s ORDER BY p.position
+"""
+
+
 @lru_cache(maxsize=20_000)
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
     """Database id and data of a hit's items, in order. Hits are planned when a study goes live."""
-    places = HitItem.objects.filter(hit_id=hit_id).order_by("position")
-    rows = places.values_list("item_id", "item__external_id", "item__payload")
-    return tuple((pk, ItemData(external_id, payload)) for pk, external_id, payload in rows)
+    return tuple(
+        (pk, ItemData(external_id, sql.from_json(Item, "payload", payload)))
+        for pk, external_id, payload in sql.fetch_all(_HIT_ITEMS, hit_id)
+    )
 
 
 def shown_items(hit_id: int) -> list[ItemData]:

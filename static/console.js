@@ -58,6 +58,10 @@
     window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
   }
 
+  // On a narrow screen the menu of a study scrolls; show where one is.
+  const here = document.querySelector(".tabs [aria-current]");
+  if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
+
   // While the server does not answer, the figures say that they are old.
   const live = document.getElementById("progress");
   if (live) {

@@ -91,7 +91,7 @@
 
   var saved = byId("saved");
   var timer = null, retry = 0, pending = false, trouble = false, leaving = false, gone = false;
-  var draftUrl = task.action + "draft";
+  var draftUrl = task.getAttribute("action") + "draft"; // not task.action: a field may have that name
 
   function body() {
     var found = typed();
@@ -267,7 +267,7 @@
   }
   task.addEventListener("submit", function (event) {
     if (button.disabled || !check()) { event.preventDefault(); return; }
-    keepHere(); // typed() has brought the hidden timing up to date, too
+    keepHere();
     writeTiming();
     if (!trouble && navigator.onLine !== false) { send(); return; }
     // The server did not answer last time. Ask before leaving a page that could not be had back.
@@ -275,7 +275,7 @@
     busy(true);
     save().then(function (reached) {
       busy(false);
-      if (reached) { send(); task.submit(); return; }
+      if (reached) { send(); HTMLFormElement.prototype.submit.call(task); return; }
       setText(saved, "The server cannot be reached. Your answers are kept on this device; please press the button again in a minute.");
     });
   });

@@ -35,6 +35,8 @@ def difference_line(difference: Difference, *, created: bool) -> str:
         return f"  + {name}: {brief(new)}"
     if new is None and name.startswith(("config.", "texts.")):
         return f"  - {name}: {brief(old)}"
+    if name == "items":
+        return f"  ~ items: {old:,} replaced by {new:,}"
     if isinstance(old, str) and isinstance(new, str) and brief(old) == brief(new):
         return f"  ~ {name}: changed beyond its first {BRIEF} characters ({len(old):,} → {len(new):,})"
     return f"  ~ {name}: {brief(old)} → {brief(new)}"

@@ -17,13 +17,14 @@ from django.utils.safestring import SafeString
 from analysis.estimate import Estimate
 
 NONE = "–"
-Kind = Literal["text", "number", "name", "prose", "texts", "how"]
+Kind = Literal["text", "number", "code", "name", "prose", "texts", "how"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``number`` is aligned right, with ``digits`` decimals unless whole. ``name`` (of an item), ``prose`` and
-    ``texts`` (several) were written by people, in any script; ``how`` is a sentence about the row."""
+    """``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` is never broken. ``name``
+    (of an item), ``prose`` and ``texts`` (several) were written by people, in any script; ``how`` is a sentence about
+    the row."""
 
     title: str
     kind: Kind = "number"
@@ -194,7 +195,7 @@ def estimates_table(caption: str, rows: Sequence[tuple[str, Estimate]], *, digit
     """Name, value, interval, n and how it was made, one row per estimate."""
     level = next((estimate.level for _, estimate in rows), 0.95)
     columns = [
-        Column("", "text"),
+        Column("Statistic", "text"),
         Column("Value", digits=digits),
         Column(f"{100 * level:g}% interval"),
         Column("n"),

@@ -67,7 +67,7 @@ def per_worker(used: pd.DataFrame) -> str:
 
 
 def worker_table(topic: str, found: pd.DataFrame, *, numeric: bool) -> Table:
-    columns = [Column("Worker", "text"), Column("Ratings"), Column("Median s", digits=1), Column("Compared")]
+    columns = [Column("Worker", "code"), Column("Ratings"), Column("Median s", digits=1), Column("Compared")]
     columns.append(Column("r with the rest" if numeric else "Agrees with the rest"))
     if numeric:
         columns.append(Column("Bias"))
@@ -213,7 +213,7 @@ def texts(source: Source) -> Section | None:
         )
         picked = np.sort(rng.choice(len(rows), min(SAMPLE, len(rows)), replace=False))
         sample = rows.iloc[picked]
-        columns = [Column("Worker", "text"), Column("Item", "name"), Column("Text", "prose")]
+        columns = [Column("Worker", "code"), Column("Item", "name"), Column("Text", "prose")]
         body = list(sample[["worker", "item", "text"]].itertuples(index=False, name=None))
         simulated = " Simulated workers choose from a short list." if rows["synthetic"].any() else ""
         note = f"{len(sample)} of {len(rows):,}, drawn with seed {source.seed}.{simulated}"

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from annotation.models import AuditEntry, Hit, Item, Rating, Review, Study, Submission
@@ -79,7 +79,7 @@ def find_items(study: Study, text: str) -> QuerySet[Item]:
 
 
 def with_scores(items: Sequence[Item], scores: Sequence[Score], cells: Iterable[dict[str, str]]) -> list[ItemRow]:
-    """The items of one page with their ratings, excluded submissions included."""
+    """The items of one page with their ratings. Scores leave excluded submissions out, as reports do."""
     ids = [item.pk for item in items]
     counts = {
         row["item"]: (row["n"], row["simulated"])
@@ -92,7 +92,8 @@ def with_scores(items: Sequence[Item], scores: Sequence[Score], cells: Iterable[
     }
     values: dict[tuple[int, str], list[float]] = {}
     rated = Rating.objects.filter(item__in=ids, question__in=[score.topic for score in scores], value__isnull=False)
-    for item_id, question, value in rated.values_list("item", "question", "value"):
+    used = rated.annotate(newest=_newest_decision()).exclude(newest=Review.Decision.EXCLUDE)
+    for item_id, question, value in used.values_list("item", "question", "value"):
         assert value is not None  # noqa: S101 - filtered above
         values.setdefault((item_id, question), []).append(value)
     return [
@@ -113,13 +114,14 @@ def _score(score: Score, values: Sequence[float]) -> ItemScore:
 
 def ratings_of(item: Item) -> QuerySet[Rating]:
     """All ratings of one item, oldest submission first, with the worker; ``newest`` is the newest review's decision."""
+    rated = Rating.objects.filter(item=item).select_related("participant")
+    return rated.annotate(newest=_newest_decision()).order_by("submission", "pk")
+
+
+def _newest_decision() -> Coalesce:
+    """The newest review's decision on a rating's submission; empty where there is none."""
     reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")
-    return (
-        Rating.objects.filter(item=item)
-        .select_related("participant")
-        .annotate(newest=Subquery(reviews.values("decision")[:1]))
-        .order_by("submission", "pk")
-    )
+    return Coalesce(Subquery(reviews.values("decision")[:1]), Value(""))
 
 
 def latest_entries(study: Study) -> QuerySet[AuditEntry]:

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
-from annotation.models import Assignment, Flag, Hit, HitItem, Item, Participant, Review, Study, Submission
+from annotation.models import Assignment, Flag, Hit, HitItem, Item, Review, Study, Submission
 
 HOURS = 48
 State = Assignment.State
@@ -58,9 +58,7 @@ class Progress:
 def progress(study: Study, *, now: datetime | None = None) -> Progress:
     """The study's progress; ``per_hour`` covers the last 48 hours, or less if it began later, without gaps."""
     submissions = Submission.objects.filter(study=study)
-    counts = submissions.aggregate(
-        submitted=Count("pk"), submitted_synthetic=Count("pk", filter=Q(participant__synthetic=True))
-    )
+    counts = _submissions(submissions)
     flags = dict(
         Flag.objects.filter(submission__study=study)
         .values_list("reason")
@@ -72,12 +70,22 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
         **_hits(study),
         **counts,
         **_assignments(study),
-        **_workers(study),
         flags=flags,
         flagged=Flag.objects.filter(submission__study=study).aggregate(n=Count("submission", distinct=True))["n"],
         excluded=excluded(submissions, study).count(),
         median_seconds=_median_seconds(submissions, counts["submitted"]),
         per_hour=_per_hour(submissions, now or timezone.now()),
+    )
+
+
+def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
+    """Workers are those who have submitted something."""
+    synthetic = Q(participant__synthetic=True)
+    return submissions.aggregate(
+        submitted=Count("pk"),
+        submitted_synthetic=Count("pk", filter=synthetic),
+        workers=Count("participant", distinct=True),
+        workers_synthetic=Count("participant", distinct=True, filter=synthetic),
     )
 
 
@@ -114,12 +122,6 @@ def _assignments(study: Study) -> dict[str, int]:
         "returned": states.get(State.RETURNED, 0),
         "abandoned": states.get(State.ABANDONED, 0),
     }
-
-
-def _workers(study: Study) -> dict[str, int]:
-    """Those who have submitted something."""
-    busy = Participant.objects.filter(study=study, pk__in=Submission.objects.filter(study=study).values("participant"))
-    return busy.aggregate(workers=Count("pk"), workers_synthetic=Count("pk", filter=Q(synthetic=True)))
 
 
 def excluded(submissions: QuerySet[Submission], study: Study) -> QuerySet[Submission]:

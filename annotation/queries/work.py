@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Exists, F, OuterRef
 
 from annotation.models import Assignment, Draft, Hit, Participant, Study
@@ -144,10 +143,3 @@ def participant_of(study: Study, platform: str, platform_id: str) -> int | None:
     """The id of this worker's participation in the study, if there is one."""
     found = Participant.objects.filter(study=study, worker__platform=platform, worker__platform_id=platform_id)
     return found.values_list("pk", flat=True).first()
-
-
-def is_member(study: Study, user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether this console user may see the study while it is a draft."""
-    if not user.is_authenticated:
-        return False
-    return getattr(user, "is_superuser", False) or study.memberships.filter(user=user.pk).exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,11 @@ from annotation.forms import StudyForm
 from annotation.models import Item, Membership, Study
 from annotation.services import studies as service
 from annotation.services.checking import check_study, default_values
-from annotation.services.importing import ItemsRead, read_items, settings_read_otherwise, store_items
+from annotation.services.importing import ItemsRead, read_items, settings_read_with, store_items
 from annotation.services.planning import worded_texts
 from annotation.services.refusals import FieldProblem, Frozen
 from annotation.study_files import FileRefused, StudyFile
 from annotation.tables import read_table
-from annotation.task_types.base import ItemData
 
 ACTOR = "manage.py study apply"
 
@@ -133,18 +132,19 @@ def _item_difference(study: Study | None, checked: _Checked) -> list[Difference]
     """How many items there were and will be, if they change. Another task type cannot use those there are."""
     there = Item.objects.filter(study=study).count() if study else 0
     if study is not None and study.task_type == checked.task_type:
-        if checked.items is None or _same_items(study, checked.items.items):
+        if checked.items is None or _same_items(study, checked.items):
             return []
     elif not there and checked.items is None:
         return []
     return [Difference("items", there if study else None, len(checked.items.items) if checked.items else 0)]
 
 
-def _same_items(study: Study, items: Sequence[ItemData]) -> bool:
-    if study.status == Study.Status.DRAFT and settings_read_otherwise(study):
+def _same_items(study: Study, read: ItemsRead) -> bool:
+    """Whether importing again would change nothing: neither the items nor the settings noted with them."""
+    if study.status == Study.Status.DRAFT and settings_read_with(study) not in ({}, read.settings):
         return False
     there = Item.objects.filter(study=study).order_by("position").values_list("external_id", "payload")
-    return list(there) == [(item.external_id, item.payload) for item in items]
+    return list(there) == [(item.external_id, item.payload) for item in read.items]
 
 
 def _write(

@@ -159,10 +159,13 @@ def _refuse_if_changed(now: Study, read: ItemsRead) -> None:
         raise TableProblems([Problem(0, "", what, "Load the study anew and import the file again.")])
 
 
+def settings_read_with(study: Study) -> Json:
+    """The settings that decided how the study's items were read when they were imported."""
+    entry = AuditEntry.objects.filter(study=study, action=ACTION).order_by("-pk").first()
+    return dict(entry.detail.get("settings", {})) if entry else {}
+
+
 def settings_read_otherwise(study: Study) -> dict[str, tuple[Any, Any]]:
     """Settings that decided how the items were read and have been changed since: name → (then, now)."""
-    entry = AuditEntry.objects.filter(study=study, action=ACTION).order_by("-pk").first()
-    if entry is None:
-        return {}
-    read: Json = entry.detail.get("settings", {})
+    read = settings_read_with(study)
     return {name: (then, study.config.get(name)) for name, then in read.items() if study.config.get(name) != then}

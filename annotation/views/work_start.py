@@ -8,19 +8,20 @@ from decimal import Decimal
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from annotation.access import study_for
 from annotation.instrument import Instrument, item_data
 from annotation.models import Study
-from annotation.queries.work import is_member, participant_of, study_by_slug
+from annotation.platforms.link import PLATFORM
+from annotation.queries.work import participant_of, study_by_slug
 from annotation.services.allocation import enrol
 from annotation.task_types.base import StepSpec
 from annotation.tokens import participant_token, read_invite_token, read_start_token, start_token
 from annotation.views.work_pages import message, page, workers_page
 
-PLATFORM = "link"
 DISAGREED = "Please tick this box if you agree. If you do not, simply close this page."
 
 
@@ -152,7 +153,12 @@ def _may_preview(request: HttpRequest, visit: Visit) -> bool:
     if study.status in (Study.Status.LIVE, Study.Status.PAUSED) and (study.access == Study.Access.OPEN or visit.name):
         return True
     # Only who has signed in to the console sends this cookie; for all others no session is ever looked for.
-    return settings.SESSION_COOKIE_NAME in request.COOKIES and is_member(study, request.user)
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return False
+    try:
+        return bool(study_for(request.user, study.slug))
+    except Http404:
+        return False
 
 
 def _preview_steps(study: Study) -> list[StepSpec]:

@@ -185,6 +185,7 @@ def test_forms_need_the_token_against_forged_requests(study: Study) -> None:
     Membership.objects.create(study=study, user=user, role="owner")
     response = signed_in(user, csrf=True).post(reverse("console_close", args=[study.slug]))
     assert response.status_code == 403
+    assert "Nothing was saved." in response.content.decode()
     study.refresh_from_db()
     assert study.status == Study.Status.LIVE
 

@@ -118,6 +118,13 @@ def test_submissions_per_hour_have_no_gaps_and_end_now() -> None:
     assert sum(count for _, count in counted) == 4
 
 
+def test_a_study_that_rested_for_two_days_has_no_chart() -> None:
+    now = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+    study = make_study()
+    received(study, received_at=now - timedelta(hours=48))
+    assert progress(study, now=now).per_hour == []
+
+
 def test_figures_as_json_are_plain() -> None:
     found = progress(make_submission().study).as_json()
     assert found["submitted"] == 1

@@ -1,14 +1,16 @@
 """Studies made, changed, taken through their states; what is refused, and what is left behind then."""
 
 import random
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
 from annotation.models import AuditEntry, Hit, HitItem, Item, Membership, Posting, Study
 from annotation.services import planning
@@ -420,3 +422,45 @@ def test_items_can_still_be_added_by_hand_to_a_draft() -> None:
     make_items(study=study, items=2)
     publish(study=study, actor="ann")
     assert study.hits.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_go_live_at_once_plan_the_hits_once() -> None:
+    study = draft(items=40)
+    start = threading.Barrier(4)
+
+    def go(actor: str) -> int:
+        try:
+            start.wait()
+            return publish(study=Study.objects.get(pk=study.pk), actor=actor).pk
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        postings = set(pool.map(go, ["ann", "bob", "cid", "dan"]))
+    assert len(postings) == 1
+    assert study.hits.count() == 40
+    assert AuditEntry.objects.filter(study=study, action="publish").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_places_that_are_opened_while_hits_are_given_out_are_never_too_many() -> None:
+    study = make_study(items=4, ratings_per_item=1, hits_per_worker=1)
+    workers = [make_participant(study=study).pk for _ in range(8)]
+
+    def work(pk: int) -> bool:
+        try:
+            accept_next(participant_id=pk)
+        except NothingLeft:
+            return False
+        finally:
+            connections.close_all()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        given = [pool.submit(work, pk) for pk in workers]
+        change_study(study=study, values={"ratings_per_item": 2}, actor="ann")
+        done = [future.result() for future in given]
+    assert 4 <= sum(done) <= 8
+    assert set(study.hits.values_list("wanted", flat=True)) == {2}
+    assert sum(study.hits.values_list("n_live", flat=True)) == sum(done)

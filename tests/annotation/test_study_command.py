@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from annotation.models import AuditEntry, Rating, Study
 from annotation.services import importing
@@ -153,6 +154,25 @@ def test_a_database_that_refuses_is_one_sentence(file: Path, message: str) -> No
     assert not Study.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has no lock of the whole database")
+def test_a_database_that_another_program_holds_is_one_sentence(file: Path) -> None:
+    study("apply", file)
+    file.write_text(FILE.replace("title: Sets", "title: Other"))
+    other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 50")
+        assert "database is locked" in refused("apply", file)[1]
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+        connection.close()
+    assert Study.objects.get().title == "Sets"
+    assert "title: Sets → Other" in study("apply", file)
+
+
 @pytest.mark.django_db
 def test_status_as_text_and_as_json() -> None:
     made = make_study(slug="sets", items=2, ratings_per_item=2)
@@ -238,6 +258,8 @@ def test_ratings_are_derived_anew_from_what_was_sent() -> None:
     assert "1 submissions read again, the ratings of 1 changed" in study("rebuild-ratings", "sets")
     assert set(submission.ratings.values_list("question", "value", "text", "seconds")) == want
     assert "the ratings of 0 changed" in study("rebuild-ratings", "sets")
+    entry = AuditEntry.objects.get(study=made, action="rebuild ratings")
+    assert entry.detail == {"submissions": 1, "changed": 1}
 
 
 @pytest.mark.django_db

@@ -252,6 +252,14 @@ def test_a_setting_that_items_depend_on_reads_them_again(folder: Path) -> None:
 
 
 @pytest.mark.django_db
+def test_items_that_come_out_the_same_under_other_settings_are_read_anew_too(folder: Path) -> None:
+    run(write(folder))
+    run(write(folder, config={"empty_responses": "drop"}))
+    publish(study=Study.objects.get(), actor="ann")
+    assert run(write(folder, config={"empty_responses": "drop"})).differences == []
+
+
+@pytest.mark.django_db
 def test_values_out_of_bounds_are_told_with_their_line(folder: Path) -> None:
     file = read_study_file(write(folder, ratings_per_item=0, config={"max_words": 1}))
     with pytest.raises(FileRefused) as caught:

@@ -179,3 +179,8 @@ def test_the_file_stays_open() -> None:
     file = io.BytesIO(b"a\n1\n")
     read_table(file, name="x.csv")
     assert not file.closed
+
+
+def test_behind_a_quote_that_swallowed_rows_nothing_more_is_made_up() -> None:
+    found = problems('a,b\n"1\n2"x,3\n4\n')
+    assert [(problem.row, "lines 2 to 3" in problem.what) for problem in found] == [(1, True)]

@@ -91,7 +91,28 @@ def test_the_study_link_is_copied(live_server: LiveServer, new_page: NewPage) ->
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.get_by_role("textbox", name="Study link").input_value()
+    assert (
+        page.evaluate("navigator.clipboard.readText()") == page.get_by_role("textbox", name="Study link").input_value()
+    )
+
+
+def test_progress_updates_without_taking_the_focus_and_says_when_it_is_old(
+    live_server: LiveServer, new_page: NewPage
+) -> None:
+    study = full_study()
+    page = new_page()
+    sign_in(page, live_server)
+    page.goto(live_server.url + reverse("console_study", args=[study.slug]))
+    flagged = page.get_by_role("link", name=re.compile("flagged submission"))
+    flagged.focus()
+    make_submission(study=study)
+    expect(page.get_by_text("7 of 90", exact=True).first).to_be_visible(timeout=12_000)
+    expect(flagged).to_be_focused()
+
+    page.route("**/progress/", lambda route: route.abort())
+    expect(page.get_by_text("The server does not answer.")).to_be_visible(timeout=12_000)
+    page.unroute("**/progress/")
+    expect(page.get_by_text("The server does not answer.")).to_be_hidden(timeout=12_000)
 
 
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.core.validators import MinValueValidator
 from django.utils.text import slugify
 
 from annotation.forms import StudyForm
@@ -25,8 +24,6 @@ class SettingsForm(StudyForm):
         super().__init__(*args, **kwargs)
         self.fields["slug"].required = False
         self.fields["slug"].help_text += " Leave it empty to have it made from the title."
-        self.fields["reward"].validators.append(MinValueValidator(0))
-        self.fields["reward"].widget.attrs["min"] = 0
 
     def clean_slug(self) -> str:
         typed: str = self.cleaned_data["slug"]
