@@ -146,15 +146,15 @@ def location(source: Source, frame: pd.DataFrame) -> list[tuple[str, Estimate]]:
         variance = np.divide(inside, n - 1, out=np.full(len(n), math.nan), where=n > 1)
         return np.asarray(np.sqrt(variance))
 
-    def estimated(value: float, statistic: Callable[[Floats], Floats], why: str) -> Estimate:
+    def estimated(statistic: Callable[[Floats], Floats], why: str = "") -> Estimate:
+        value = float(statistic(np.ones((1, len(count))))[0])
         found = bootstrap_estimate(value, statistic, len(count), source.plan)
         note = why if math.isnan(value) else found.note
         return replace(found, method=found.method.replace("sets", "items"), n_of="items", note=note)
 
-    spread = float(frame["value"].std(ddof=1))
     return [
-        ("Mean", attempt(lambda: estimated(shift, mean, ""))),
-        ("Standard deviation", attempt(lambda: estimated(spread, deviation, "one rating has no spread"))),
+        ("Mean", attempt(lambda: estimated(mean))),
+        ("Standard deviation", attempt(lambda: estimated(deviation, "one rating has no spread"))),
     ]
 
 

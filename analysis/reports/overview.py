@@ -75,21 +75,19 @@ def flat_choices(field: forms.ChoiceField) -> list[tuple[str, str]]:
     return [(str(key), str(label)) for key, label in choices]
 
 
-def data(source: Source) -> Section:
-    """How many of what, what is simulated, what is left out, what is not done yet."""
+def counted(source: Source) -> dict[str, Any]:
+    """How many of what, those of simulated workers apart."""
     frames = source.frames
     used, ratings, items = frames.used, frames.ratings, frames.items
-    wanted = source.study.ratings_per_item
-    complete = int((items["n"] >= wanted).sum())
-    simulated = int(used["synthetic"].sum())
-    counts = {
+    complete = int((items["n"] >= source.study.ratings_per_item).sum())
+    return {
         "items": len(items),
         "items_complete": complete,
         "items_incomplete": len(items) - complete,
         "items_without_rating": int((items["n"] == 0).sum()),
         "submissions_used": len(used),
         "submissions_left_out": frames.excluded,
-        "submissions_simulated": simulated,
+        "submissions_simulated": int(used["synthetic"].sum()),
         "workers": int(used["worker"].nunique()),
         "workers_simulated": int(used.loc[used["synthetic"], "worker"].nunique()),
         "ratings": int(ratings["value"].notna().sum()),
@@ -98,9 +96,14 @@ def data(source: Source) -> Section:
         "comments": int(used["has_feedback"].sum()),
         "assignments": frames.assignments,
     }
+
+
+def data(source: Source) -> Section:
+    """What came back, what is simulated, what is left out, what is not done yet."""
+    items, wanted, counts = source.frames.items, source.study.ratings_per_item, counted(source)
     section = Section("data", "Data", data=counts)
     section.blocks.append(Facts(data_facts(counts, wanted)))
-    if not len(ratings):
+    if not len(source.frames.ratings):
         section.blocks.insert(0, Note("Nothing was rated yet: there is nothing to compute.", "warning"))
     if not len(items):
         section.blocks.insert(0, Note("The study has no items yet.", "warning"))
@@ -111,12 +114,11 @@ def data(source: Source) -> Section:
         rows = [(item, int(n)) for item, n in short.head(MOST_INCOMPLETE).itertuples(index=False)]
         columns = [Column("Item", "name"), Column(f"Submissions, of {wanted} wanted")]
         section.blocks.append(Table("Items that are not complete", columns, rows, more, fold=True))
+    bots = counts["workers_simulated"]
     section.highlights = [
-        Highlight("Items", f"{len(items):,}", f"{complete:,} complete"),
-        Highlight("Ratings", f"{counts['ratings']:,}", f"{len(used):,} submissions"),
-        Highlight(
-            "Workers", f"{counts['workers']:,}", f"{counts['workers_simulated']:,} simulated" if simulated else ""
-        ),
+        Highlight("Items", f"{len(items):,}", f"{counts['items_complete']:,} complete"),
+        Highlight("Ratings", f"{counts['ratings']:,}", f"{counts['submissions_used']:,} submissions"),
+        Highlight("Workers", f"{counts['workers']:,}", f"{bots:,} simulated" if bots else ""),
     ]
     return section
 

@@ -124,14 +124,18 @@ def _hit_is_free(study: Study, participant: Participant) -> bool:
     return Hit.objects.filter(fresh, study=study, n_live__lt=F("wanted")).exists()
 
 
+_GOES_ON = """
+SELECT s.hits_per_worker, CASE WHEN s.hits_per_worker > 1 THEN (
+    SELECT COUNT(*) FROM annotation_assignment a
+    WHERE a.participant_id = p.id AND a.state IN ('accepted', 'submitted')) ELSE 1 END
+FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
+"""
+
+
 def goes_on(participant_id: int) -> bool:
     """Whether somebody who has just sent a hit may take another one: the study sets no lower limit."""
-    study = Study.objects.filter(participants=participant_id).values_list("hits_per_worker", flat=True)
-    most = study.get()
-    if most is None or most == 1:
-        return most is None
-    live = Assignment.objects.filter(participant_id=participant_id, state__in=("accepted", "submitted"))
-    return live.count() < most
+    most, live = sql.fetch_one(_GOES_ON, participant_id) or (0, 0)
+    return most is None or live < most
 
 
 def study_by_slug(slug: str) -> Study:

@@ -20,6 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from analysis.reports import build_report
 from annotation.models import Flag, Study, Submission
 from annotation.services.reviews import review_submission
+from annotation.task_types.base import Score
 from annotation.task_types.registry import all_types
 from tests.factories import make_participant, make_study, make_submission
 from tests.report_data import Values, a_pair, a_set, rated_study
@@ -173,6 +174,18 @@ def test_similarity_scores_are_minus_the_mean_over_pairs(tmp_path: Path) -> None
     assert sections["answers"]["similarity"]["agreement"]["Percent agreement"]["n"] == 3  # pairs
 
 
+def test_a_score_may_turn_a_question_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(all_types()["abs_hds"]), "scores", lambda self: (Score("diversity", "sameness", -1),))
+    study = rated_study([a_set("one")], {("one", "anna"): 2.0, ("one", "ben"): 4.0})
+
+    _, sections = built(study, tmp_path)
+
+    (one,) = sections["diversity"]["diversity"]["sets"]
+    assert one["score"] == -3.0
+    assert one["low"] + one["high"] == pytest.approx(-6.0)
+    assert one["low"] < -3.0 < one["high"]
+
+
 def test_a_numeric_parameter_gives_correlations(tmp_path: Path) -> None:
     items = [a_set(f"t{at}", label=at / 10) for at in range(1, 9)]
     scores = [1.0, 2.0, 1.5, 3.0, 3.5, 4.0, 4.5, 5.0]
@@ -188,8 +201,8 @@ def test_a_numeric_parameter_gives_correlations(tmp_path: Path) -> None:
 
 
 def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) -> None:
-    items = [a_pair(f"p{at}", labels) for at, labels in enumerate([(1, 0), (0, 1), (1, 0), (0, 1)])]
-    ratings = [5.0, 1.5, 2.0, 3.0]  # right, right, wrong, a tie, which is a miss
+    items = [a_pair(f"p{at}", labels) for at, labels in enumerate([(1, 0), (0, 1), (0, 1), (1, 0)])]
+    ratings = [5.0, 1.5, 2.0, 3.0]  # right thrice, then a tie, which is a miss
     values = {(f"p{at}", "anna"): value for at, value in enumerate(ratings)}
     study = rated_study(items, values, task_type="rnk_hds", question="ranking", scale="ranking")
 
@@ -197,7 +210,7 @@ def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) 
 
     found = sections["diversity"]["ranking"]
     assert found["test"] == "ranking"
-    assert found["tests"]["rnkHDS"]["second"]["value"] == pytest.approx(2 / 4)
+    assert found["tests"]["rnkHDS"]["second"]["value"] == pytest.approx(3 / 4)
     assert "no difference" in page
 
 
@@ -239,17 +252,21 @@ def test_the_published_figures_come_out_of_the_released_sets(
 
 
 def test_what_a_person_left_out_does_not_count(tmp_path: Path) -> None:
-    study = rated_study([a_set("one")], {("one", "anna"): 2.0, ("one", "ben"): 4.0, ("one", "carl"): 5.0})
-    submission = Submission.objects.get(ratings__value=5.0)
-    Flag.objects.create(submission=submission, reason="copied")
-    review_submission(submission=submission, decision="exclude", note="", user=User.objects.create_user("reviewer"))
+    values: Values = {("one", "anna"): 2.0, ("one", "ben"): 4.0, ("one", "carl"): 5.0, ("one", "dora"): 4.5}
+    study = rated_study([a_set("one")], values)
+    user = User.objects.create_user("reviewer")
+    for value in (4.5, 5.0):
+        left_out = Submission.objects.get(ratings__value=value)
+        review_submission(submission=left_out, decision="exclude", note="", user=user)
+    for value in (2.0, 5.0):
+        Flag.objects.create(submission=Submission.objects.get(ratings__value=value), reason="copied")
 
     page, sections = built(study, tmp_path)
 
     assert sections["diversity"]["diversity"]["sets"][0]["score"] == 3.0
-    assert sections["data"]["submissions_left_out"] == 1
-    assert sections["workers"]["flags"] == [{"reason": "copied", "submissions": 1, "share": 1 / 3, "left_out": 1}]
-    assert "1 left out after review" in page
+    assert sections["data"]["submissions_left_out"] == 2
+    assert sections["workers"]["flags"] == [{"reason": "copied", "submissions": 2, "share": 2 / 4, "left_out": 1}]
+    assert "2 left out after review" in page
 
 
 def test_workers_are_compared_with_the_rest(tmp_path: Path) -> None:
