@@ -182,7 +182,7 @@ def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal:
 
 
 def free_slot(hit_id: int, n_live: int, *, rather: int = 0) -> int:
-    """The place ``rather`` if no live assignment holds it, else the lowest free one; ``n_live`` is the hit's counter."""
+    """The place ``rather`` if no live assignment holds it, else the lowest free one of a hit with ``n_live``."""
     if not n_live:
         return rather
     taken = {slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}
