@@ -81,8 +81,8 @@ def noise_ceiling(
     Another ``k`` tells the ceiling of a design with k ratings per unit: the variance of the error in the means is
     exchanged for that of k ratings.
 
-    Range 0 to 1. n counts units with two ratings or more. Interval: percentile bootstrap over units. NaN with a note
-    where the error is at least as large as the variance of means. ValueError: text values, one rater, no or only one
+    Range 0 to 1. n counts units with two ratings or more. Interval: percentile bootstrap over units, a draw whose error
+    is at least as large as the variance of means counting as 0. NaN with a note where that is so of the data. ValueError: text values, one rater, no or only one
     unit with two ratings, k not positive. Source: square root of the reliability of a mean (Lord & Novick 1968, §3.4).
     """
     ratings = as_ratings(data)
@@ -132,7 +132,8 @@ def ceiling_of_means(
         note = "; ".join(filter(None, ["the error of means is as large as their variance", note]))
     elif draws:
         chunks = multiplicities(np.ones(len(mean)), draws, np.random.default_rng(seed))
-        figures = np.concatenate([_ceiling(weights, parts, k) for weights in chunks])
+        # A draw without a true variance has a ceiling of 0; left out, it would push the interval above the estimate.
+        figures = np.nan_to_num(np.concatenate([_ceiling(weights, parts, k) for weights in chunks]), nan=0.0)
     low, high, lost = percentile_interval(figures, confidence)
     method = f"percentile bootstrap over units, {draws} draws, seed {seed}" if draws else "no interval"
     note = "; ".join(filter(None, [note, lost]))

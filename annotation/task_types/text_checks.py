@@ -23,7 +23,7 @@ def text_flags(text: str, *, sources: Iterable[str], least_words: int = 3, where
     said = normalised(text)
     words = said.split()
     if len(words) < least_words:
-        yield FlagData("too_short", f"{where}“{text[:80]}” has {len(words)} words.")
+        yield FlagData("too_short", f"{where}“{text[:80]}” has {len(words)} word{'' if len(words) == 1 else 's'}.")
     if _meaningless(said):
         yield FlagData("meaningless", f"{where}“{text[:80]}” has no words in it.")
     for source in sources:

@@ -132,3 +132,12 @@ def test_more_error_than_variance_is_undefined():
 def test_degenerate_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_interval_of_a_low_noise_ceiling_holds_the_estimate() -> None:
+    """Nearly unrelated raters: in about half of the resamples the error exceeds the variance of the means."""
+    rng = np.random.default_rng(5)
+    matrices = (rng.normal(size=(40, 4)) + 0.1 * rng.normal(size=(40, 1)) for _ in range(40))
+    found = [estimate for matrix in matrices if not math.isnan((estimate := noise_ceiling(matrix, draws=200)).value)]
+    assert len(found) > 10
+    assert all(estimate.low <= estimate.value <= estimate.high for estimate in found)
