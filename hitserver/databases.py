@@ -50,7 +50,8 @@ def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, 
         "HOST": unquote(parts.hostname or ""),
         "PORT": port,
         "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
+        # No health check: it would be a round trip for every request. Workers' pages try once more on a connection
+        # that turns out to be gone, for every request of theirs may be repeated.
         "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
     }
 

@@ -141,7 +141,7 @@ def make_participant(*, study: Study, platform: str = "link", name: str = "", sy
 def make_assignment(*, study: Study | None = None, participant: Participant | None = None) -> Assignment:
     """A hit in progress, no step sent."""
     participant = participant or make_participant(study=study or make_study())
-    return Assignment.objects.select_related("hit__study").get(pk=accept_next(participant_id=participant.pk))
+    return Assignment.objects.select_related("hit__study").get(pk=accept_next(participant_id=participant.pk).id)
 
 
 def simulated_form(

@@ -10,6 +10,7 @@ from django.db.models import Exists, F, OuterRef
 
 from annotation.models import Assignment, Draft, Hit, Participant, Study
 from annotation.services import sql
+from annotation.services.allocation import Accepted
 from annotation.task_types.base import Json
 
 
@@ -41,22 +42,20 @@ class Standing:
 
 _STANDING = """
 SELECT p.study_id, s.title, s.contact, s.feedback_box, s.hits_per_worker,
-       a.id, a.hit_id, a."order", a.ordinal, a.expires_at, n.steps, d.answers
+       a.id, a.hit_id, a."order", a.ordinal, a.expires_at,
+       (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = a.id), d.answers
 FROM annotation_participant p
 JOIN annotation_study s ON s.id = p.study_id
 LEFT JOIN annotation_assignment a ON a.participant_id = p.id AND a.state = 'accepted'
-LEFT JOIN (
-    SELECT b.id, (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = b.id) AS steps
-    FROM annotation_assignment b WHERE b.participant_id = %s AND b.state = 'accepted'
-) n ON n.id = a.id
-LEFT JOIN annotation_draft d ON d.assignment_id = a.id AND d.number = n.steps
+LEFT JOIN annotation_draft d ON d.assignment_id = a.id
+    AND d.number = (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = a.id)
 WHERE p.id = %s
 """
 
 
 def standing(participant_id: int) -> Standing:
     """Everything that a step's page needs, in one query. Raises Participant.DoesNotExist."""
-    row = sql.fetch_one(_STANDING, participant_id, participant_id)
+    row = sql.fetch_one(_STANDING, participant_id)
     if row is None:
         raise Participant.DoesNotExist
     study_id, title, contact, feedback_box, hits_per_worker, *work = row
@@ -83,6 +82,12 @@ def _open_step(
         number=steps,
         draft={} if draft is None else sql.from_json(Draft, "answers", draft),
     )
+
+
+def first_step(accepted: Accepted) -> OpenStep | None:
+    """The first step of an assignment that was just made, without asking the database for what was just written."""
+    new = accepted.new
+    return OpenStep(accepted.id, new.hit_id, new.order, new.ordinal, new.expires_at, number=0) if new else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +127,6 @@ def _hit_is_free(study: Study, participant: Participant) -> bool:
     had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant)
     fresh = ~Exists(had.exclude(state=Assignment.State.ABANDONED))
     return Hit.objects.filter(fresh, study=study, n_live__lt=F("wanted")).exists()
-
-
-_GOES_ON = """
-SELECT s.hits_per_worker, CASE WHEN s.hits_per_worker > 1 THEN (
-    SELECT COUNT(*) FROM annotation_assignment a
-    WHERE a.participant_id = p.id AND a.state IN ('accepted', 'submitted')) ELSE 1 END
-FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
-"""
-
-
-def goes_on(participant_id: int) -> bool:
-    """Whether somebody who has just sent a hit may take another one: the study sets no lower limit."""
-    most, live = sql.fetch_one(_GOES_ON, participant_id) or (0, 0)
-    return most is None or live < most
 
 
 def study_by_slug(slug: str) -> Study:

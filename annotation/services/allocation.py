@@ -22,24 +22,29 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Assignment, Hit, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.services import sql
+from annotation.task_types.base import Json
 
 State = Assignment.State
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 TRIES = 5
 
-_STUDY = """
-SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes
-FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
-"""
-_MINE = """
-SELECT COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted')),
-       MAX(ordinal) FILTER (WHERE state IN ('accepted', 'submitted')),
-       MAX(id) FILTER (WHERE state = 'accepted'),
-       COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned'))
-FROM annotation_assignment WHERE participant_id = %s
+_TERMS = """
+SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, m.n_live, m.highest, m.accepted, m.n_ended
+FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
+LEFT JOIN (
+    SELECT participant_id,
+           COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted')) AS n_live,
+           MAX(ordinal) FILTER (WHERE state IN ('accepted', 'submitted')) AS highest,
+           MAX(id) FILTER (WHERE state = 'accepted') AS accepted,
+           COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned')) AS n_ended
+    FROM annotation_assignment WHERE participant_id = %s GROUP BY participant_id
+) m ON m.participant_id = p.id
+WHERE p.id = %s
 """
 _FREE_HIT = """
-SELECT h.id, h.n_live FROM annotation_hit h
+SELECT h.id, h.n_live, (
+    SELECT MAX(a.slot) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.state IN ('accepted', 'submitted'))
+FROM annotation_hit h
 WHERE h.study_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
     SELECT 1 FROM annotation_assignment a
     WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state IN ('accepted', 'submitted', 'returned'))
@@ -59,12 +64,36 @@ class NothingLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a study grants a worker at the moment of asking."""
+    """What a study grants a participant at the moment of asking, and what they have had of it.
+
+    ``n_live`` counts their live assignments, ``highest`` is the largest ordinal of these, ``accepted`` the one in
+    progress, ``n_ended`` counts those given back or timed out.
+    """
 
     study_id: int
     status: str
     hits_per_worker: int | None
     time_limit: timedelta
+    n_live: int
+    highest: int
+    accepted: int | None
+    n_ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An assignment in progress. ``new`` is there when it was just made: what its first page needs."""
+
+    id: int
+    new: NewAssignment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewAssignment:
+    hit_id: int
+    order: Json
+    ordinal: int
+    expires_at: datetime
 
 
 def random_code(length: int) -> str:
@@ -94,18 +123,18 @@ def enrol(
     return participant
 
 
-def accept_next(*, participant_id: int) -> int:
-    """The id of the assignment this participant is on, or of a new one: the hit with fewest ratings they have not had.
+def accept_next(*, participant_id: int) -> Accepted:
+    """The assignment this participant is on, or a new one: of the hit with fewest ratings that they have not had.
 
     An assignment of theirs that ran out of time is taken up again where it stands if its place is still free.
     Raises NothingLeft.
     """
     for _ in range(TRIES):
         try:
-            with sql.quick_transaction():
+            with sql.quick_transaction(announced=False):
                 return _accept(participant_id)
         except IntegrityError:
-            continue
+            continue  # what was read had changed before it was written: a constraint noticed
         except OperationalError as error:
             if not _is_deadlock(error):
                 raise
@@ -117,68 +146,74 @@ def _is_deadlock(error: OperationalError) -> bool:
     return getattr(error.__cause__, "pgcode", None) == "40P01"
 
 
-def _accept(participant_id: int) -> int:
+def _accept(participant_id: int) -> Accepted:
     terms = _terms(participant_id)
-    n_live, highest, accepted, n_ended = sql.fetch_one(_MINE, participant_id) or (0, None, None, 0)
-    if accepted is not None:
-        return int(accepted)
+    if terms.accepted is not None:
+        return Accepted(terms.accepted)
     if terms.status != Study.Status.LIVE:
         raise NothingLeft("closed" if terms.status == Study.Status.CLOSED else "paused")
-    if terms.hits_per_worker is not None and n_live >= terms.hits_per_worker:
+    if terms.hits_per_worker is not None and terms.n_live >= terms.hits_per_worker:
         raise NothingLeft("limit")
     # Numbers have gaps only after a hit was given back or ran out of time.
-    ordinal = n_live + 1 if (highest or 0) == n_live else next_ordinal(participant_id=participant_id)
-    if n_ended and (revived := _revive_latest(participant_id, terms, ordinal)):
-        return revived
-    hit_id, taken = _next_hit(terms, participant_id)
+    gapless = terms.highest == terms.n_live
+    ordinal = terms.n_live + 1 if gapless else next_ordinal(participant_id=participant_id)
+    if terms.n_ended and (revived := _revive_latest(participant_id, terms, ordinal)):
+        return Accepted(revived)
+    hit_id, slot = _next_place(terms, participant_id)
     attempt = 1
-    if n_ended:
+    if terms.n_ended:
         attempt += Assignment.objects.filter(participant_id=participant_id, hit_id=hit_id).count()
-    return _give(terms, participant_id, hit_id, slot=free_slot(hit_id, taken), ordinal=ordinal, attempt=attempt)
+    return _give(terms, participant_id, hit_id, slot=slot, ordinal=ordinal, attempt=attempt)
 
 
 def _terms(participant_id: int) -> Terms:
-    row = sql.fetch_one(sql.locked(_STUDY, of="p"), participant_id)
+    row = sql.fetch_one(sql.quick(sql.locked(_TERMS, of="p")), participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    return Terms(row[0], row[1], row[2], timedelta(minutes=row[3]))
+    study_id, status, hits_per_worker, minutes, n_live, highest, accepted, n_ended = row
+    limit = timedelta(minutes=minutes)
+    return Terms(study_id, status, hits_per_worker, limit, n_live or 0, highest or 0, accepted, n_ended or 0)
 
 
-def _next_hit(terms: Terms, participant_id: int) -> tuple[int, int]:
-    found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), terms.study_id, participant_id)
+def _next_place(terms: Terms, participant_id: int) -> tuple[int, int]:
+    """The hit to give out and the place on it."""
+    asked = (terms.study_id, participant_id)
+    found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), *asked)
     if found is None and reclaim_expired(study_id=terms.study_id):
-        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), terms.study_id, participant_id)
+        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), *asked)
     if found is None and connection.features.has_select_for_update_skip_locked:
         # Others may hold the last free ones only for a moment: wait for them before saying that none is left.
-        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h"), terms.study_id, participant_id)
+        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h"), *asked)
     if found is None:
         raise NothingLeft("done")
-    return found[0], found[1]
+    hit_id, n_live, highest = found
+    filled_in_order = n_live == 0 or highest == n_live - 1
+    return hit_id, n_live if filled_in_order else free_slot(hit_id, n_live)
 
 
-def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal: int, attempt: int) -> int:
+def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal: int, attempt: int) -> Accepted:
     seed = secrets.randbits(48)
     instrument = live_instrument(terms.study_id)
     rng = random.Random(seed)  # noqa: S311 - the order shown must be reproducible, not unpredictable
+    order = instrument.task.arrange(shown_items(hit_id), instrument.config, slot=slot, rng=rng)
     now = timezone.now()
-    assignment_id = sql.insert(
-        Assignment,
-        returning=True,
-        hit=hit_id,
-        participant=participant_id,
-        platform_assignment_id="",
-        state=State.ACCEPTED.value,
-        slot=slot,
-        ordinal=ordinal,
-        attempt=attempt,
-        seed=seed,
-        order=instrument.task.arrange(shown_items(hit_id), instrument.config, slot=slot, rng=rng),
-        accepted_at=now,
-        expires_at=now + terms.time_limit,
-        ended_at=None,
-    )
-    sql.execute(_TAKE, hit_id)
-    return assignment_id
+    row = {
+        "hit": hit_id,
+        "participant": participant_id,
+        "platform_assignment_id": "",
+        "state": State.ACCEPTED.value,
+        "slot": slot,
+        "ordinal": ordinal,
+        "attempt": attempt,
+        "seed": seed,
+        "order": order,
+        "accepted_at": now,
+        "expires_at": now + terms.time_limit,
+        "ended_at": None,
+    }
+    made = sql.insertion(Assignment, row, returning=True)
+    assignment_id = sql.run((_TAKE, [hit_id]), made, returning=True, savepoint=False)
+    return Accepted(assignment_id, NewAssignment(hit_id, order, ordinal, now + terms.time_limit))
 
 
 def free_slot(hit_id: int, n_live: int, *, rather: int = 0) -> int:

@@ -31,11 +31,12 @@ class Outcome:
 
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (was stored before),
     ``invalid`` (see ``errors``), ``stale`` (not the step that is due), ``late`` (the hit went to someone else; the
-    answers are kept aside), ``ended`` (returned).
+    answers are kept aside), ``ended`` (returned). ``more``: the study lets the participant take another hit.
     """
 
     kind: str
     errors: dict[str, str] = field(default_factory=dict)
+    more: bool = True
 
 
 def submit_step(
@@ -67,10 +68,11 @@ def submit_step(
         sent = SentStep(number, specs[number].name, answers, clean_timing(timing, specs[number]))
         feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
         try:
-            if _store(work, specs, sent, feedback):
-                return Outcome("submitted" if number + 1 == len(specs) else "stored")
+            _store(work, specs, sent, feedback)
         except IntegrityError as error:
-            failure = error  # the same step came in twice at once: the next round finds it stored
+            failure = error  # it came in twice at once, or its time was up just now: the next round sees which
+            continue
+        return Outcome("submitted", more=work.more) if number + 1 == len(specs) else Outcome("stored")
     raise failure or OperationalError("The step could not be stored: its assignment kept changing meanwhile.")
 
 
@@ -94,6 +96,7 @@ class OpenWork:
     study_id: int
     participant_id: int
     accepted_at: datetime
+    more: bool
     shown: Shown
     instrument: Instrument
     steps: Sequence[SentStep]
@@ -103,22 +106,28 @@ class OpenWork:
 
 
 _WORK = """
-SELECT a.state, a.hit_id, a."order", a.accepted_at, p.study_id
-FROM annotation_assignment a JOIN annotation_participant p ON p.id = a.participant_id
-WHERE a.id = %s AND a.participant_id = %s
+SELECT a.state, a.hit_id, a."order", a.accepted_at, a.ordinal, s.id, s.hits_per_worker,
+       t.number, t.name, t.answers, t.timing
+FROM annotation_assignment a
+JOIN annotation_participant p ON p.id = a.participant_id
+JOIN annotation_study s ON s.id = p.study_id
+LEFT JOIN annotation_step t ON t.assignment_id = a.id
+WHERE a.id = %s AND a.participant_id = %s ORDER BY t.number
 """
-_STEPS = "SELECT number, name, answers, timing FROM annotation_step WHERE assignment_id = %s ORDER BY number"
-_STILL_OPEN = "SELECT 1 FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
-_SUBMITTED = "UPDATE annotation_assignment SET state = 'submitted', ended_at = %s WHERE id = %s AND state = 'accepted'"
+_SUBMIT = "UPDATE annotation_assignment SET state = 'submitted', ended_at = %s WHERE id = %s AND state = 'accepted'"
 _ONE_MORE = "UPDATE annotation_hit SET n_submitted = n_submitted + 1 WHERE id = %s"
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE assignment_id = %s AND number = %s"
+# Nothing is found when the assignment is in another state; the column takes no NULL, and the transaction fails.
+_IF_ACCEPTED = "SELECT id FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
+_IF_SUBMITTED = "(SELECT id FROM annotation_assignment WHERE id = %s AND state = 'submitted')"
+_ITS_SUBMISSION = "(SELECT id FROM annotation_submission WHERE assignment_id = %s)"
 
 
 def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
-    row = sql.fetch_one(_WORK, assignment_id, participant_id)
-    if row is None:
+    rows = sql.fetch_all(_WORK, assignment_id, participant_id)
+    if not rows:
         raise Assignment.DoesNotExist
-    state, hit_id, order, accepted_at, study_id = row
+    state, hit_id, order, accepted_at, ordinal, study_id, most = rows[0][:7]
     instrument = live_instrument(study_id)
     return OpenWork(
         id=assignment_id,
@@ -127,11 +136,13 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         study_id=study_id,
         participant_id=participant_id,
         accepted_at=sql.aware(accepted_at),
+        more=most is None or ordinal < most,
         shown=instrument.shown(shown_items(hit_id), sql.from_json(Assignment, "order", order)),
         instrument=instrument,
         steps=[
             SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
-            for number, name, answers, timing in sql.fetch_all(_STEPS, assignment_id)
+            for number, name, answers, timing in (row[7:] for row in rows)
+            if number is not None
         ],
     )
 
@@ -147,59 +158,53 @@ def _revived(work: OpenWork) -> bool:
         return revive(assignment=Assignment.objects.get(pk=work.id), time_limit=limit, ordinal=ordinal)
 
 
-@transaction.atomic
-def _store(work: OpenWork, specs: Sequence[StepSpec], sent: SentStep, feedback: str) -> bool:
-    """Write one step, and the submission if it is the last. False if the assignment is not open any more."""
+def _store(work: OpenWork, specs: Sequence[StepSpec], sent: SentStep, feedback: str) -> None:
+    """Write one step, and the submission if it is the last. IntegrityError if the assignment is not open any more."""
     now = timezone.now()
     last = sent.number + 1 == len(specs)
+    step = {
+        "assignment": work.id if last else sql.Found(f"({sql.locked(_IF_ACCEPTED)})", (work.id,)),
+        "number": sent.number,
+        "name": sent.name,
+        "answers": sent.answers,
+        "timing": sent.timing,
+        "received_at": now,
+    }
+    statements = [sql.insertion(Step, step), (_DROP_DRAFT, [work.id, sent.number])]
     if last:
         stamp = Assignment._meta.get_field("ended_at").get_db_prep_save(now, connection)
-        if not sql.execute(_SUBMITTED, stamp, work.id):
-            return False
-    elif sql.fetch_one(sql.locked(_STILL_OPEN), work.id) is None:
-        return False
-    sql.insert(
-        Step,
-        assignment=work.id,
-        number=sent.number,
-        name=sent.name,
-        answers=sent.answers,
-        timing=sent.timing,
-        received_at=now,
-    )
-    sql.execute(_DROP_DRAFT, work.id, sent.number)
-    if last:
-        _complete(work, specs, [*work.steps, sent], feedback, now)
-    return True
+        statements.insert(0, (_SUBMIT, [stamp, work.id]))
+        statements += _completion(work, specs, [*work.steps, sent], feedback, now)
+    sql.run(*statements)
 
 
-def _complete(
+def _completion(
     work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], feedback: str, now: datetime
-) -> None:
-    submission_id = sql.insert(
-        Submission,
-        returning=True,
-        assignment=work.id,
-        study=work.study_id,
-        participant=work.participant_id,
-        answers=[step.answers for step in steps],
-        feedback=feedback,
-        seconds=(now - work.accepted_at).total_seconds(),
-        received_at=now,
-    )
-    sql.insert_many(Rating, derive_ratings(work, specs, steps, submission_id=submission_id, now=now))
-    sql.insert_many(
-        Flag,
-        [
-            {"submission": submission_id, "reason": flag.reason, "detail": flag.detail[:500], "created_at": now}
-            for flag in derive_flags(work, specs, steps)
-        ],
-    )
-    sql.execute(_ONE_MORE, work.hit_id)
+) -> list[sql.Statement]:
+    """The submission with its ratings and flags, and the hit's count."""
+    submission = {
+        "assignment": sql.Found(_IF_SUBMITTED, (work.id,)),
+        "study": work.study_id,
+        "participant": work.participant_id,
+        "answers": [step.answers for step in steps],
+        "feedback": feedback,
+        "seconds": (now - work.accepted_at).total_seconds(),
+        "received_at": now,
+    }
+    its = sql.Found(_ITS_SUBMISSION, (work.id,))
+    ratings = derive_ratings(work, specs, steps, submission=its, now=now)
+    flags = [
+        {"submission": its, "reason": flag.reason, "detail": flag.detail[:500], "created_at": now}
+        for flag in derive_flags(work, specs, steps)
+    ]
+    statements = [sql.insertion(Submission, submission)]
+    statements += [sql.insertion(Rating, *ratings)] if ratings else []
+    statements += [sql.insertion(Flag, *flags)] if flags else []
+    return [*statements, (_ONE_MORE, [work.hit_id])]
 
 
 def derive_ratings(
-    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], *, submission_id: int, now: datetime
+    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
 ) -> list[dict[str, Any]]:
     """The rows of the data set that a whole set of steps means, as columns of Rating."""
     given: list[Mapping[str, Answer]] = [step.answers for step in steps]
@@ -207,7 +212,7 @@ def derive_ratings(
     return [
         {
             "study": work.study_id,
-            "submission": submission_id,
+            "submission": submission,
             "participant": work.participant_id,
             "item": ids[row.item],
             "question": row.question,
@@ -281,7 +286,7 @@ def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
     For a mistake found in a type's ``ratings`` hook. Nothing is written when nothing changes.
     """
     work = _open_work(submission.assignment_id, submission.participant_id)
-    wanted = derive_ratings(work, work.specs(), work.steps, submission_id=submission.pk, now=submission.received_at)
+    wanted = derive_ratings(work, work.specs(), work.steps, submission=submission.pk, now=submission.received_at)
     columns = ("item", "question", "target", "scale", "value", "text", "seconds")
     there = set(submission.ratings.values_list(*columns))
     changed = there ^ {tuple(row[name] for name in columns) for row in wanted}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -42,28 +43,83 @@ def execute(sql: str, *params: Value) -> int:
         return int(cursor.rowcount)
 
 
-def insert(model: type[models.Model], *, returning: bool = False, **values: Value) -> int:
-    """One new row; its id with ``returning``, else 0. Every column without a database default must be given."""
-    sql, fields = _insert(model, tuple(values), 1, returning)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value that the database looks up when it stores the row."""
+
+    sql: str
+    params: tuple[Value, ...]
+
+
+Statement = tuple[str, list[Value]]
+
+
+def insertion(model: type[models.Model], *rows: dict[str, Value], returning: bool = False) -> Statement:
+    """New rows that all name the same columns (tens of them, not thousands); with ``returning`` it gives the last id.
+
+    Every column without a database default must be named. A value may be `Found`.
+    """
+    fields = [_field(model, name) for name in rows[0]]
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    places: list[str] = []
+    params: list[Value] = []
+    for row in rows:
+        cells = []
+        for field, value in zip(fields, row.values(), strict=True):
+            if isinstance(value, Found):
+                cells.append(value.sql)
+                params += value.params
+            else:
+                cells.append("%s")
+                params.append(field.get_db_prep_save(value, connection))
+        places.append(f"({', '.join(cells)})")
+    text = f'INSERT INTO "{table(model)}" ({columns}) VALUES {", ".join(places)}'  # noqa: S608 - names of models
+    return text + (' RETURNING "id"' if returning else ""), params
+
+
+def run(*statements: Statement, returning: bool = False, savepoint: bool = True) -> int:
+    """Statements as one transaction: all or none. With ``returning`` the number that the last one gives, else 0.
+
+    PostgreSQL gets them in one message, which is a transaction by itself: a round trip costs more than a statement.
+    ``savepoint=False`` is for a caller whose own transaction ends when they fail.
+    """
+    if connection.vendor == "postgresql":
+        params = [value for _, values in statements for value in values]
+        statements = (("; ".join(text for text, _ in statements), params),)
+        if not (connection.in_atomic_block and savepoint):
+            return _run_all(statements, returning)
+    with transaction.atomic(savepoint=savepoint):
+        return _run_all(statements, returning)
+
+
+def _run_all(statements: Sequence[Statement], returning: bool) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(sql, _adapted(fields, values))
+        for text, params in statements:
+            cursor.execute(text, params)
         return int(cursor.fetchone()[0]) if returning else 0
 
 
 def insert_many(model: type[models.Model], rows: Sequence[dict[str, Value]]) -> None:
-    """New rows that all name the same columns, in one statement (so: tens of rows, not thousands)."""
+    """New rows, as `insertion` takes them; there may be none."""
     if rows:
-        sql, fields = _insert(model, tuple(rows[0]), len(rows), False)
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [value for row in rows for value in _adapted(fields, row)])
+        run(insertion(model, *rows))
+
+
+def quick(sql: str) -> str:
+    """``sql`` as the first statement of a quick transaction that was begun with ``announced=False``."""
+    return f"{_QUICK}; {sql}" if connection.vendor == "postgresql" else sql
+
+
+_QUICK = "SET LOCAL synchronous_commit TO OFF"
 
 
 @contextmanager
-def quick_transaction() -> Iterator[None]:
+def quick_transaction(*, announced: bool = True) -> Iterator[None]:
     """An atomic block whose commit does not wait for the disk: for what may be lost in a power cut.
 
     A later ordinary commit makes it durable with itself, for both databases write their logs in order: whatever hangs
-    on it is never there without it. The end of a process, however violent, loses nothing.
+    on it is never there without it. The end of a process, however violent, loses nothing. ``announced=False`` saves a
+    round trip when the block begins with a statement that went through `quick`.
     """
     if connection.in_atomic_block:
         with transaction.atomic():
@@ -77,7 +133,8 @@ def quick_transaction() -> Iterator[None]:
             execute("PRAGMA synchronous = FULL")
     else:
         with transaction.atomic():
-            execute("SET LOCAL synchronous_commit TO OFF")
+            if announced and connection.vendor == "postgresql":
+                execute(_QUICK)
             yield
 
 
@@ -97,21 +154,6 @@ def aware(stored: Any) -> datetime:
     """A date and time column's stored form as an aware UTC datetime; SQLite keeps them as text."""
     found = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _adapted(fields: Sequence[models.Field[Any, Any]], values: dict[str, Value]) -> list[Value]:
-    return [field.get_db_prep_save(value, connection) for field, value in zip(fields, values.values(), strict=True)]
-
-
-@cache
-def _insert(
-    model: type[models.Model], names: tuple[str, ...], count: int, returning: bool
-) -> tuple[str, list[models.Field[Any, Any]]]:
-    fields = [_field(model, name) for name in names]
-    columns = ", ".join(f'"{field.column}"' for field in fields)
-    places = ", ".join(["(" + ", ".join(["%s"] * len(fields)) + ")"] * count)
-    sql = f'INSERT INTO "{table(model)}" ({columns}) VALUES {places}'  # noqa: S608 - names come from the models
-    return sql + (' RETURNING "id"' if returning else ""), fields
 
 
 @cache

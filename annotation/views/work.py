@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -18,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.instrument import live_instrument, shown_items
 from annotation.models import Study
-from annotation.queries.work import OpenStep, Standing, Summary, goes_on, standing, summary
+from annotation.queries.work import OpenStep, Standing, Summary, first_step, standing, summary
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
 from annotation.task_types.base import StepSpec
@@ -30,6 +31,7 @@ from annotation.views.work_pages import (
     Link,
     Notice,
     message,
+    once_more,
     page,
     unavailable,
     workers_page,
@@ -84,10 +86,10 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
         if _loads_ahead(request):
             return HttpResponse(status=503)
         try:
-            accept_next(participant_id=participant_id)
+            accepted = accept_next(participant_id=participant_id)
         except NothingLeft as nothing:
             return _done_page(token, participant_id, reason=nothing.reason)
-        found = standing(participant_id)
+        found = replace(found, open=first_step(accepted)) if accepted.new else standing(participant_id)
     if found.open is None:
         return _done_page(token, participant_id)
     return _step_page(token, found, found.open, values=found.open.draft)
@@ -153,12 +155,14 @@ def _problems(spec: StepSpec, errors: Mapping[str, str]) -> list[tuple[str, str,
 def _take_step(request: HttpRequest, token: str, participant_id: int) -> HttpResponse:
     form, typed = _read_form(request)
     try:
-        outcome = submit_step(
-            assignment_id=form.assignment,
-            participant_id=participant_id,
-            number=form.step,
-            data=typed,
-            timing=_timing(typed.get("timing", "")),
+        outcome = once_more(
+            lambda: submit_step(
+                assignment_id=form.assignment,
+                participant_id=participant_id,
+                number=form.step,
+                data=typed,
+                timing=_timing(typed.get("timing", "")),
+            )
         )
     except UNAVAILABLE:
         logger.exception("A step could not be stored")
@@ -166,7 +170,7 @@ def _take_step(request: HttpRequest, token: str, participant_id: int) -> HttpRes
     if outcome.kind in ("stored", "repeated"):
         return to("work", token)
     if outcome.kind == "submitted":
-        return to("work" if goes_on(participant_id) else "work_done", token)
+        return to("work" if outcome.more else "work_done", token)
     if outcome.kind == "invalid":
         return _same_page(request, token, participant_id, form, typed, errors=outcome.errors, status=422)
     if outcome.kind == "stale":

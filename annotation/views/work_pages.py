@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig, TooManyFieldsSent
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import get_template
 
@@ -18,6 +18,7 @@ from annotation.tokens import BadToken
 
 logger = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
+T = TypeVar("T")
 RETRY_SECONDS = 10
 #: What a database says when it is locked, full, gone or out of connections.
 UNAVAILABLE = (OperationalError, InterfaceError)
@@ -67,7 +68,7 @@ def workers_page(view: View) -> View:
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            response = view(request, *args, **kwargs)
+            response = once_more(lambda: view(request, *args, **kwargs))
         except (BadToken, ObjectDoesNotExist):
             response = broken_link()
         except (RequestDataTooBig, TooManyFieldsSent):
@@ -86,6 +87,20 @@ def workers_page(view: View) -> View:
 
     answer.csrf_exempt = True  # type: ignore[attr-defined]
     return answer
+
+
+def once_more(action: Callable[[], T]) -> T:
+    """``action``, a second time if the kept connection to the database turns out to be gone, say after a restart.
+
+    For what may be repeated: everything on a worker's page may.
+    """
+    try:
+        return action()
+    except UNAVAILABLE:
+        if connection.in_atomic_block or connection.connection is None or connection.is_usable():
+            raise
+        connection.close()
+        return action()
 
 
 def _is_written(name: str, value: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from urllib.parse import urlencode
 
+import psycopg2
 import pytest
 
 from annotation.bots import Browser
@@ -75,3 +76,33 @@ def test_kill_9_of_all_processes_loses_and_doubles_nothing(
     assert len(found["codes"]) - len(sure) <= WORKERS
     assert sum(found["ratings per item"]) == found["submissions"]
     assert sum(n_submitted for _, n_submitted in found["hits"]) == found["submissions"]
+
+
+@pytest.mark.postgres
+def test_a_worker_does_not_notice_that_the_database_closed_all_connections(
+    postgres_url: str, live_processes: Callable[..., Server]
+) -> None:
+    server = live_processes(env={"DATABASE_URL": postgres_url, "HITSERVER_WEB_WORKERS": "1"})
+    path = make_study(server, items=5, ratings=3)
+    browser, address = start(server, path, 1)
+    form = fill(browser.get(address).body.encode(), random.Random(1))
+    close_connections(postgres_url)
+    assert send_once(browser, address, form) == 303
+    close_connections(postgres_url)
+    connection = browser.connection
+    assert connection is not None
+    connection.request("GET", address)
+    assert connection.getresponse().status == 200
+    assert count(server)["submissions"] == 1
+
+
+def close_connections(url: str) -> None:
+    """As a restart of the server does, seen from its clients."""
+    own = psycopg2.connect(url)
+    try:
+        own.cursor().execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    finally:
+        own.close()
