@@ -23,6 +23,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 forwarded_allow_ips = ",".join(settings.PROXY_IPS)
 # It would listen at one place in the home folder for all servers of a user.
 control_socket_disable = True
+logger_class = "hitserver.logs.NoAccessLog"
 logconfig_dict = settings.LOGGING
 
 

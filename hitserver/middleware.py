@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import Resolver404, resolve
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 HEADER = "Content-Security-Policy"
@@ -45,5 +46,26 @@ def upload_limit(get_response: GetResponse) -> GetResponse:
         if not length.isdigit() or int(length) > limit:
             return HttpResponse(text, status=413, content_type="text/plain; charset=utf-8")
         return get_response(request)
+
+    return middleware
+
+
+def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
+    """Answers a worker's page here: what comes behind (sessions, users, messages) works with cookies.
+
+    So these pages cannot come to need one, and the requests that there are most of are spared the way.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith("/w/"):
+            return get_response(request)
+        try:
+            match = resolve(request.path_info)
+        except Resolver404:  # perhaps the last slash is missing
+            return get_response(request)
+        response: HttpResponse = match.func(request, *match.args, **match.kwargs)
+        # Without a length the connection could not be kept, or would carry the page in chunks.
+        response.headers.setdefault("Content-Length", str(len(response.content)))
+        return response
 
     return middleware

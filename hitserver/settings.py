@@ -90,6 +90,7 @@ MIDDLEWARE = [
     "hitserver.middleware.content_security_policy",
     "hitserver.middleware.upload_limit",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "hitserver.middleware.workers_pages_without_cookies",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -128,6 +129,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 # --- Data ---------------------------------------------------------------------------------------------------
 
 DATABASES = {"default": database(env.secret("DATABASE_URL", ""), sqlite_path=VAR / "db.sqlite3")}
+PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"

@@ -167,7 +167,7 @@ def _accept(participant_id: int) -> Accepted:
 
 
 def _terms(participant_id: int) -> Terms:
-    row = sql.fetch_one(sql.quick(sql.locked(_TERMS, of="p")), participant_id, participant_id)
+    row = sql.fetch_first(sql.locked(_TERMS, of="p"), participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
     study_id, status, hits_per_worker, minutes, n_live, highest, accepted, n_ended = row

@@ -7,6 +7,7 @@ values are adapted by the models' fields, and both databases run the same text.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, models, transaction
 
 Value = Any
@@ -25,15 +27,49 @@ def table(model: type[models.Model]) -> str:
 
 def fetch_one(sql: str, *params: Value) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(prepared(sql, len(params)), params)
         row: tuple[Any, ...] | None = cursor.fetchone()
         return row
 
 
 def fetch_all(sql: str, *params: Value) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(prepared(sql, len(params)), params)
         return list(cursor.fetchall())
+
+
+class _Prepared(threading.local):
+    """Names of the statements that this thread's connection has prepared, by text."""
+
+    on: object = None
+    names: dict[str, str]
+
+
+_prepared_here = _Prepared()
+MOST_PREPARED = 500
+
+
+def prepared(text: str, count: int) -> str:
+    """``text`` with ``count`` parameters, as PostgreSQL runs it without planning it anew each time.
+
+    Planning these joins costs more than running them. A statement is prepared when a connection first runs it; SQLite's
+    driver does the like by itself. `settings.PREPARED_STATEMENTS` switches it off.
+    """
+    if connection.vendor != "postgresql" or not settings.PREPARED_STATEMENTS:
+        return text
+    connection.ensure_connection()
+    if _prepared_here.on is not connection.connection:
+        _prepared_here.on, _prepared_here.names = connection.connection, {}
+    names = _prepared_here.names
+    if text not in names:
+        if len(names) >= MOST_PREPARED:
+            return text
+        numbered = text
+        for number in range(1, count + 1):
+            numbered = numbered.replace("%s", f"${number}", 1)
+        execute(f"PREPARE hitserver_{len(names)} AS {numbered}")
+        names[text] = f"hitserver_{len(names)}"
+    return f"EXECUTE {names[text]}" + (f" ({', '.join(['%s'] * count)})" if count else "")
 
 
 def execute(sql: str, *params: Value) -> int:
@@ -85,7 +121,7 @@ def run(*statements: Statement, returning: bool = False, savepoint: bool = True)
     """
     if connection.vendor == "postgresql":
         params = [value for _, values in statements for value in values]
-        statements = (("; ".join(text for text, _ in statements), params),)
+        statements = (("; ".join(prepared(text, len(values)) for text, values in statements), params),)
         if not (connection.in_atomic_block and savepoint):
             return _run_all(statements, returning)
     with transaction.atomic(savepoint=savepoint):
@@ -105,9 +141,14 @@ def insert_many(model: type[models.Model], rows: Sequence[dict[str, Value]]) -> 
         run(insertion(model, *rows))
 
 
-def quick(sql: str) -> str:
-    """``sql`` as the first statement of a quick transaction that was begun with ``announced=False``."""
-    return f"{_QUICK}; {sql}" if connection.vendor == "postgresql" else sql
+def fetch_first(sql: str, *params: Value) -> tuple[Any, ...] | None:
+    """`fetch_one` as the first statement of a quick transaction that was begun with ``announced=False``."""
+    if connection.vendor != "postgresql":
+        return fetch_one(sql, *params)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_QUICK}; {prepared(sql, len(params))}", params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
 
 
 _QUICK = "SET LOCAL synchronous_commit TO OFF"
@@ -119,7 +160,7 @@ def quick_transaction(*, announced: bool = True) -> Iterator[None]:
 
     A later ordinary commit makes it durable with itself, for both databases write their logs in order: whatever hangs
     on it is never there without it. The end of a process, however violent, loses nothing. ``announced=False`` saves a
-    round trip when the block begins with a statement that went through `quick`.
+    round trip when the block begins with `fetch_first`.
     """
     if connection.in_atomic_block:
         with transaction.atomic():
