@@ -1,4 +1,7 @@
-"""What a researcher sets up: a study, its items, and the hits that bundle them."""
+"""What a researcher sets up: a study, its items, and the hits that bundle them.
+
+A foreign key has ``db_index=False`` where a unique constraint or an index begins with it.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ class Membership(models.Model):
         EDITOR = "editor", "Editor"
         VIEWER = "viewer", "Viewer"
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="memberships")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
 
@@ -97,7 +100,7 @@ class Membership(models.Model):
 class Item(models.Model):
     """What is judged. ``payload`` is as the task type's import wrote it; ``external_id`` is the researcher's."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="items")
     external_id = models.CharField(max_length=200)
     payload = models.JSONField()
     position = models.PositiveIntegerField(help_text="Place in the imported file, from 0.")
@@ -120,7 +123,7 @@ class Hit(models.Model):
     the transaction that moves the assignment, and the check below is what makes over-allocation impossible.
     """
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="hits")
     position = models.PositiveIntegerField(help_text="Place in the seeded random order in which hits are given out.")
     wanted = models.PositiveSmallIntegerField()
     n_live = models.PositiveSmallIntegerField(default=0)
@@ -149,7 +152,7 @@ class Hit(models.Model):
 class HitItem(models.Model):
     """The place of an item in a hit."""
 
-    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, related_name="places")
+    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, db_index=False, related_name="places")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")
     position = models.PositiveSmallIntegerField()
 

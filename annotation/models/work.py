@@ -28,7 +28,7 @@ class Worker(models.Model):
 class Participant(models.Model):
     """A worker in one study, under a pseudonym that is stable within the study and unlinkable across studies."""
 
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="participants")
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="participants")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="participations")
     pseudonym = models.CharField(max_length=20)
     synthetic = models.BooleanField(default=False)
@@ -62,7 +62,7 @@ class Assignment(models.Model):
         RETURNED = "returned", "Returned"
         ABANDONED = "abandoned", "Timed out"
 
-    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
+    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, db_index=False, related_name="assignments")
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="assignments")
     platform_assignment_id = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACCEPTED)
@@ -111,7 +111,7 @@ class Assignment(models.Model):
 class Step(models.Model):
     """One page as the worker sent it. Written once; an UPDATE is refused by a trigger."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, related_name="steps")
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, db_index=False, related_name="steps")
     number = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=60)
     answers = models.JSONField()
@@ -129,7 +129,7 @@ class Step(models.Model):
 class Draft(models.Model):
     """What is typed but not sent, and what came too late to count: kept so that nothing is lost."""
 
-    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="drafts")
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, db_index=False, related_name="drafts")
     number = models.PositiveSmallIntegerField()
     answers = models.JSONField()
     late = models.BooleanField(default=False)
@@ -146,7 +146,7 @@ class Submission(models.Model):
     """The whole of one assignment's answers. Written once; an UPDATE is refused by a trigger."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="submission")
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="submissions")
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="submissions")
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="submissions")
     answers = models.JSONField(help_text="The steps' answers, in order.")
     feedback = models.TextField(blank=True)
@@ -163,8 +163,8 @@ class Submission(models.Model):
 class Rating(models.Model):
     """One answer to one question about one target. Derived from a submission in its transaction."""
 
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="ratings")
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="ratings")
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="ratings")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, db_index=False, related_name="ratings")
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="ratings")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="ratings")
     question = models.CharField(max_length=60)

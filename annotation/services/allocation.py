@@ -1,8 +1,8 @@
 """Who works on what: enrolment, giving out hits, taking abandoned ones back.
 
 Races are settled by the database. SQLite runs writers one after the other (immediate transactions); PostgreSQL
-locks the participant's row and skips hits that another transaction is giving out. The unique and check constraints
-of ``Hit`` and ``Assignment`` would refuse whatever slipped through.
+skips hits that another transaction is giving out. Two tabs of one participant meet in the unique constraints of
+``Assignment``: the later one fails, tries again, and finds what the first was given.
 
 Locks are taken in one order everywhere: participant, assignment, hit.
 """
@@ -167,7 +167,7 @@ def _accept(participant_id: int) -> Accepted:
 
 
 def _terms(participant_id: int) -> Terms:
-    row = sql.fetch_first(sql.locked(_TERMS, of="p"), participant_id, participant_id)
+    row = sql.fetch_first(_TERMS, participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
     study_id, status, hits_per_worker, minutes, n_live, highest, accepted, n_ended = row
