@@ -82,8 +82,9 @@ def noise_ceiling(
     exchanged for that of k ratings.
 
     Range 0 to 1. n counts units with two ratings or more. Interval: percentile bootstrap over units, a draw whose error
-    is at least as large as the variance of means counting as 0. NaN with a note where that is so of the data. ValueError: text values, one rater, no or only one
-    unit with two ratings, k not positive. Source: square root of the reliability of a mean (Lord & Novick 1968, §3.4).
+    is at least as large as the variance of means counting as 0. NaN with a note where that is so of the data itself.
+    ValueError: text values, one rater, no or only one unit with two ratings, k not positive. Source: square root of the
+    reliability of a mean (Lord & Novick 1968, §3.4).
     """
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
