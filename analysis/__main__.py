@@ -13,8 +13,12 @@ COMMANDS = (agreement, diversity)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m analysis", description=__doc__)
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser = argparse.ArgumentParser(
+        prog="python -m analysis",
+        description="The statistics on files, without a server. “python -m analysis COMMAND --help” says more about "
+        "each. Exit status 2 means that the input cannot be used.",
+    )
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add_parser(subparsers)
     arguments = parser.parse_args(argv)

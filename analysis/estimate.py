@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any
+
+#: Note of an interval without width: raters who agree on everything they saw leave a resample nothing to vary.
+NO_WIDTH = "all resamples give the same figure: an interval without width does not show how uncertain it is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +42,11 @@ class Estimate:
         if math.isnan(self.low):
             return f"{self.value:.3f}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def wilson(share: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's score interval (Wilson 1927) of a share of n, which need not be whole."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from threading import Event
 from urllib.parse import urlencode, urlsplit
 
 from django.db import connections
@@ -187,11 +188,17 @@ def simulate_workers(
     """Let ``workers`` simulated workers do the study at ``base_url``, ``at_once`` at a time.
 
     The same seed gives the same workers with the same profiles; which hits they get depends on the race between
-    them, as with people.
+    them, as with people. When the caller is interrupted, each ends with the hit it is at.
     """
     tally = Tally()
+    stop = Event()
     started = time.monotonic()
     names = [f"bot-{seed}-{number}" for number in range(workers)]
+
+    def done() -> None:
+        progress()
+        if stop.is_set():
+            raise BotError("The simulation was interrupted.")
 
     def run(name: str) -> int:
         rng = random.Random(f"{study.slug}/{name}")
@@ -204,18 +211,21 @@ def simulate_workers(
                 synthetic=True,
                 profile=mix.draw(rng),
             )
-            return work_through(
-                base_url=base_url, participant=participant, rng=rng, most=hits_per_worker, done=progress
-            )
+            return work_through(base_url=base_url, participant=participant, rng=rng, most=hits_per_worker, done=done)
         finally:
             connections.close_all()
 
     with ThreadPoolExecutor(max_workers=at_once) as pool:
-        for future in as_completed([pool.submit(run, name) for name in names]):
-            try:
-                tally.submissions += future.result()
-                tally.workers += 1
-            except (BotError, OSError, http.client.HTTPException) as error:
-                tally.problems.append(f"{type(error).__name__}: {error}")
+        try:
+            for future in as_completed([pool.submit(run, name) for name in names]):
+                try:
+                    tally.submissions += future.result()
+                    tally.workers += 1
+                except (BotError, OSError, http.client.HTTPException) as error:
+                    tally.problems.append(f"{type(error).__name__}: {error}")
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     tally.seconds = time.monotonic() - started
     return tally

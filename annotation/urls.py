@@ -1,11 +1,9 @@
-"""Addresses of the workers' pages and the console."""
+"""Addresses of the workers' pages, the console and the API."""
 
-from importlib.util import find_spec
+from django.urls import include, path
 
-from django.urls import URLPattern, URLResolver, include, path
-
-urlpatterns: list[URLPattern | URLResolver] = []
-if find_spec("annotation.views.work"):
-    urlpatterns.append(path("", include("annotation.views.work")))
-if find_spec("annotation.views.console"):
-    urlpatterns.append(path("", include("annotation.views.console.urls")))
+urlpatterns = [
+    path("", include("annotation.views.work")),
+    path("", include("annotation.views.console.urls")),
+    path("api/v1/", include("annotation.api")),
+]

@@ -68,7 +68,7 @@ class Channel(filesystem.Channel):
 
     # --- putting ---
 
-    def _put(self, queue: str, payload: dict[str, Any], **kw: Any) -> None:  # type: ignore[override]
+    def _put(self, queue: str, payload: dict[str, Any], **kw: Any) -> None:  # type: ignore[override]  # named as Kombu's own transports name it
         name = f"{time.time_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
         self._write(self.queue_folder / name, dumps(payload))
 

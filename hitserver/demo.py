@@ -8,6 +8,7 @@ own, which each run starts anew.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import re
 import secrets
@@ -20,9 +21,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import django
+from django.apps import apps
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -44,15 +47,17 @@ class DemoError(Exception):
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/demo", description="From a CSV file to ratings to a report.")
-    parser.add_argument("--data", type=Path, default=DATA, help="items, CSV or JSONL (default: a small set of ours)")
+    parser.add_argument("--data", type=Path, default=DATA, help="items as CSV, TSV or JSONL (default: 30 short sets)")
     parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
     parser.add_argument("--ratings", type=int, default=10, help="ratings wanted per item (default 10)")
     parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
     parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
-    parser.add_argument("--port", type=int, default=8000, help="where the server listens afterwards (default 8000)")
+    parser.add_argument("--port", type=int, default=8000, help="where the server listens (default 8000; 0: any)")
     options = parser.parse_args(given)
     if options.ratings < 1:
         parser.error(f"--ratings is {options.ratings}; it must be at least 1.")
+    if not 0 <= options.port <= 65535:
+        parser.error(f"--port is {options.port}; it must be from 0 to 65535.")
     if not options.data.is_file():
         parser.error(f"--data names {options.data}, which is no file.")
     return options
@@ -78,9 +83,15 @@ def server(port: int) -> Iterator[subprocess.Popen[str]]:
             process.wait(STOP_SECONDS)
 
 
-def free_port() -> int:
+def free_port(wanted: int) -> int:
+    """``wanted``, or any where that is 0. Told before anything else is done: a port in use ends the demo."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            mend = "Choose another with --port, or end the program that uses it."
+            raise DemoError(f"Cannot listen on port {wanted}: {error.strerror}. {mend}") from None
         port: int = probe.getsockname()[1]
         return port
 
@@ -127,7 +138,8 @@ def rate(study: Study, base_url: str) -> None:
         )
     if tally.problems:
         raise DemoError("Simulated workers could not go on:\n" + "\n".join(tally.problems[:5]))
-    say(f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s.")
+    sent = f"{counted(tally.workers, 'simulated worker')} sent {counted(tally.submissions, 'submission')}"
+    say(f"{sent} in {tally.seconds:.1f} s.")
 
 
 def write_results(study: Study, out: Path) -> None:
@@ -144,17 +156,26 @@ def write_results(study: Study, out: Path) -> None:
             target = out / file_name(study, kind=kind, format=format)
             with target.open("wb") as file:
                 rows = export(study, kind=kind, format=format, out=file)
-            say(f"{rows} rows: {target}")
+            say(f"{counted(rows, 'row')}: {target}")
 
 
 def say(text: str) -> None:
     print(text, flush=True)
 
 
-def start_over() -> None:
-    """A var folder of the demo's own, empty but for the secret key, so that an open tab of the last run says so."""
-    shutil.rmtree(VAR, ignore_errors=True)
-    VAR.mkdir(parents=True)
+@contextmanager
+def start_over() -> Iterator[None]:
+    """An empty var folder, for this run alone: emptying it under another run would take away what that one works on."""
+    VAR.parent.mkdir(parents=True, exist_ok=True)
+    with (VAR.parent / "demo.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            mend = "End it with Ctrl-C first, or give this one a folder of its own: HITSERVER_VAR=FOLDER script/demo"
+            raise DemoError(f"Another demo is running in {VAR}. {mend}") from None
+        shutil.rmtree(VAR, ignore_errors=True)
+        VAR.mkdir()
+        yield
 
 
 def demo(options: argparse.Namespace, port: int) -> None:
@@ -168,7 +189,7 @@ def demo(options: argparse.Namespace, port: int) -> None:
     password = secrets.token_urlsafe(9)
     user = User.objects.create_user(USER, password=password)
     study = make_study(options, slug="demo", title="Demo study", ratings=options.ratings, owner=user)
-    say(f"Study “{study.title}”: {options.task}, {study.items.count()} items from {options.data.name}.")
+    say(f"Study “{study.title}”: {options.task}, {counted(study.items.count(), 'item')} from {options.data.name}.")
     with server(port) as process:
         rate(study, base_url)
         write_results(study, options.out)
@@ -180,26 +201,44 @@ def demo(options: argparse.Namespace, port: int) -> None:
         say(f"A worker's page: {study_url(trial)}")
         say("Ctrl-C ends the server.")
         process.wait()
+        raise DemoError(f"The server ended by itself. What it said is in {VAR / 'server.log'}.")
 
 
-def main() -> int:
-    options = arguments()
-    os.environ.pop("DATABASE_URL", None)
-    port = free_port() if options.no_serve else options.port
+def counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def own_environment(port: int) -> None:
+    """What the machine's own server is set up with is none of the demo's business."""
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "HITSERVER_ALLOWED_HOSTS", "HITSERVER_BIND"):
+        os.environ.pop(name, None)
     os.environ |= {
         "HITSERVER_VAR": str(VAR),
         "HITSERVER_ENV": "development",
         "HITSERVER_BASE_URL": f"http://127.0.0.1:{port}",
         "DJANGO_SETTINGS_MODULE": "hitserver.settings",
     }
-    start_over()
-    django.setup()
+
+
+def interrupted(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    options = arguments()
+    # A closed terminal or a kill ends the server too, as Ctrl-C does.
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, interrupted)
     try:
-        demo(options, port)
+        port = free_port(0 if options.no_serve else options.port)
+        with start_over():
+            own_environment(port)
+            django.setup()
+            demo(options, port)
     except KeyboardInterrupt:
-        say("Ended.")
+        say("\nEnded.")
     except Exception as error:
-        lines = refusal(error)
+        lines = [str(error)] if isinstance(error, DemoError) else refusal(error)
         if not lines:
             raise
         print("\n".join(["The demo stopped.", *lines]), file=sys.stderr)
@@ -209,6 +248,8 @@ def main() -> int:
 
 def refusal(error: Exception) -> list[str]:
     """What to tell somebody whose file or task type will not do; nothing when the fault is the program's."""
+    if not apps.ready:
+        return []
     from analysis.management.study_output import table_problem_lines
     from annotation.services.refusals import Refused
     from annotation.tables import TableProblems
@@ -216,7 +257,9 @@ def refusal(error: Exception) -> list[str]:
 
     if isinstance(error, TableProblems):
         return list(table_problem_lines(error))
-    return [str(error)] if isinstance(error, (DemoError, Refused, UnknownTaskType)) else []
+    if isinstance(error, OSError):
+        return [f"{error.filename or 'A file'}: {error.strerror or error}."]
+    return [str(error)] if isinstance(error, (Refused, UnknownTaskType)) else []
 
 
 if __name__ == "__main__":

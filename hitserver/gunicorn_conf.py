@@ -18,7 +18,7 @@ keepalive = 15
 timeout = 60
 graceful_timeout = 8
 # A heartbeat is a file that changes all the time: better in memory than on a disk.
-worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - Gunicorn makes a file of its own there
 # Whose word is taken for a request having come over https.
 forwarded_allow_ips = ",".join(settings.PROXY_IPS)
 # It would listen at one place in the home folder for all servers of a user.

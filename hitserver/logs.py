@@ -1,11 +1,22 @@
 """How log lines look."""
 
 import logging
+import re
 
 from gunicorn.glogging import Logger
 
+# Whoever knows the token in a worker's address is that worker. PostgreSQL repeats a refused row, answers and all.
+_PRIVATE = re.compile(r"(?<=/w/)[^/\s'\"]+|(?<=DETAIL:).*")
 
-class OneLineFormatter(logging.Formatter):
+
+class PrivateFormatter(logging.Formatter):
+    """Leaves out what a log must not give away."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _PRIVATE.sub("…", super().format(record))
+
+
+class OneLineFormatter(PrivateFormatter):
     """One line per event, tracebacks and forged line breaks included, for collectors that read by line."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -59,6 +59,7 @@ def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith("/w/"):
             return get_response(request)
+        request.get_host()  # raises DisallowedHost: one thing that what comes behind would see to
         try:
             match = resolve(request.path_info)
         except Resolver404:  # perhaps the last slash is missing

@@ -117,6 +117,7 @@ TEMPLATES: list[dict[str, Any]] = [
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
+LOGIN_URL = "console_login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -130,6 +131,14 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 
 DATABASES = {"default": database(env.secret("DATABASE_URL", ""), sqlite_path=VAR / "db.sqlite3")}
 PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
+# Counts of failed sign-ins, shared by the processes of one machine.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": VAR / "cache",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
@@ -188,7 +197,7 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "class": "hitserver.logs.OneLineFormatter" if PRODUCTION else "logging.Formatter",
+            "class": "hitserver.logs.OneLineFormatter" if PRODUCTION else "hitserver.logs.PrivateFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s",
         },
     },
@@ -200,6 +209,8 @@ LOGGING: dict[str, Any] = {
         # Every query at "debug" would drown the rest and write down what people answered.
         "django.db.backends": {"level": "INFO"},
         "django.template": {"level": "INFO"},
+        # It warns of every HEAD request, whose body it leaves out as it should.
+        "gunicorn.http.wsgi": {"level": "ERROR"},
         "gunicorn.error": {"level": LOG_LEVEL.upper(), "handlers": [], "propagate": True},
     },
 }

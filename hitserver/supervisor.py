@@ -11,6 +11,7 @@ import argparse
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -30,6 +31,9 @@ START_SECONDS = 60.0
 TICK_SECONDS = 0.2
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+# A connection on which nothing moves for so long, half-way through a request or a response, is given up: a phone that
+# has lost its network must not keep a thread of the web server for good.
+STALLED_SECONDS = 20
 # A child that ran this long was well: its next end is not counted with those before.
 WELL_AFTER_SECONDS = 30.0
 
@@ -147,6 +151,8 @@ def listen(bind: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for timeout in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # the connections inherit both
+        listener.setsockopt(socket.SOL_SOCKET, timeout, struct.pack("ll", STALLED_SECONDS, 0))
     try:
         listener.bind((bind, port))
     except OSError as error:
@@ -211,7 +217,9 @@ def prepare() -> None:
 def answers(host: str, port: int) -> bool:
     connection = HTTPConnection(host, port, timeout=2)
     try:
-        connection.request("GET", "/healthz")
+        # A name that it answers to, or its log would begin with complaints about ours.
+        name = next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), host)
+        connection.request("GET", "/healthz", headers={"Host": name})
         connection.getresponse().read()
     except (OSError, HTTPException):
         return False
@@ -233,7 +241,7 @@ def wait_until_ready(supervisor: Supervisor, server: Child, host: str, port: int
 def serve(bind: str, port: int, *, with_worker: bool) -> int:
     listener = listen(bind, port)
     port = listener.getsockname()[1]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104 - asked for, not chosen
     os.environ["HITSERVER_BIND"], os.environ["HITSERVER_PORT"] = bind, str(port)
     for name in settings.UNKNOWN_VARIABLES:
         say(f"{name} is set, but no setting has that name; see docs/settings.md.")
@@ -268,6 +276,8 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")
     options = parser.parse_args()
+    if not 0 <= options.port <= 65535:
+        parser.error(f"--port is {options.port}; it must be from 0 to 65535.")
     return serve(options.bind, options.port, with_worker=not options.no_worker)
 
 

@@ -291,6 +291,17 @@
   var ends = Date.now() + 1000 * left.dataset.seconds;
   var warned = +left.dataset.seconds <= 120;
 
+  function timeIsUp() {
+    var text = "You can still send it, as long as it has not gone to somebody else.";
+    say("The time for this task is up. " + text);
+    if (byId("notice")) { return; } // the server has said so, or something more urgent
+    // Beside the button and not above the task: nothing moves under the hands of who is typing.
+    var box = document.createElement("p");
+    box.className = "notice warn";
+    box.id = "notice";
+    box.textContent = "The time for this task is up. " + text;
+    button.parentNode.parentNode.insertBefore(box, button.parentNode);
+  }
   function tick() {
     var seconds = Math.max(0, Math.round((ends - Date.now()) / 1000));
     var rest = seconds % 60;
@@ -301,7 +312,7 @@
       setText(left, seconds ? "Time left: " + Math.floor(seconds / 60) + ":" + (rest < 10 ? "0" : "") + rest : "The time is up");
     }
     if (seconds <= 120 && !warned) { warned = true; say("Two minutes left for this task."); }
-    if (!seconds) { say("The time is up. You can still send, as long as the task has not gone to somebody else."); return; }
+    if (!seconds) { timeIsUp(); return; }
     setTimeout(tick, 1000);
   }
 

@@ -18,6 +18,8 @@ from tests.support import Server, running_server
 # Templates name static files as they are: nothing has been collected. Passwords need not be slow to guess.
 settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Failed sign-ins of one run are not counted in the next.
+settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 # A task runs where it is called; tests of the queue itself start real workers.
 celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
 

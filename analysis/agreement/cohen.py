@@ -7,7 +7,7 @@ Intervals are analytic: the large-sample variance by linearisation over units (e
 summed). For two raters this is exactly the variance of Fleiss, Cohen & Everitt; for pools and averages the influences
 of a unit are added up first, so ratings of one unit need not be independent of each other.
 
-Sources: Cohen 1960 (κ), Cohen 1968 (weights), Fleiss, Cohen & Everitt 1969, eqs. 13–14 (variance), Schouten 1982
+Sources: Cohen 1960 (κ), Cohen 1968 (weights), Fleiss, Cohen & Everitt 1969 (variance), Schouten 1982
 (two pools), Light 1971 and Conger 1980 (average over pairs).
 """
 
@@ -40,6 +40,7 @@ Weighting = Literal["unweighted", "linear", "quadratic"]
 
 #: More pairs of ratings within units than this are not expanded.
 MOST_PAIRS = 20_000_000
+NO_VARIANCE = "units do not differ in their agreement: an interval without width does not show how uncertain it is"
 
 
 def agreement_weights(categories: int, weighting: Weighting) -> FloatArray:
@@ -196,6 +197,8 @@ def _influence(
 def _normal_estimate(value: float, influence: FloatArray, n: int, confidence: float, note: str) -> Estimate:
     error = math.sqrt(float((influence**2).sum()))
     half = float(stats.norm.ppf((1 + confidence) / 2)) * error
+    if error < 1e-12:
+        note = "; ".join(filter(None, [NO_VARIANCE, note]))
     return Estimate(
         value,
         low=max(-1.0, value - half),

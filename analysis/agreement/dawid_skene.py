@@ -3,8 +3,8 @@
 Shapes: posterior T_uk (U units × K values), class shares p_k (K,), confusion π_rkl (R × K × K): how often rater r says
 l of a unit that is k. EM: E-step T_uk ∝ p_k Π π_rk,l(u,r); M-step shares and confusions from T.
 
-Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm", §2–4
-(eqs. 2.3–2.5, started from the raters' shares of votes, eq. 3.1).
+Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm",
+started from the raters' shares of votes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Shapes: counts n_ik (U units × q categories) and a weight matrix w (q × q), 1 on the diagonal. Units with two ratings
 or more show agreement; units with one still tell how often categories are used.
 
-Source: Gwet 2008, "Computing inter-rater reliability and its variance in the presence of high agreement", §3; Gwet
-2014, *Handbook of Inter-Rater Reliability*, 4th ed., ch. 5 (AC2, missing ratings) and §3.5 (weights).
+Source: Gwet 2008, "Computing inter-rater reliability and its variance in the presence of high agreement"; Gwet
+2014, *Handbook of Inter-Rater Reliability*, 4th ed. (AC2, missing ratings, weights).
 """
 
 from __future__ import annotations

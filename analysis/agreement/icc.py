@@ -9,8 +9,8 @@ residual (MSE). Six forms, named as Shrout & Fleiss do:
 | 2 | the same for all, a sample of raters | ``"2,1"`` | ``"2,k"`` | ICC(A,1), ICC(A,k) |
 | 3 | the same for all, these raters only | ``"3,1"`` | ``"3,k"`` | ICC(C,1), ICC(C,k) |
 
-Source: Shrout & Fleiss 1979, "Intraclass correlations", eqs. 1–6 and pp. 424–426 (intervals by the F distribution);
-McGraw & Wong 1996, tables 4 and 7. Unequal numbers of ratings in form 1: Donner 1986, §2.
+Source: Shrout & Fleiss 1979, "Intraclass correlations" (intervals by the F distribution); McGraw & Wong 1996.
+Unequal numbers of ratings in form 1: Donner 1986.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def fleiss_kappa(
 
     ValueError: no ratings, no unit with two, one rater only.
 
-    Source: Fleiss 1971, "Measuring nominal scale agreement among many raters", eqs. 1–7; unequal n_i: Fleiss, Levin &
-    Paik 2003, §18.3, with P_i averaged over units.
+    Source: Fleiss 1971, "Measuring nominal scale agreement among many raters"; with unequal n_i P_i
+    is averaged over units.
     """
     counts, ratings = as_counts(data)
     return estimate_with_interval(
@@ -50,7 +50,7 @@ def percent_agreement(
     """Mean over units of the share of pairs of ratings that are equal (P̄), in [0, 1].
 
     Input, missing ratings, resampling and errors as in `fleiss_kappa`. Units count alike, however many ratings they
-    have. No correction for chance: never report it alone. Source: Fleiss 1971, eqs. 2–3.
+    have. No correction for chance: never report it alone. Source: Fleiss 1971.
     """
     counts, ratings = as_counts(data)
     how = Resampling(draws, seed, over, confidence)

@@ -10,7 +10,7 @@ in unit u, and δ²(c, k) the difference of two values at the chosen level,
 Nominal, interval and ordinal (which is interval on the mid-ranks of the pooled ratings) have sums in closed form; ratio
 is summed over the pairs of values within a unit.
 
-Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", §A–E; Krippendorff 2004, *Content Analysis*,
+Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Krippendorff 2004, *Content Analysis*,
 ch. 11.
 """
 

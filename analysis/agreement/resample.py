@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from analysis.agreement.data import Counts, FloatArray, Ratings
-from analysis.estimate import Estimate
+from analysis.estimate import NO_WIDTH, Estimate
 
 Over = Literal["units", "raters"]
 Statistic = Callable[[FloatArray], FloatArray]
@@ -184,13 +184,16 @@ def multiplicities(
 
 
 def percentile_interval(figures: FloatArray, level: float) -> tuple[float, float, str]:
-    """Low and high quantile of the draws that are defined, and a note on those that are not."""
+    """Low and high quantile of the draws that are defined, and a note on those that are not and on no width."""
     defined = figures[~np.isnan(figures)]
     if not len(defined):
         return math.nan, math.nan, "no draw of the bootstrap was defined" if len(figures) else ""
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     lost = len(figures) - len(defined)
-    return float(low), float(high), f"{lost} of {len(figures)} bootstrap draws undefined and left out" if lost else ""
+    notes = [NO_WIDTH] if math.isclose(low, high, rel_tol=0, abs_tol=1e-12) else []
+    if lost:
+        notes.append(f"{lost} of {len(figures)} bootstrap draws undefined and left out")
+    return float(low), float(high), "; ".join(notes)
 
 
 def row_sums(table: sparse.csr_array) -> FloatArray:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from analysis.agreement.data import Data, as_counts
 from analysis.agreement.resample import ratio
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, wilson
 
 
 def majority_vote(data: Data) -> pd.DataFrame:
@@ -52,11 +51,3 @@ def accuracy(shares: pd.DataFrame, gold: Mapping[Any, Any], *, confidence: float
     low, high = wilson(share, n, confidence)
     note = f"{left_out} of {len(shares)} units lack a label or a gold value" if left_out else ""
     return Estimate(share, low, high, n, level=confidence, method="Wilson score", note=note)
-
-
-def wilson(share: float, n: int, confidence: float) -> tuple[float, float]:
-    """Wilson's score interval of a share of n (Wilson 1927)."""
-    z = float(stats.norm.ppf((1 + confidence) / 2))
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return centre - half, centre + half

@@ -15,7 +15,7 @@ import pandas as pd
 from analysis import agreement
 from analysis.agreement.icc import FORMS
 from analysis.agreement.krippendorff import LEVELS
-from analysis.commands.reading import EMPTY, InputError, numbers, read_table, require_columns
+from analysis.commands.reading import EMPTY, InputError, chosen_rows, numbers, read_table, require_columns
 from analysis.estimate import Estimate
 
 Line = tuple[str, str, Callable[[], Estimate]]
@@ -24,8 +24,8 @@ Line = tuple[str, str, Callable[[], Estimate]]
 def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "agreement",
-        help="agreement between raters, from a file with one rating per row",
-        description="Agreement between raters with 95%% intervals, from a CSV, TSV or JSONL file (UTF-8) with one "
+        help="Agreement between raters, from a file with one rating per row.",
+        description="Agreement between raters with 95% intervals, from a CSV, TSV or JSONL file (UTF-8) with one "
         f"rating per row. Empty cells in the value column ({', '.join(map(repr, EMPTY))}) are missing ratings.",
     )
     parser.add_argument("file", metavar="FILE")
@@ -33,6 +33,13 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
     parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")
     parser.add_argument("--level", required=True, choices=LEVELS, help="level of measurement")
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COL=VALUE",
+        help="only the rows with this value, such as question=diversity; may be given again",
+    )
     parser.add_argument(
         "--categories", metavar="A,B,C", help="all values of the scale in order, also those nobody used"
     )
@@ -68,10 +75,11 @@ def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
     path, unit, rater, value = arguments.file, arguments.unit, arguments.rater, arguments.value
     frame = read_table(path)
     require_columns(frame, path, unit, rater, value)
+    frame = chosen_rows(frame, path, arguments.where)
     for column in (unit, rater):
-        empty = frame[column].isna().to_numpy()
+        empty = frame[column].isna()
         if empty.any():
-            raise InputError(f'{path}, column "{column}": row {int(empty.argmax()) + 1} is empty')
+            raise InputError(f'{path}, column "{column}": row {empty.idxmax()} is empty')
     categories: list[Any] | None = None
     if arguments.categories:
         categories = [name.strip() for name in arguments.categories.split(",")]
@@ -90,7 +98,8 @@ def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
             categories=categories,
         )
     except ValueError as error:
-        raise InputError(f'{path}, columns "{unit}", "{rater}", "{value}": {error}') from error
+        hint = "; if the file holds several questions, choose one by --where" if "more than one" in str(error) else ""
+        raise InputError(f'{path}, columns "{unit}", "{rater}", "{value}": {error}{hint}') from error
 
 
 def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -21,9 +21,11 @@ class InputError(Exception):
 def read_table(path: str) -> pd.DataFrame:
     """A CSV, TSV or JSONL file (UTF-8, BOM or not) as a frame of text, with None for empty cells.
 
+    The index is the row as messages name it: from 1 below the header, of JSONL the line; blank lines are counted.
+
     ``.tsv``/``.tab`` is tab-separated, ``.jsonl``/``.ndjson`` one object a line, ``.csv`` and anything else is told by
     its first line (comma, tab or semicolon; an opening brace means JSONL). `InputError`: not there, not UTF-8, empty,
-    a header without names or with a name twice, rows of another length than the header, lines that are not objects.
+    a name twice in the header, rows of another length than it, broken quotes, lines that are not objects.
     """
     text = _decode(path)
     if not text.strip():
@@ -47,14 +49,28 @@ def require_columns(frame: pd.DataFrame, path: str, *columns: str) -> None:
             raise InputError(f'{path}, column "{column}": there is no such column; the columns are {there}')
 
 
+def chosen_rows(frame: pd.DataFrame, path: str, wanted: Sequence[str]) -> pd.DataFrame:
+    """The rows for which every ``COLUMN=VALUE`` of ``wanted`` holds; `InputError` when there are none."""
+    for condition in wanted:
+        column, equals, value = condition.partition("=")
+        if not equals:
+            raise InputError(f'--where "{condition}": write COLUMN=VALUE, such as question=diversity')
+        require_columns(frame, path, column)
+        cells = frame[column].fillna("").astype(str)
+        if not (cells == value).any():
+            there = ", ".join(f'"{one}"' for one in sorted(cells.unique())[:10])
+            raise InputError(f'{path}, column "{column}": no row has "{value}"; there are {there}')
+        frame = frame.loc[(cells == value).to_numpy()]
+    return frame
+
+
 def numbers(frame: pd.DataFrame, path: str, column: str, hint: str = "") -> pd.Series[float]:
     """The column as finite numbers with NaN for empty cells; `InputError` names the first row that is no number."""
     found = pd.to_numeric(frame[column], errors="coerce").astype(float)
     wrong = (found.isna() & frame[column].notna()) | found.isin([float("inf"), float("-inf")])
     if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        cell = frame[column].iloc[row]
-        raise InputError(f'{path}, column "{column}": row {row + 1} has "{cell}", not a number{hint}')
+        row, cell = next(iter(frame.loc[wrong, column].items()))
+        raise InputError(f'{path}, column "{column}": row {row} has "{cell}", not a number{hint}')
     return found
 
 
@@ -80,27 +96,38 @@ def _separator(header: str) -> str:
 
 
 def _read_separated(path: str, text: str, separator: str) -> pd.DataFrame:
-    header = next(csv.reader(io.StringIO(text.lstrip("\r\n")), delimiter=separator))
+    limit = csv.field_size_limit()
+    # The limit is the process's, so it is put back at once; a cell may be as long as the file.
+    csv.field_size_limit(max(limit, len(text)))
+    header: list[str] = []
+    rows: dict[int, list[str | None]] = {}
+    number = -1
+    try:
+        records = csv.reader(io.StringIO(text.lstrip("\r\n"), newline=""), delimiter=separator, strict=True)
+        for number, cells in enumerate(records):
+            if not header:
+                header = cells
+                _refuse_twice(path, header)
+            elif cells:
+                if len(cells) != len(header):
+                    what = f"row {number} has {len(cells)} cells, the header {len(header)}"
+                    raise InputError(f"{path}: rows do not match the header ({what})")
+                rows[number] = [None if cell in EMPTY else cell for cell in cells]
+    except csv.Error as error:
+        where = f"row {number + 1}" if header else "the header"
+        raise InputError(f"{path}: the quotes in {where} are broken ({error})") from error
+    finally:
+        csv.field_size_limit(limit)
+    return pd.DataFrame(list(rows.values()), index=list(rows), columns=header, dtype=object)
+
+
+def _refuse_twice(path: str, header: list[str]) -> None:
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f'{path}, column "{twice[0]}": the header has this name more than once')
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                io.StringIO(text),
-                sep=separator,
-                dtype=object,
-                keep_default_na=False,
-                na_values=list(EMPTY),
-                index_col=False,
-            ).astype(object)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        what = str(error).removeprefix("Error tokenizing data. C error: ").strip().splitlines()[0]
-        raise InputError(f"{path}: rows do not match the header ({what})") from error
 
 
 def _read_jsonl(path: str, text: str) -> pd.DataFrame:
-    rows = []
+    rows = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -110,8 +137,8 @@ def _read_jsonl(path: str, text: str) -> pd.DataFrame:
             raise InputError(f"{path}: line {number} is not JSON ({error.msg})") from error
         if not isinstance(row, dict):
             raise InputError(f"{path}: line {number} is not an object")
-        rows.append({key: _cell(cell) for key, cell in row.items()})
-    return pd.DataFrame(rows, dtype=object).astype(object)
+        rows[number] = {key: _cell(cell) for key, cell in row.items()}
+    return pd.DataFrame(list(rows.values()), index=list(rows), dtype=object).astype(object)
 
 
 def _cell(cell: object) -> str | None:

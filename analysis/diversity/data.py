@@ -2,7 +2,7 @@
 
 Shapes: a frame of text, one row per set: ``sample_id, context, label_value, label_name, resp_0 …``, then any
 other columns, ``metric_*`` among them. Nothing is read as missing: an empty cell is an empty text, "NA" is
-the text NA. The frame's index is the row as a spreadsheet counts it, the header being row 1, whatever line
+the text NA. The frame's index is the row counted from 1 below the header, blank lines included, whatever line
 breaks the cells hold.
 """
 
@@ -48,7 +48,8 @@ def read_sets(path: str | Path) -> pd.DataFrame:
     rows = _rows(path, _text(path))
     if not rows:
         raise DataError(path, "", "the file is empty", "it needs a header row and one row per set")
-    header = rows[0][1]
+    first, header = rows[0]
+    rows = [(number - first, record) for number, record in rows]
     _check_header(path, header)
     if len(rows) == 1:
         raise DataError(path, "", "there is no row below the header", "add one row per set")
@@ -141,7 +142,7 @@ def _text(path: str | Path) -> str:
 
 
 def _rows(path: str | Path, text: str) -> list[tuple[int, list[str]]]:
-    """Records that are not blank, with the row a spreadsheet would give them."""
+    """Records that are not blank, each with its place in the file from 0; blank ones are counted."""
     limit = csv.field_size_limit()
     # The limit is the process's, so it is put back at once; a cell may be as long as the file.
     csv.field_size_limit(max(limit, len(text)))
@@ -150,16 +151,17 @@ def _rows(path: str | Path, text: str) -> list[tuple[int, list[str]]]:
         records.extend(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         mend = 'close every quote, and double those inside a text: ""'
-        raise DataError(path, f"row {len(records) + 1}", f"the quotes are broken ({error})", mend) from None
+        where = f"row {len(records)}" if records else "header"
+        raise DataError(path, where, f"the quotes are broken ({error})", mend) from None
     finally:
         csv.field_size_limit(limit)
-    return [(row, record) for row, record in enumerate(records, start=1) if record]
+    return [(row, record) for row, record in enumerate(records) if record]
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:
     for place, name in enumerate(header, start=1):
         if not name.strip():
-            raise DataError(path, f"row 1, column {place}", "the column has no name", "name or remove it")
+            raise DataError(path, f"header, column {place}", "the column has no name", "name or remove it")
         if name in header[: place - 1]:
             raise DataError(path, f"column {name}", "is there twice", "rename or remove one of the two")
 

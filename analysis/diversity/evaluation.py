@@ -135,7 +135,7 @@ def con_test(
     for those are not independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
-    Source: Tevet & Berant 2021, conTest (§6.4).
+    Source: Tevet & Berant 2021, conTest.
     """
     plan = plan or Bootstrap()
     x, y = paired_columns(scores, labels)

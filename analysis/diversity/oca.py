@@ -11,12 +11,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from analysis.diversity.association import Bools, Floats, Ints, cut_hits, oca_draws
 from analysis.diversity.checks import high_class, is_constant, paired_columns
 from analysis.diversity.resampling import Bootstrap, bootstrap_values, group_codes
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, wilson
 
 Direction: TypeAlias = Literal["above", "below"]
 
@@ -83,14 +82,6 @@ def oca_estimate(
         method=f"Wilson around the OCA less its bootstrap optimism of {optimism:.3f}, {plan.draws} resamples",
         note="all scores are the same: the share of the larger class" if is_constant(x) else "",
     ), threshold
-
-
-def wilson(share: float, n: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share of n, which need not be whole."""
-    z = float(norm.ppf((1 + level) / 2))
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _best_cut(x: Floats, high: Bools) -> Threshold:

@@ -1,7 +1,7 @@
 """The ranking test: do two sets' scores differ as the parameters they were made with do?
 
 Shapes: one score difference and one parameter difference per pair of sets, both (n,), set 1 minus set 2 in
-both. Source: Tevet & Berant 2021, ranking test and rnkHDS (§4).
+both. Source: Tevet & Berant 2021, ranking test and rnkHDS.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis.diversity.association import Floats, spearman_draws
-from analysis.diversity.checks import CONSTANT_SCORES, is_constant, paired_columns
-from analysis.diversity.oca import wilson
+from analysis.diversity.checks import CONSTANT_SCORES, is_constant, paired_columns, without_noise
 from analysis.diversity.resampling import Bootstrap, bootstrap_estimate
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +53,15 @@ def ranking_test(
         note = f"all parameter differences are {y[0]:g}, so nothing can correlate with them"
     estimate = bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note)
     accuracy = _sign_accuracy(x, y, plan, groups)
-    return RankingTest(replace(estimate, n_of="pairs"), replace(accuracy, n_of="pairs"))
+    return RankingTest(_of_pairs(estimate), _of_pairs(accuracy))
 
 
 def pair_differences(keys: ArrayLike, *columns: ArrayLike) -> tuple[NDArray[np.str_], list[Floats]]:
     """All unordered pairs of rows that share a key, as differences earlier row minus later row.
 
     ``keys`` and each column are (n,). Returns the key of each of the m pairs, (m,), and for each column its
-    differences, (m,). Keys with one row make no pair. Raises ValueError when no key repeats.
+    differences, (m,), without the noise of subtracting. Keys with one row make no pair. Raises ValueError when no
+    key repeats.
     """
     names = np.asarray(keys).astype(str)
     members: dict[str, list[int]] = {}
@@ -72,7 +72,11 @@ def pair_differences(keys: ArrayLike, *columns: ArrayLike) -> tuple[NDArray[np.s
         raise ValueError("no two sets share a key, so there are no pairs to compare")
     left, right = np.array(pairs).T
     values = [np.asarray(column, dtype=float) for column in columns]
-    return names[left], [value[left] - value[right] for value in values]
+    return names[left], [without_noise(value[left] - value[right]) for value in values]
+
+
+def _of_pairs(estimate: Estimate) -> Estimate:
+    return replace(estimate, n_of="pairs", method=estimate.method.replace("sets", "pairs"))
 
 
 def _sign_accuracy(x: Floats, y: Floats, plan: Bootstrap, groups: ArrayLike | None) -> Estimate:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Floats, Ints
-from analysis.estimate import Estimate
+from analysis.estimate import NO_WIDTH, Estimate
 
 Statistic: TypeAlias = Callable[[Floats], Floats]
 
@@ -67,6 +67,8 @@ def bootstrap_estimate(
     values = bootstrap_values(statistic, n, plan, codes)
     low, high, lost = quantile_interval(values, plan.level)
     notes = [note] if note else []
+    if math.isclose(low, high, rel_tol=0, abs_tol=1e-12):
+        notes.append(NO_WIDTH)
     if lost:
         notes.append(f"{lost} of {plan.draws} resamples left the statistic undefined and are not in the interval")
     size = "" if plan.size is None else f" of {plan.size}"

@@ -2,7 +2,7 @@
 
 Shapes: one row per rating; columns name the set (``item``), the worker and the value, and for simHDS the two
 responses of the pair. Out comes one row per set, in order of first appearance. Source: Tevet & Berant 2021,
-§4 (absHDS, aspHDS, rnkHDS, simHDS) and §5 (reduction).
+(absHDS, aspHDS, rnkHDS, simHDS, and the reduction over pairs).
 """
 
 from __future__ import annotations

@@ -17,9 +17,8 @@ import pandas as pd
 
 from analysis.diversity.association import Bools, Floats, Ints, oca_draws, spearman_draws
 from analysis.diversity.checks import high_class, is_constant
-from analysis.diversity.oca import wilson
 from analysis.diversity.resampling import quantile_interval, subsample_indices
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, wilson
 
 Statistic: TypeAlias = Literal["rho", "oca"]
 

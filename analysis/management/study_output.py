@@ -108,6 +108,12 @@ def aligned(rows: Sequence[Sequence[str]], *, most: Sequence[int]) -> Iterator[s
         yield ("  " + "  ".join(cells)).rstrip()
 
 
+def study_lines(studies: Iterable[Study]) -> Iterator[str]:
+    """One line for each study."""
+    rows = [(study.slug, study.get_status_display().lower(), study.task_type, study.title) for study in studies]
+    yield from aligned(rows, most=(60, 10, 20, 200)) if rows else ["There are no studies yet."]
+
+
 def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str]:
     since = study.closed_at or study.live_at
     when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""

@@ -40,7 +40,7 @@ from analysis.reports.blocks import (
     number,
 )
 from analysis.reports.source import Source
-from annotation.task_types.questions import Question
+from annotation.task_types.questions import Question, Scale
 
 #: Pairwise answers (one, the other, neither) are categories without an order.
 ALPHA_LEVEL: dict[str, AlphaLevel] = {
@@ -82,7 +82,7 @@ def one_question(
     if frame.empty:
         blocks.append(Note("Nobody has answered this question yet."))
         return blocks, {"level": level, "n": 0}
-    counts = distribution(question, frame["value"])
+    counts = distribution(source.instrument.task.stored_scale(question), frame["value"])
     centre = location(source, frame) if level in NUMERIC else []
     ratings = as_ratings(question, frame)
     agreed = agreement(source, ratings, level)
@@ -95,6 +95,8 @@ def one_question(
         blocks.append(estimates_table(caption, centre, digits=2))
     units = "items" if frame["unit"].nunique() == frame["item"].nunique() else "parts of items"
     note = f"A unit is what was rated: here {units}. " + explanation(level)
+    if units != "items":
+        note += " Parts of one item are resampled singly, as if they were independent."
     blocks.append(estimates_table(f"{topic}: agreement ({level} scale)", agreed, note=note))
     data = {
         "level": level,
@@ -106,12 +108,12 @@ def one_question(
     return blocks, data
 
 
-def distribution(question: Question, values: pd.Series) -> pd.DataFrame:
+def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:
     """Count of every point of the scale from its low end up, used or not; other values in order, if there are any.
 
     A scale without points and with many values is cut into ten classes.
     """
-    labels = {point.value: point.text for point in question.scale.points}
+    labels = {point.value: point.text for point in scale.points}
     found = values.value_counts()
     if not labels and len(found) > MOST_BARS:
         classes = pd.cut(values, 10).value_counts(sort=False)
@@ -227,7 +229,7 @@ def agreement_figure(key: str, topic: str, agreed: list[tuple[str, Estimate]]) -
 
 
 def headline(topic: str, data: dict[str, Any]) -> list[Highlight]:
-    """The mean and α of a question that makes scores."""
+    """α of a question that makes scores."""
     found = []
     for name, estimate in data.get("agreement", {}).items():
         if name.startswith("Krippendorff"):

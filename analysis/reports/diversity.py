@@ -1,6 +1,6 @@
 """The section of studies that score sets of texts: do the scores follow what was varied, and do metrics follow them?
 
-Source: Tevet & Berant 2021: decTest (§3.1), conTest and OCA (§3.2), human scores (§4), metrics (§5).
+Source: Tevet & Berant 2021: decTest, conTest and OCA, human scores, metrics.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from analysis.reports.blocks import (
     estimates_table,
     number,
 )
-from analysis.reports.sets import Sets, Tested, sets_of, tested, texts_of, with_people
+from analysis.reports.sets import Sets, Tested, groups_of, sets_of, tested, texts_of, with_people
 from analysis.reports.source import Source
 from analysis.reports.stability import stability_blocks
 
@@ -93,7 +93,8 @@ def summary(sets: Sets) -> str:
     if sets.kind == "none":
         return f"{told} All of them have the same {sets.name}: there is nothing to test the scores against."
     values = f"{different:,} value{'s' * (different != 1)} of {sets.name}"
-    told += f" They were made with {values}; the larger it is, the more diverse a set should be."
+    should = "a set should be" if sets.middle is None else "the first set should be than the second"
+    told += f" They were made with {values}; the larger it is, the more diverse {should}."
     return told + (f" {missing:,} scored items have no {sets.name} and enter no test." if missing else "")
 
 
@@ -121,7 +122,7 @@ def test_blocks(sets: Sets, measures: list[Tested], key: str) -> list[Block]:
         "dectest": f"r is taken with log10 of {sets.name}." if sets.log10 else "",
         "ranking": f"The difference of a pair is its mean rating less {sets.middle or 0:g}, the middle of the scale.",
     }[sets.kind]
-    shared = "Items that share a context are resampled together." if sets.usable["context"].duplicated().any() else ""
+    shared = "Items that share a context are resampled together." if groups_of(sets.usable) is not None else ""
     title = f"Scores against {sets.name}"
     table = estimates_table(title, rows, note=" ".join(part for part in (note, shared) if part))
     return [Figures([scores, test_figure(sets, measures, key)]), table]

@@ -1,8 +1,8 @@
 """Reports kept on disk, one per state of a study's data, so that looking again costs nothing.
 
-A report stands in ``VAR/reports/<slug>/<fingerprint>/``. The fingerprint changes with whatever the report is made
-from; what it does not cover (who is at work right now) may be as old as the report. Web machines and workers that
-build reports have to share VAR.
+A report stands in ``VAR/reports/<number of the study>/<fingerprint>/``; its name may pass from a deleted draft to a
+study of other people. The fingerprint changes with whatever the report is made from; what it does not cover (who is at
+work right now) may be as old as the report. Web machines and workers that build reports have to share VAR.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def fingerprint(study: Study) -> str:
 
 
 def folder_of(study: Study) -> Path:
-    return Path(settings.VAR) / "reports" / study.slug
+    return Path(settings.VAR) / "reports" / str(study.pk)
 
 
 def look(study: Study) -> Kept:

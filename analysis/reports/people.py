@@ -127,7 +127,11 @@ def times(source: Source) -> Section:
             section.highlights.append(Highlight("Median time", f"{number(float(seconds.median()), 1)} s", topic))
     whole = source.frames.used["seconds"]
     rows.append(("A whole submission", median(whole, "submissions")))
-    note = "Times of single ratings are measured in the worker’s browser; a submission runs from acceptance to its end."
+    note = (
+        "Times of single ratings are measured in the worker’s browser; a submission runs from acceptance to its end. "
+        "The intervals take every time as independent; those of one worker are alike, so they are too narrow where few "
+        "workers gave many."
+    )
     section.blocks.append(estimates_table("Median seconds", rows, digits=1, note=note))
     section.data = {"median_seconds": dict(rows)}
     real = source.frames.used.loc[~source.frames.used["synthetic"], "seconds"]

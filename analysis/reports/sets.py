@@ -20,8 +20,6 @@ from analysis.reports.source import Source
 from annotation.task_types.base import Json, Score, TaskType
 
 Kind = Literal["contest", "dectest", "ranking", "none"]
-#: Scales whose middle says that two sets are alike: an item on them is a pair of sets, its score a difference.
-COMPARISON_SCALES = ("ranking",)
 #: Parameters that act by their order of magnitude.
 LOGARITHMIC = ("k", "top_k", "top-k", "topk")
 PAIR = r"^(?P<first>.+)-(?P<second>.+)$"
@@ -33,8 +31,7 @@ class Sets:
 
     ``table``: one row per item in the order of the file, with ``score``, ``sd``, ``n``, ``workers``, ``low``, ``high``,
     ``parameter`` (NaN: none), ``context`` and one column per metric in ``metrics``. ``name`` is the parameter's.
-    ``own``: each worker's own score of an item (``item``, ``worker``, ``value``). ``middle``: the rating that means no
-    difference, for comparisons.
+    ``own``: each worker's own score of an item (``item``, ``worker``, ``value``).
     """
 
     score: Score
@@ -43,7 +40,11 @@ class Sets:
     name: str
     kind: Kind
     metrics: Sequence[str]
-    middle: float | None = None
+
+    @property
+    def middle(self) -> float | None:
+        """The score that means no difference, for comparisons."""
+        return None if self.score.middle is None else self.score.sign * self.score.middle
 
     @property
     def rated(self) -> pd.DataFrame:
@@ -87,14 +88,10 @@ def sets_of(source: Source, score: Score) -> Sets:
         table[metric] = [measured(of, task.responses(payload)) for payload in items]
         if table[metric].notna().any():
             metrics.append(metric)
-    question = source.questions.get(score.topic)
-    middle = None
-    if question is not None and question.scale.name in COMPARISON_SCALES:
-        middle = (question.scale.low + question.scale.high) / 2
     rated = table[(table["n"] > 0) & table["parameter"].notna()]
     own = ratings.groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
     own["value"] *= score.sign
-    return Sets(score, table, own, name, kind_of(rated["parameter"], middle), metrics, middle)
+    return Sets(score, table, own, name, kind_of(rated["parameter"], score.middle), metrics)
 
 
 def scored(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
@@ -104,14 +101,19 @@ def scored(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
         return pd.DataFrame(columns=columns, dtype=float)
     ends = ratings["target"].str.extract(PAIR)
     if score.sign < 0 and ends["first"].notna().all():
-        return sim_scores(ratings.join(ends))[columns]
+        return with_ties(sim_scores(ratings.join(ends))[columns])
     whole = ratings
     if ratings["target"].nunique() > 1:
         whole = ratings.groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
     found = set_scores(whole)
     if score.sign < 0:
         found["score"], found["low"], found["high"] = -found["score"], -found["high"], -found["low"]
-    return found[columns]
+    return with_ties(found[columns])
+
+
+def with_ties(found: pd.DataFrame) -> pd.DataFrame:
+    """Means that are equal but for their last bits, which hang on the order of a sum, as equals: they tie in ranks."""
+    return found.assign(score=found["score"].round(12))
 
 
 def kind_of(parameters: pd.Series, middle: float | None) -> Kind:

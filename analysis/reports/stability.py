@@ -12,7 +12,7 @@ from analysis import plots
 from analysis.diversity.stability import StabilityPoint, recommend, stability
 from analysis.estimate import Estimate
 from analysis.reports.blocks import Block, Column, Figure, Figures, Heading, Note, Table
-from analysis.reports.sets import Sets
+from analysis.reports.sets import Sets, groups_of
 from analysis.reports.source import Source
 
 SIZES = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000)
@@ -37,7 +37,7 @@ def stability_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any])
     figures = [curve(points, "rho", "Spearman’s ρ", sets, key)]
     if sets.kind == "contest":
         figures.append(curve(points, "oca", "OCA", sets, key))
-    table, designs = recommendation(source, points)
+    table, designs = recommendation(source, points, shared=groups_of(sets.usable) is not None)
     data["recommendation"] = designs
     return [heading, Figures(figures), table]
 
@@ -105,6 +105,8 @@ def curve(points: list[StabilityPoint], statistic: str, name: str, sets: Sets, k
         f"Mean over {SUBSAMPLES} studies drawn. The band narrows as a study nears the whole pool; the width, that of "
         "the interval which a study of this size would report, does not."
     )
+    if statistic == "oca":
+        note += " OCA is the best of many thresholds, so that it comes out higher the fewer the sets."
     return Figure(
         plots.curves(words, lines), f"{title}, with the middle 95% of studies.", Table(title, columns, rows, note)
     )
@@ -120,7 +122,7 @@ def width_of(point: StabilityPoint, statistic: str) -> float:
     return found if found is not None else math.nan
 
 
-def recommendation(source: Source, points: list[StabilityPoint]) -> tuple[Table, list[dict[str, Any]]]:
+def recommendation(source: Source, points: list[StabilityPoint], *, shared: bool) -> tuple[Table, list[dict[str, Any]]]:
     """Per wanted width of ρ's interval the design of fewest ratings, with what its rewards cost."""
     reward = source.study.reward / source.study.items_per_hit
     designs: list[dict[str, Any]] = []
@@ -151,4 +153,9 @@ def recommendation(source: Source, points: list[StabilityPoint]) -> tuple[Table,
     note = (
         "Rewards at this study’s rate, without platform fees. Widths are estimated from draws and may come out beyond."
     )
+    if shared:
+        note += (
+            " Sets are drawn singly here, while the tests above resample those that share a context together: their "
+            "intervals may be wider or narrower than these."
+        )
     return Table("The smallest design for a wanted interval of ρ", columns, rows, note), designs

@@ -118,6 +118,12 @@ def ratings_of(item: Item) -> QuerySet[Rating]:
     return rated.annotate(newest=_newest_decision()).order_by("submission", "pk")
 
 
+def ratings_of_study(study: Study) -> QuerySet[Rating]:
+    """All ratings of a study, with item and worker and, as ``newest``, the newest review's decision."""
+    rated = Rating.objects.filter(study=study).select_related("participant", "item").defer("item__payload")
+    return rated.annotate(newest=_newest_decision())
+
+
 def _newest_decision() -> Coalesce:
     """The newest review's decision on a rating's submission; empty where there is none."""
     reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")

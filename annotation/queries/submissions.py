@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from annotation.models import Flag, Rating, Review, Study, Submission
 from annotation.queries.progress import excluded
@@ -107,9 +107,3 @@ def _row(submission: Submission, answers: list[Answered]) -> SubmissionRow:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHOWN_TEXT else f"{line[: SHOWN_TEXT - 1]}…"
-
-
-def flag_counts(study: Study) -> dict[str, int]:
-    """How many submissions carry each kind of flag."""
-    flags = Flag.objects.filter(submission__study=study).values_list("reason")
-    return dict(flags.annotate(n=Count("submission", distinct=True)).order_by("reason"))

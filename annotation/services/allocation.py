@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from annotation.instrument import live_instrument, shown_items
@@ -29,12 +29,11 @@ _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 TRIES = 5
 
 _TERMS = """
-SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, m.n_live, m.highest, m.accepted, m.n_ended
+SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, m.n_live, m.accepted, m.n_ended
 FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
 LEFT JOIN (
     SELECT participant_id,
            COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted')) AS n_live,
-           MAX(ordinal) FILTER (WHERE state IN ('accepted', 'submitted')) AS highest,
            MAX(id) FILTER (WHERE state = 'accepted') AS accepted,
            COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned')) AS n_ended
     FROM annotation_assignment WHERE participant_id = %s GROUP BY participant_id
@@ -66,8 +65,8 @@ class NothingLeft(Exception):
 class Terms:
     """What a study grants a participant at the moment of asking, and what they have had of it.
 
-    ``n_live`` counts their live assignments, ``highest`` is the largest ordinal of these, ``accepted`` the one in
-    progress, ``n_ended`` counts those given back or timed out.
+    ``n_live`` counts their live assignments, ``accepted`` is the one in progress, ``n_ended`` counts those given back
+    or timed out.
     """
 
     study_id: int
@@ -75,7 +74,6 @@ class Terms:
     hits_per_worker: int | None
     time_limit: timedelta
     n_live: int
-    highest: int
     accepted: int | None
     n_ended: int
 
@@ -136,12 +134,12 @@ def accept_next(*, participant_id: int) -> Accepted:
         except IntegrityError:
             continue  # what was read had changed before it was written: a constraint noticed
         except OperationalError as error:
-            if not _is_deadlock(error):
+            if not is_deadlock(error):
                 raise
     raise NothingLeft("taken")
 
 
-def _is_deadlock(error: OperationalError) -> bool:
+def is_deadlock(error: OperationalError) -> bool:
     """PostgreSQL ended this transaction because it and another waited for each other; trying again is safe."""
     return getattr(error.__cause__, "pgcode", None) == "40P01"
 
@@ -154,9 +152,8 @@ def _accept(participant_id: int) -> Accepted:
         raise NothingLeft("closed" if terms.status == Study.Status.CLOSED else "paused")
     if terms.hits_per_worker is not None and terms.n_live >= terms.hits_per_worker:
         raise NothingLeft("limit")
-    # Numbers have gaps only after a hit was given back or ran out of time.
-    gapless = terms.highest == terms.n_live
-    ordinal = terms.n_live + 1 if gapless else next_ordinal(participant_id=participant_id)
+    # One is open at a time, so only the newest can end without being submitted: the numbers of the rest have no gap.
+    ordinal = terms.n_live + 1
     if terms.n_ended and (revived := _revive_latest(participant_id, terms, ordinal)):
         return Accepted(revived)
     hit_id, slot = _next_place(terms, participant_id)
@@ -170,9 +167,9 @@ def _terms(participant_id: int) -> Terms:
     row = sql.fetch_first(_TERMS, participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    study_id, status, hits_per_worker, minutes, n_live, highest, accepted, n_ended = row
+    study_id, status, hits_per_worker, minutes, n_live, accepted, n_ended = row
     limit = timedelta(minutes=minutes)
-    return Terms(study_id, status, hits_per_worker, limit, n_live or 0, highest or 0, accepted, n_ended or 0)
+    return Terms(study_id, status, hits_per_worker, limit, n_live or 0, accepted, n_ended or 0)
 
 
 def _next_place(terms: Terms, participant_id: int) -> tuple[int, int]:
@@ -221,20 +218,7 @@ def free_slot(hit_id: int, n_live: int, *, rather: int = 0) -> int:
     if not n_live:
         return rather
     taken = {slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}
-    return rather if rather not in taken else _lowest_free(taken, start=0)
-
-
-def _lowest_free(taken: set[int], *, start: int) -> int:
-    number = start
-    while number in taken:
-        number += 1
-    return number
-
-
-def next_ordinal(*, participant_id: int) -> int:
-    """The lowest number that none of the participant's live assignments has."""
-    live = Assignment.objects.filter(participant_id=participant_id, state__in=LIVE_STATES)
-    return _lowest_free(set(live.values_list("ordinal", flat=True)), start=1)
+    return rather if rather not in taken else min(set(range(len(taken) + 1)) - taken)
 
 
 def _revive_latest(participant_id: int, terms: Terms, ordinal: int) -> int | None:
@@ -296,20 +280,3 @@ def _end(chosen: QuerySet[Assignment], state: str, moment: datetime, *, skip_loc
     for hit_id in sorted(hit_id for _, hit_id in rows):
         Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - 1)
     return count
-
-
-@transaction.atomic
-def recount(*, study: Study) -> int:
-    """Set the hits' counters from the assignments; how many were wrong (0 unless rows were changed by hand)."""
-    counted = Hit.objects.filter(study=study).annotate(
-        true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
-        true_submitted=Count("assignments", filter=Q(assignments__state=State.SUBMITTED)),
-    )
-    wrong = list(
-        counted.exclude(n_live=F("true_live"), n_submitted=F("true_submitted")).values_list(
-            "pk", "true_live", "true_submitted"
-        )
-    )
-    for pk, n_live, n_submitted in wrong:
-        Hit.objects.filter(pk=pk).update(n_live=n_live, n_submitted=n_submitted)
-    return len(wrong)

@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from annotation.instrument import Instrument, hit_items, live_instrument, shown_items
 from annotation.models import Assignment, Draft, Flag, Participant, Rating, Step, Study, Submission
+from annotation.models.work import LIVE_STATES
 from annotation.services import sql
-from annotation.services.allocation import TRIES, next_ordinal, revive
+from annotation.services.allocation import TRIES, is_deadlock, revive
 from annotation.task_types.base import FlagData, RatingData, Shown, StepSpec
 from annotation.task_types.questions import Answer, clean_text
 
@@ -48,32 +49,38 @@ def submit_step(
     as briefly as can be. What has changed in between is noticed by the guarded update, and the whole starts again.
     Raises Assignment.DoesNotExist when the assignment is not this participant's.
     """
-    failure: IntegrityError | None = None
+    failure: IntegrityError | OperationalError
     for _ in range(TRIES):
         work = _open_work(assignment_id, participant_id)
-        if number < len(work.steps):
-            return Outcome("repeated")
-        if work.state == State.ABANDONED:
-            if not _revived(work):
-                keep_draft(assignment_id=work.id, number=number, data=data, late=True)
-                return Outcome("late")
-        elif work.state != State.ACCEPTED:
-            return Outcome("ended")
-        if number > len(work.steps):
-            return Outcome("stale")
-        specs = work.specs()
-        answers, errors = specs[number].clean(data)
-        if errors:
-            return Outcome("invalid", errors)
-        sent = SentStep(number, specs[number].name, answers, clean_timing(timing, specs[number]))
-        feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
         try:
-            _store(work, specs, sent, feedback)
+            return _take(work, number, data, timing)
         except IntegrityError as error:
             failure = error  # it came in twice at once, or its time was up just now: the next round sees which
-            continue
-        return Outcome("submitted", more=work.more) if number + 1 == len(specs) else Outcome("stored")
-    raise failure or OperationalError("The step could not be stored: its assignment kept changing meanwhile.")
+        except OperationalError as error:
+            if not is_deadlock(error):
+                raise
+            failure = error  # with another tab of theirs that takes a hit: each waited for what the other had locked
+    raise failure
+
+
+def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[str, Any]) -> Outcome:
+    if number < len(work.steps):
+        return Outcome("repeated")
+    if work.state == State.ABANDONED:
+        if not _revived(work):
+            keep_draft(assignment_id=work.id, number=number, data=data, late=True)
+            return Outcome("late")
+    elif work.state != State.ACCEPTED:
+        return Outcome("ended")
+    if number > len(work.steps):
+        return Outcome("stale")
+    specs = work.specs()
+    answers, errors = specs[number].clean(data)
+    if errors:
+        return Outcome("invalid", errors)
+    sent = SentStep(number, specs[number].name, answers, clean_timing(timing, specs[number]))
+    _store(work, specs, sent, feedback=clean_text(data.get("feedback", ""))[:MOST_FEEDBACK])
+    return Outcome("submitted", more=work.more) if number + 1 == len(specs) else Outcome("stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ def _revived(work: OpenWork) -> bool:
     with transaction.atomic():
         participant = Participant.objects.select_for_update(no_key=True).get(pk=work.participant_id)
         study = Study.objects.get(pk=work.study_id)
-        ordinal = next_ordinal(participant_id=participant.pk)
+        ordinal = participant.assignments.filter(state__in=LIVE_STATES).count() + 1
         if study.hits_per_worker is not None and ordinal > study.hits_per_worker:
             return False
         limit = timedelta(minutes=study.time_limit_minutes)
@@ -266,18 +273,33 @@ def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Ma
         ).first()
         if assignment is None or Step.objects.filter(assignment=assignment, number__gte=number).exists():
             return False
-        keep_draft(assignment_id=assignment.pk, number=number, data=data)
-        return True
+        return keep_draft(assignment_id=assignment.pk, number=number, data=data)
 
 
-def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late: bool = False) -> None:
-    """Write or overwrite the draft of one step; control characters, which no database stores, are dropped."""
+_OR_OVERWRITE = """
+ON CONFLICT (assignment_id, number) DO UPDATE
+SET answers = excluded.answers, late = excluded.late, saved_at = excluded.saved_at
+"""
+_WHILE_OPEN = """WHERE NOT annotation_draft.late OR EXISTS (
+    SELECT 1 FROM annotation_assignment a WHERE a.id = excluded.assignment_id AND a.state = 'accepted')
+"""
+
+
+def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late: bool = False) -> bool:
+    """Write or overwrite the draft of one step; control characters, which no database stores, are dropped.
+
+    What was sent too late is the worker's last word: a tab left open does not overwrite it. False where it tried.
+    """
     cleaned = {clean_text(key)[:100]: clean_text(text)[:100_000] for key, text in data.items()}
-    Draft.objects.update_or_create(
-        assignment_id=assignment_id,
-        number=number,
-        defaults={"answers": cleaned, "late": late, "saved_at": timezone.now()},
-    )
+    row = {
+        "assignment": assignment_id,
+        "number": number,
+        "answers": cleaned,
+        "late": late,
+        "saved_at": timezone.now(),
+    }
+    text, params = sql.insertion(Draft, row)
+    return sql.execute(text + _OR_OVERWRITE + ("" if late else _WHILE_OPEN), *params) == 1
 
 
 def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.db import transaction
+from django.db.models import Count, F, Q
 
-from annotation.models import Study, Submission
-from annotation.services import allocation, answers
+from annotation.models import Assignment, Hit, Study, Submission
+from annotation.models.work import LIVE_STATES
+from annotation.services import answers
 from annotation.services.audit import record
 
 
 @transaction.atomic
 def recount(*, study: Study, actor: str) -> int:
     """Set the hits' counters from the assignments; how many were wrong."""
-    wrong = allocation.recount(study=study)
+    counted = Hit.objects.filter(study=study).annotate(
+        true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
+        true_submitted=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
+    )
+    wrong = list(
+        counted.exclude(n_live=F("true_live"), n_submitted=F("true_submitted")).values_list(
+            "pk", "true_live", "true_submitted"
+        )
+    )
+    for pk, n_live, n_submitted in wrong:
+        Hit.objects.filter(pk=pk).update(n_live=n_live, n_submitted=n_submitted)
     if wrong:
-        record(study=study, actor=actor, action="recount", hits=wrong)
-    return wrong
+        record(study=study, actor=actor, action="recount", hits=len(wrong))
+    return len(wrong)
 
 
 def rebuild_ratings(*, study: Study, actor: str, progress: Callable[[int], None] | None = None) -> tuple[int, int]:

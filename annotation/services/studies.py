@@ -17,10 +17,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone
 
 from annotation.models import Hit, Membership, Posting, Study
+from annotation.services.allocation import TRIES, is_deadlock
 from annotation.services.audit import record
 from annotation.services.checking import FIELDS, Checked, check_study, default_values
 from annotation.services.importing import delete_items, import_items
@@ -182,10 +183,20 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
 
 
 def _raise_wanted(study: Study) -> None:
-    """More places on every hit. Rows are locked in the order of their ids, as reclaiming locks them."""
+    """More places on every hit. Rows are locked in the order of their ids, as reclaiming locks them.
+
+    Somebody who has taken abandoned hits back and waits for a free one may hold some of them: then once more.
+    """
     hits = Hit.objects.filter(study=study)
-    list(hits.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-    hits.update(wanted=study.ratings_per_item)
+    for left in reversed(range(TRIES)):
+        try:
+            with transaction.atomic():
+                list(hits.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+                hits.update(wanted=study.ratings_per_item)
+            return
+        except OperationalError as error:
+            if not left or not is_deadlock(error):
+                raise
 
 
 def pause_study(*, study: Study, actor: str) -> Study:

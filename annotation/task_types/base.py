@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import yaml
 from django import forms
 
-from annotation.task_types.questions import Answer, AnswerError, Question
+from annotation.task_types.questions import Answer, AnswerError, Question, Scale
 
 Json = dict[str, Any]
 Profile = Literal["careful", "noisy", "careless"]
@@ -106,11 +106,16 @@ class FlagData:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How an item's ratings on one topic become its score: ``sign`` × their mean."""
+    """How an item's ratings on one topic become its score: ``sign`` × their mean.
+
+    ``middle``, for an item that compares two things: the rating that finds no difference between them, so that the
+    score less ``middle`` is the difference. None for everything else.
+    """
 
     topic: str
     title: str
     sign: Literal[1, -1] = 1
+    middle: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +195,13 @@ class TaskType(ABC):
     def question_topics(self, config: Json) -> dict[str, Question]:
         """One sample question per topic, for reports and the export's code book: key topic, any target."""
         return {}
+
+    def stored_scale(self, question: Question) -> Scale:
+        """The scale of the ratings of one of `question_topics`, where `ratings` stores them in other terms than asked.
+
+        The same values as workers see; only what they mean may be put in other words.
+        """
+        return question.scale
 
     # --- what becomes of the answers ---------------------------------------------------------------------------
 

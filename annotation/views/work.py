@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -30,6 +30,7 @@ from annotation.views.work_pages import (
     UNAVAILABLE,
     Link,
     Notice,
+    SeeOther,
     message,
     once_more,
     page,
@@ -59,12 +60,6 @@ TIME_IS_UP = Notice(
     "You can still send it, as long as it has not gone to somebody else.",
 )
 GIVEN_BACK = Notice("good", "You have given the task back", "Somebody else can do it now.")
-
-
-class SeeOther(HttpResponseRedirect):
-    """After a form was sent: go there with GET, so that reloading does not send it again."""
-
-    status_code = 303
 
 
 def to(name: str, token: str) -> SeeOther:
@@ -291,11 +286,7 @@ def _done_page(token: str, participant_id: int, *, reason: str = "", notice: Not
     elif not found.may_go_on and found.n_submitted:
         lines.append("There is nothing more to do. You can close this page.")
     context = {
-        "heading": "Thank you"
-        if found.n_submitted
-        else "No task for you"
-        if reason
-        else "You have not done a task yet",
+        "heading": _heading(found, reason),
         "lines": [line for line in lines if line],
         "summary": found,
         "notice": notice,
@@ -308,7 +299,7 @@ def _done_page(token: str, participant_id: int, *, reason: str = "", notice: Not
 def _heading(found: Summary, reason: str) -> str:
     if found.n_submitted:
         return "Thank you"
-    return "No task for you just now" if reason else "You have not done a task yet"
+    return "No task for you" if reason else "You have not done a task yet"
 
 
 def _so_far(found: Summary) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError, connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
 from django.template.loader import get_template
 
 from annotation.task_types.questions import clean_text
@@ -37,6 +37,12 @@ class Notice:
 class Link:
     url: str
     text: str
+
+
+class SeeOther(HttpResponseRedirect):
+    """After a form was sent: go there with GET, so that reloading does not send it again."""
+
+    status_code = 303
 
 
 def page(template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
@@ -76,6 +82,12 @@ def workers_page(view: View) -> View:
                 "This is too much to send at once",
                 "Go back: what you wrote should still be there. Shorten it, then send it again.",
                 status=413,
+            )
+        except UnreadablePostError:
+            response = message(
+                "This did not arrive as a whole",
+                "The connection was lost on the way. Go back: what you wrote should still be there. Send it again.",
+                status=400,
             )
         except UNAVAILABLE:
             logger.exception("A worker's page could not be served")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from decimal import Decimal
+from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
@@ -20,7 +20,7 @@ from annotation.queries.work import participant_of, study_by_slug
 from annotation.services.allocation import enrol
 from annotation.task_types.base import StepSpec
 from annotation.tokens import participant_token, read_invite_token, read_start_token, start_token
-from annotation.views.work_pages import message, page, workers_page
+from annotation.views.work_pages import SeeOther, message, page, workers_page
 
 DISAGREED = "Please tick this box if you agree. If you do not, simply close this page."
 
@@ -64,19 +64,13 @@ def study_start(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return _start_page(visit, start=start_token(study.pk), go_on_url=work_url)
     if known:
-        return _see_other(work_url)
+        return SeeOther(work_url)
     start = request.POST.get("start", "")
     name = visit.name or read_start_token(start, study.pk)
     if study.consent and request.POST.get("agree") != "yes":
         return _start_page(visit, start=start, disagreed=True)
     participant = enrol(study=study, platform=PLATFORM, platform_id=name, consented=bool(study.consent))
-    return _see_other(reverse("work", args=[participant_token(participant.pk)]))
-
-
-def _see_other(url: str) -> HttpResponse:
-    response = HttpResponseRedirect(url)
-    response.status_code = 303
-    return response
+    return SeeOther(reverse("work", args=[participant_token(participant.pk)]))
 
 
 def _start_page(visit: Visit, *, start: str, go_on_url: str = "", disagreed: bool = False) -> HttpResponse:
@@ -84,7 +78,6 @@ def _start_page(visit: Visit, *, start: str, go_on_url: str = "", disagreed: boo
     context = {
         "study": study,
         "instructions": Instrument.of(study).texts["instructions"],
-        "reward": money(study.reward),
         "start": start,
         "k": visit.k,
         "preview_url": reverse("study_preview", args=[study.slug]) + visit.query(),
@@ -92,12 +85,6 @@ def _start_page(visit: Visit, *, start: str, go_on_url: str = "", disagreed: boo
         "problems": [("agree", "Taking part:", DISAGREED)] if disagreed else [],
     }
     return page("annotation/start.html", context, status=422 if disagreed else 200)
-
-
-def money(amount: Decimal) -> str:
-    """US dollars with cents, and a tenth of a cent where there is one; empty for nothing."""
-    text = f"{amount:.3f}"
-    return (text[:-1] if text.endswith("0") else text) if amount else ""
 
 
 def _not_open(study: Study) -> HttpResponse:
@@ -140,12 +127,13 @@ def study_preview(request: HttpRequest, slug: str) -> HttpResponse:
     study = visit.study
     if not _may_preview(request, visit):
         return _by_invitation(study) if study.status == Study.Status.LIVE else _not_open(study)
-    specs = _preview_steps(study)
+    specs = preview_steps(study, items=1)
     if not specs:
         return message("There is nothing to preview yet", "This study has no items.", status=404)
     wanted = request.GET.get("step", "1")
     at = int(wanted) if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:4]) <= len(specs) else 1
-    return _preview_page(visit, specs[at - 1], at=at, steps=len(specs))
+    context = preview_context(study, specs[at - 1], at=at, steps=len(specs))
+    return page(specs[at - 1].template, context | {"start_url": visit.url, "key": visit.query("&")})
 
 
 def _may_preview(request: HttpRequest, visit: Visit) -> bool:
@@ -161,24 +149,23 @@ def _may_preview(request: HttpRequest, visit: Visit) -> bool:
         return False
 
 
-def _preview_steps(study: Study) -> list[StepSpec]:
-    item = study.items.first()
-    if item is None:
+def preview_steps(study: Study, *, items: int) -> list[StepSpec]:
+    """The pages of a hit of the first ``items`` items, arranged as for a first worker; none where there is no item."""
+    found = [item_data(item) for item in study.items.order_by("position")[:items]]
+    if not found:
         return []
     instrument = Instrument.of(study)
-    items = [item_data(item)]
     rng = random.Random(study.seed)  # noqa: S311 - every visitor is to see the same preview
-    order = instrument.task.arrange(items, instrument.config, slot=0, rng=rng)
-    return instrument.steps(instrument.shown(items, order))
+    order = instrument.task.arrange(found, instrument.config, slot=0, rng=rng)
+    return instrument.steps(instrument.shown(found, order))
 
 
-def _preview_page(visit: Visit, spec: StepSpec, *, at: int, steps: int) -> HttpResponse:
-    study = visit.study
-    context = {
+def preview_context(study: Study, spec: StepSpec, *, at: int, steps: int) -> dict[str, Any]:
+    """What a step's template needs to be looked at. The caller adds ``start_url``, where its links lead."""
+    return {
         **spec.context,
         "preview": True,
-        "start_url": visit.url,
-        "key": visit.query("&"),
+        "key": "",
         "step": spec,
         "at": at,
         "steps": steps,
@@ -189,4 +176,3 @@ def _preview_page(visit: Visit, spec: StepSpec, *, at: int, steps: int) -> HttpR
         "errors": {},
         "feedback_box": study.feedback_box and at == steps,
     }
-    return page(spec.template, context)

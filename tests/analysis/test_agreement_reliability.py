@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.agreement import ceiling_of_means, icc, noise_ceiling, spearman_brown, split_half
+from analysis.agreement import (
+    ceiling_of_means,
+    cohen_kappa,
+    icc,
+    krippendorff_alpha,
+    noise_ceiling,
+    percent_agreement,
+    reliability,
+    spearman_brown,
+    split_half,
+)
+from analysis.agreement.cohen import NO_VARIANCE
+from analysis.estimate import NO_WIDTH
 
 NAN = math.nan
 
@@ -141,3 +153,29 @@ def test_the_interval_of_a_low_noise_ceiling_holds_the_estimate() -> None:
     found = [estimate for matrix in matrices if not math.isnan((estimate := noise_ceiling(matrix, draws=200)).value)]
     assert len(found) > 10
     assert all(estimate.low <= estimate.value <= estimate.high for estimate in found)
+
+
+def test_of_many_units_a_draw_takes_fewer_splits_and_stays_centred(monkeypatch):
+    _, scores = ratings_of(150, 6, noise=1.5)
+    whole = split_half(scores, draws=400)
+    monkeypatch.setattr(reliability, "MOST_WORK", 1)
+    fewer = split_half(scores, draws=400)
+    assert fewer.value == whole.value
+    assert fewer.low == pytest.approx(whole.low, abs=0.02)
+    assert fewer.high == pytest.approx(whole.high, abs=0.01)
+    assert fewer != whole
+
+
+@pytest.mark.parametrize("statistic", [split_half, noise_ceiling, percent_agreement, krippendorff_alpha])
+def test_an_interval_without_width_says_that_it_shows_no_uncertainty(statistic):
+    agreed = np.repeat([[1.0], [2.0], [4.0], [5.0], [3.0], [2.0]], 3, axis=1)
+    found = statistic(agreed)
+    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+    assert NO_WIDTH in found.note
+    agreed[0, 0] = 5.0
+    assert NO_WIDTH not in statistic(agreed).note
+
+
+def test_kappa_of_raters_who_agree_on_everything_says_so_too():
+    assert NO_VARIANCE in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 1]).note
+    assert NO_VARIANCE not in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 2]).note

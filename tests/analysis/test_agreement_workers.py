@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from analysis.agreement import accuracy, dawid_skene, majority_vote, ratings_from_arrays, worker_diagnostics
-from analysis.agreement.votes import wilson
 
 NAN = math.nan
 
@@ -118,12 +117,6 @@ def test_accuracy_counts_ties_by_share_and_says_who_lacks_gold():
         accuracy(votes, {})
     with pytest.raises(ValueError, match="no ratings"):
         majority_vote([[NAN, NAN]])
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 10), (7, 10), (10, 10), (481, 500)])
-def test_wilson_is_scipys(right, n):
-    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
-    assert wilson(right / n, n, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 # --- Dawid & Skene

@@ -139,6 +139,9 @@ def test_what_cannot_be_had_says_why_and_the_rest_is_shown(capsys, tmp_path):
         ("item,item,worker,rating\n1,1,a,2\n", 'column "item": the header has this name more than once'),
         (HEADER + "1,a,2\n1,b,2,3\n", "rows do not match the header"),
         (HEADER + "1,a,2,3\n1,b,2,3\n", "rows do not match the header"),
+        (HEADER + "1,a,2\n\n1,b\n", "rows do not match the header (row 3 has 2 cells, the header 3)"),
+        (HEADER + '1,a,2\n1,"b,3\n', "the quotes in row 2 are broken"),
+        (HEADER + "1,a,2\n\n1,b,good\n", 'column "rating": row 3 has "good", not a number'),
         (HEADER.encode() + b"1,a,caf\xe9\n", "line 2 is not UTF-8 (byte 0xe9); the file may be Latin-1"),
         (HEADER + "1,a,2\n1,b,good\n", 'column "rating": row 2 has "good", not a number'),
         (HEADER + "1,a,2\n1,b,inf\n", 'column "rating": row 2 has "inf", not a number'),
@@ -171,6 +174,25 @@ def test_categories_must_hold_every_value(capsys):
     assert (status, "not among the categories" in err) == (2, True)
     status, _, err = run(capsys, EXAMPLE, "--categories", "1,2,x", level="interval")
     assert (status, 'the category "x" is not a number' in err) == (2, True)
+
+
+def test_a_file_with_several_questions_is_read_one_at_a_time(capsys, tmp_path):
+    """The published example once more, between the rows of another question and one that is left out."""
+    header, *rows = EXAMPLE.read_text("utf-8").splitlines()
+    lines = [f"{header},question,included", *(f"{row},diversity,true" for row in rows)]
+    lines += [f"{row.rsplit(',', 1)[0]},5,quality,true" for row in rows] + ["1,out,9,diversity,false"]
+    path = write(tmp_path, "\n".join(lines) + "\n")
+    status, _, err = run(capsys, path)
+    assert (status, "--where" in err) == (2, True)
+    found = figures(capsys, path, "--where", "question=diversity", "--where", "included=true", "--draws", "0")
+    # Krippendorff's second example, ordinal.
+    assert found["estimates"]["krippendorff_alpha"]["value"] == pytest.approx(0.8154, abs=5e-5)
+    status, _, err = run(capsys, path, "--where", "question=nope")
+    assert (status, '"diversity", "quality"' in err) == (2, True)
+    assert "COLUMN=VALUE" in run(capsys, path, "--where", "question")[2]
+    path.write_text("\n".join([*lines, "1,new,good,diversity,true"]) + "\n")
+    status, _, err = run(capsys, path, "--where", "question=diversity", level="interval")
+    assert (status, f'row {len(lines)} has "good"' in err) == (2, True)
 
 
 def test_a_file_that_is_not_there_and_a_folder(capsys, tmp_path):

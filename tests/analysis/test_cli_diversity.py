@@ -28,16 +28,16 @@ def rows(path: Path) -> list[list[str]]:
 
 
 def changed(folder: Path, **cells: str) -> Path:
-    """A copy of the small file with one column's cell in row 3 changed, or the column dropped (None)."""
+    """A copy of the small file with one column's cell in row 2 changed, or the column dropped (None)."""
     table = rows(SMALL)
     for column, value in cells.items():
         place = table[0].index(column)
-        for number, row in enumerate(table, start=1):
+        for number, row in enumerate(table):
             if value == "DROP":
                 del row[place]
-            elif value.startswith("ALL ") and number > 1:
+            elif value.startswith("ALL ") and number > 0:
                 row[place] = value[4:]
-            elif number == 3 and not value.startswith("ALL "):
+            elif number == 2 and not value.startswith("ALL "):
                 row[place] = value
     path = folder / "changed.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -147,8 +147,8 @@ def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixt
     ("words", "cells", "said"),
     [
         (["contest", "--metric", "metric_hds"], {"label_value": "DROP"}, "column label_value: is missing; it holds"),
-        (["contest", "--metric", "metric_hds"], {"label_value": "high"}, "row 3, column label_value: 'high' is not a"),
-        (["contest", "--metric", "metric_hds"], {"label_value": ""}, "row 3, column label_value: the cell is empty"),
+        (["contest", "--metric", "metric_hds"], {"label_value": "high"}, "row 2, column label_value: 'high' is not a"),
+        (["contest", "--metric", "metric_hds"], {"label_value": ""}, "row 2, column label_value: the cell is empty"),
         (
             ["contest", "--metric", "metric_hds"],
             {"label_value": "ALL 1"},
@@ -159,7 +159,7 @@ def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixt
             {"label_value": "0.5"},
             "column label_value: labels must hold two classes, not 3 values from 0 to 1; write two classes",
         ),
-        (["contest", "--metric", "metric_hds"], {"metric_hds": "n/a"}, "row 3, column metric_hds: 'n/a' is not a"),
+        (["contest", "--metric", "metric_hds"], {"metric_hds": "n/a"}, "row 2, column metric_hds: 'n/a' is not a"),
         (
             ["contest", "--metric", "bleu"],
             {},
@@ -182,7 +182,7 @@ def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixt
             {"label_value": "ALL 2"},
             "column label_value: all labels are the same, so there is no parameter to correlate with; use sets made",
         ),
-        (["dectest", "--metric", "metric_hds", "--log10"], {}, "row 3, column label_value: 0 or less has no logarithm"),
+        (["dectest", "--metric", "metric_hds", "--log10"], {}, "row 2, column label_value: 0 or less has no logarithm"),
         (
             ["dectest", "--metric", "metric_hds", "--subsample", "9"],
             {},

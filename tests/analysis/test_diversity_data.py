@@ -17,9 +17,9 @@ def written(folder: Path, text: str | bytes, name: str = "sets.csv") -> Path:
 
 def test_texts_are_read_as_they_stand() -> None:
     frame = read_sets(SMALL)
-    # Rows as a spreadsheet counts them: the header is 1, and a line break in a cell starts no row.
-    assert frame.index.tolist() == [2, 3, 4, 5, 6, 7]
-    assert frame.loc[2, "context"] == "Two lines,\none context"
+    # Rows count from 1 below the header, and a line break in a cell starts none.
+    assert frame.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert frame.loc[1, "context"] == "Two lines,\none context"
     assert responses(frame, SMALL)[0] == ["i am going", "NA", "None, said he"]
     assert responses(frame, SMALL)[2] == ["null", "", "nothing at all"]
     assert responses(frame, SMALL)[3] == ["it rains.", "it rains", 'it "rains"']
@@ -67,17 +67,17 @@ def test_a_text_of_a_megabyte_is_read(tmp_path: Path) -> None:
         ),
         (
             b'resp_0,resp_1\n"a\nb",c\nd\n',
-            "{file}, row 3: 1 cells where the header has 2; put texts that hold commas or line breaks in quotes",
+            "{file}, row 2: 1 cells where the header has 2; put texts that hold commas or line breaks in quotes",
         ),
         (
             b"resp_0,resp_1\na,b,c\n",
-            "{file}, row 2: 3 cells where the header has 2; put texts that hold commas or line breaks in quotes",
+            "{file}, row 1: 3 cells where the header has 2; put texts that hold commas or line breaks in quotes",
         ),
         (b"resp_0,context,context\n", "{file}, column context: is there twice; rename or remove one of the two"),
-        (b"resp_0,,resp_1\n", "{file}, row 1, column 2: the column has no name; name or remove it"),
+        (b"resp_0,,resp_1\n", "{file}, header, column 2: the column has no name; name or remove it"),
         (
             b'resp_0,resp_1\na,b\n"c,d\n',
-            "{file}, row 3: the quotes are broken (unexpected end of data); close every quote, and double those "
+            "{file}, row 2: the quotes are broken (unexpected end of data); close every quote, and double those "
             'inside a text: ""',
         ),
     ],
@@ -125,7 +125,7 @@ def test_cells_that_are_no_numbers(tmp_path: Path, cell: str, what: str) -> None
     with pytest.raises(DataError) as error:
         numbers(read_sets(path), "label_value", path)
     mend = "write a plain number with a decimal point, such as 0.6"
-    assert str(error.value) == f"{path}, row 3, column label_value: {what}; {mend}"
+    assert str(error.value) == f"{path}, row 2, column label_value: {what}; {mend}"
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.diversity.evaluation import con_test
-from analysis.diversity.oca import best_threshold, oca_estimate, wilson
+from analysis.diversity.oca import best_threshold, oca_estimate
 from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import wilson
 
 SCORES = st.one_of(st.integers(0, 4).map(float), st.floats(-1e6, 1e6), st.sampled_from([0.1, 0.1 + 2**-54, 0.3]))
 LABELLED = st.lists(st.tuples(SCORES, st.integers(0, 1)), min_size=3, max_size=25).filter(

@@ -134,3 +134,10 @@ def test_distinct_n_is_blind_on_nuggets(released: Path, task: str) -> None:
     labels = frame["label_value"].to_numpy()[chosen]
     assert (labels == 1).sum() == (labels == 0).sum() > 300
     assert abs(con_test(scores[chosen], labels, plan=Bootstrap(draws=50)).rho.value) < 0.05
+
+
+def test_differences_that_are_equal_but_for_rounding_are_equal() -> None:
+    _, (apart, scores) = pair_differences(["a", "a", "b", "b"], [0.3, 0.6, 0.6, 0.9], [1e9 + 0.5, 1e9, np.nan, 1.0])
+    assert apart[0] == apart[1] == pytest.approx(-0.3)
+    assert scores[0] == 0.5
+    assert np.isnan(scores[1])

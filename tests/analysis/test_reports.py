@@ -212,6 +212,27 @@ def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) 
     assert found["test"] == "ranking"
     assert found["tests"]["rnkHDS"]["second"]["value"] == pytest.approx(3 / 4)
     assert "no difference" in page
+    # Ratings are kept about set 1 and set 2, whatever side of the page these stood on; workers read A and B.
+    answered = {row["value"]: row for row in sections["answers"]["ranking"]["distribution"]}
+    assert (answered[5]["answer"], answered[5]["n"]) == ("5 Set 1 is much more diverse", 1)
+    assert "5 Set A is much more diverse" in page
+    # All pairs share the one context, so that there is nothing to resample together.
+    assert "are resampled together" not in page
+    assert found["tests"]["rnkHDS"]["spearman"]["method"].startswith("percentile bootstrap over pairs")
+
+
+def test_differences_that_are_equal_but_for_rounding_tie(tmp_path: Path) -> None:
+    labels = [(0.3, 0.6), (0.6, 0.9), (0.9, 1.2), (0.6, 0.3), (0.9, 0.6), (1.2, 0.9)]
+    items = [a_pair(f"p{at}", pair) for at, pair in enumerate(labels)]
+    values = {(f"p{at}", "anna"): value for at, value in enumerate([1.0, 2.0, 1.5, 4.0, 5.0, 4.5])}
+    study = rated_study(items, values, task_type="rnk_hds", question="ranking", scale="ranking")
+
+    page, sections = built(study, tmp_path)
+
+    # Two values of the parameter, −0.3 and 0.3; Spearman's rho with ranks 2, 2, 2, 5, 5, 5.
+    found = sections["diversity"]["ranking"]["tests"]["rnkHDS"]["spearman"]["value"]
+    assert found == pytest.approx(27 / math.sqrt(17.5 * 13.5) / 2)
+    assert "made with 2 values of temp" in page
 
 
 @pytest.mark.released

@@ -187,7 +187,7 @@ def change_by_title(study: Study) -> None:
 def test_a_change_makes_a_new_report_and_drops_the_old(study: Study, builds: Builds, change: Any, var: Path) -> None:
     client = member(study)
     before = client.get(url(study)).content
-    for path in (var / "reports" / study.slug).iterdir():
+    for path in (var / "reports" / str(study.pk)).iterdir():
         os.utime(path, (time.time() - 60, time.time() - 60))
 
     change(study)
@@ -195,7 +195,7 @@ def test_a_change_makes_a_new_report_and_drops_the_old(study: Study, builds: Bui
 
     assert before != after
     assert builds.count == 2
-    assert len(list((var / "reports" / study.slug).iterdir())) == 1
+    assert len(list((var / "reports" / str(study.pk)).iterdir())) == 1
 
 
 def test_a_large_study_is_built_in_the_background(study: Study, builds: Builds, large: list[int]) -> None:
@@ -267,7 +267,7 @@ def test_a_failure_is_told_and_tried_again_later(
 def test_a_builder_that_died_is_given_up(study: Study, builds: Builds, large: list[int], var: Path) -> None:
     client = member(study)
     client.get(url(study))
-    (mark,) = (var / "reports" / study.slug).glob("*.building")
+    (mark,) = (var / "reports" / str(study.pk)).glob("*.building")
     long_ago = time.time() - kept.GIVEN_UP_AFTER - 1
     os.utime(mark, (long_ago, long_ago))
 

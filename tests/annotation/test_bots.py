@@ -38,6 +38,23 @@ def test_the_same_seed_gives_the_same_profiles(live_server) -> None:  # type: ig
     assert Participant.objects.filter(study=second).count() == 5
 
 
+def test_an_interrupt_ends_the_simulation_at_once(live_server) -> None:  # type: ignore[no-untyped-def]
+    study = make_study(items=30, ratings_per_item=6, hits_per_worker=None)
+    sent = []
+
+    def interrupt() -> None:
+        sent.append(1)
+        if len(sent) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_workers(
+            study=study, base_url=live_server.url, workers=6, mix=Mix(), seed=1, at_once=3, progress=interrupt
+        )
+    # What the three who were at it had begun, of 180.
+    assert 3 <= Submission.objects.count() <= 10
+
+
 def test_a_server_that_is_not_there_is_told(live_server) -> None:  # type: ignore[no-untyped-def]
     study = make_study(items=1, ratings_per_item=1)
     with pytest.raises(CommandError, match="could not go on"):
@@ -46,7 +63,7 @@ def test_a_server_that_is_not_there_is_told(live_server) -> None:  # type: ignor
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nothing"], "no study"), (["demo-draft"], "is draft"), (["demo-live", "--careful", "-1"], "shares")],
+    [(["nothing"], "no study"), (["demo-draft"], "is “draft”"), (["demo-live", "--careful", "-1"], "shares")],
 )
 def test_the_command_says_what_is_wrong(arguments: list[str], message: str) -> None:
     make_study(slug="demo-draft", live=False)

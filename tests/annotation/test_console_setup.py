@@ -88,11 +88,21 @@ def test_a_taken_short_name_is_told_beside_the_field_and_nothing_typed_is_lost(c
     assert Study.objects.count() == 1
 
 
-def test_a_short_name_made_from_the_title_may_be_taken_too(client: Client) -> None:
-    make_study(slug="replies-round-1")
-    response = client.post(reverse("console_new_settings", args=["abs_hds"]), settings_form())
-    assert response.status_code == 422
-    assert "Another study has this name." in response.content.decode()
+def test_two_studies_may_share_a_title_and_get_short_names_of_their_own(client: Client) -> None:
+    url = reverse("console_new_settings", args=["abs_hds"])
+    for _ in range(3):
+        client.post(url, settings_form())
+    slugs = set(Study.objects.values_list("slug", flat=True))
+    assert slugs == {"replies-round-1", "replies-round-1-2", "replies-round-1-3"}
+
+
+def test_all_fields_that_are_wrong_are_named_at_the_head_of_the_page(client: Client) -> None:
+    form = settings_form(ratings_per_item="0", **{"config-max_words": "1"})
+    page = client.post(reverse("console_new_settings", args=["abs_hds"]), form).content.decode()
+    assert "Nothing was saved. Please check 2 fields." in page
+    for name in ("id_ratings_per_item", "id_config-max_words"):
+        assert f'href="#{name}"' in page
+        assert f'id="{name}"' in page
 
 
 @pytest.mark.parametrize(

@@ -87,17 +87,31 @@ def test_ids_that_no_column_holds_are_refused() -> None:
         import_items(study=draft(), table=table([["x" * 201, "c", "a", "b"]]), actor="ann")
 
 
-class SameIds:
-    """A task type whose import makes a mistake."""
+class Careless:
+    """A task type that checks nothing: its items have the ids ``names``."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
 
     def read_items(self, rows: list[Row], config: dict[str, Any]) -> tuple[list[ItemData], list[Any]]:
-        return [ItemData("same", {}), ItemData("same", {}), ItemData("", {}), ItemData("a\x00", {})], []
+        return [ItemData(name, {}) for name in self.names], []
 
 
-def test_a_types_own_mistakes_with_ids_are_caught() -> None:
-    with patch.object(importing, "get_type", return_value=SameIds()), pytest.raises(TableProblems) as caught:
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        ((), ["There are no items in this file."]),
+        (("a", " "), ["An item has no id."]),
+        (("a" * 201,), [f"The id “{'a' * 40}…” is 201 characters long."]),
+        (("a\x00", "b"), ["The id 'a\\x00' holds a control character."]),
+        (("", "a", "b", "a"), ["An item has no id.", "2 items have the id “a”."]),
+    ],
+)
+def test_a_types_own_mistakes_with_ids_are_caught(names: tuple[str, ...], says: list[str]) -> None:
+    with patch.object(importing, "get_type", return_value=Careless(*names)), pytest.raises(TableProblems) as caught:
         import_items(study=draft(), table=sets(1), actor="ann")
-    assert [found.what.partition(" ")[0] for found in caught.value.problems] == ["An", "The", "2"]
+    assert [found.what for found in caught.value.problems] == says
+    assert not Item.objects.exists()
 
 
 def test_a_study_that_has_left_draft_keeps_its_items() -> None:
@@ -193,3 +207,21 @@ def test_the_sample_sets_can_be_imported_by_the_types_that_read_sets() -> None:
                 study=draft(task_type=task_type), table=read_table(file, name=path.name), actor="ann"
             )
     assert counts == {"abs_hds": 30, "rnk_hds": 15}
+
+
+@pytest.mark.parametrize(
+    ("look", "read"),
+    [
+        (lambda config: config["a"], {"a"}),
+        (lambda config: config.get("b"), {"b"}),
+        (lambda config: dict(config.items()), {"a", "b"}),
+        (lambda config: list(config.values()), {"a", "b"}),
+        (lambda config: list(config), {"a", "b"}),
+        (lambda config: {**config}, {"a", "b"}),
+        (lambda config: None, set()),
+    ],
+)
+def test_settings_that_a_type_looks_at_are_noted_however_it_looks(look: Any, read: set[str]) -> None:
+    config = importing.Watched({"a": 1, "b": 2})
+    look(config)
+    assert config.read == read

@@ -174,6 +174,24 @@ def test_a_database_that_another_program_holds_is_one_sentence(file: Path) -> No
 
 
 @pytest.mark.django_db
+def test_status_without_a_name_lists_all_studies() -> None:
+    assert study("status") == "There are no studies yet.\n"
+    make_study(slug="b-live")
+    make_study(slug="a-draft", live=False)
+    first, second = study("status").splitlines()
+    assert first.split()[:3] == ["a-draft", "draft", "abs_hds"]
+    assert second.split()[:3] == ["b-live", "live", "abs_hds"]
+
+
+@pytest.mark.django_db
+def test_an_export_into_a_folder_that_is_not_there_names_it(tmp_path: Path) -> None:
+    make_study(slug="sets")
+    target = tmp_path / "none" / "ratings.csv"
+    _, told = refused("export", "sets", "--out", target)
+    assert told == f"{target}: there is no folder {target.parent}."
+
+
+@pytest.mark.django_db
 def test_status_as_text_and_as_json() -> None:
     made = make_study(slug="sets", items=2, ratings_per_item=2)
     make_submission(participant=make_participant(study=made, synthetic=True))

@@ -1,6 +1,7 @@
 """Study files: read strictly, applied as one change or not at all, documented completely."""
 
 import re
+import textwrap
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -351,6 +352,26 @@ def test_every_example_can_be_applied_twice_and_published(path: Path) -> None:
     publish(study=study, actor="ann")
     assert study.hits.exists()
     assert run(path).differences == []
+
+
+@pytest.mark.django_db
+def test_the_readme_s_study_can_be_applied_and_published_as_printed(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    [items] = re.findall(r"^   ```csv\n(.*?)^   ```$", readme, re.MULTILINE | re.DOTALL)
+    [file] = re.findall(r"^   ```yaml\n(.*?)^   ```$", readme, re.MULTILINE | re.DOTALL)
+    (tmp_path / "my-sets.csv").write_text(textwrap.dedent(items))
+    (tmp_path / "study.yaml").write_text(textwrap.dedent(file))
+    study = run(tmp_path / "study.yaml").study
+    assert study is not None
+    publish(study=study, actor="ann")
+    assert study.hits.count() == 2
+
+
+@pytest.mark.django_db
+def test_the_study_file_of_the_documentation_can_be_applied_as_printed(folder: Path) -> None:
+    [file] = re.findall(r"^```yaml\n(.*?)^```$", DOCS.read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "study.yaml").write_text(file)
+    assert run(folder / "study.yaml").created
 
 
 def test_every_task_type_that_reads_sets_has_an_example() -> None:

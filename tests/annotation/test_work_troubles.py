@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, Draft, Participant, Step, Study, Submission
+from annotation.models import Assignment, Draft, Hit, Participant, Step, Study, Submission
 from annotation.services import answers
 from annotation.services.allocation import reclaim_expired
 from annotation.task_types.base import ItemData
@@ -304,6 +306,39 @@ def test_a_draft_is_put_back_and_gone_once_the_step_is_sent(worker: WorkerBrowse
     assert fields(worker.get()).values["quality"] == "2.5"
 
 
+def test_what_came_too_late_is_not_overwritten_from_a_tab_left_open(study: Study, worker: WorkerBrowser) -> None:
+    form = worker.form()
+    expire()
+    reclaim_expired()
+    Hit.objects.update(wanted=F("n_live"))
+    assert worker.post(form, own="My last word.").status_code == 409
+    assert worker.draft(form, own="My la").status_code == 409
+    assert Draft.objects.get().answers["own"] == "My last word."
+    assert Draft.objects.get().late
+    Hit.objects.update(wanted=2)
+    assert worker.get().status_code == 200
+    assert worker.draft(form, own="On it again").status_code == 204
+    assert Draft.objects.get().answers["own"] == "On it again"
+
+
+def test_another_host_is_not_answered(worker: WorkerBrowser) -> None:
+    assert worker.get(host="elsewhere.example").status_code == 400
+
+
+def test_a_request_cut_off_on_the_way_is_told_and_changes_nothing(worker: WorkerBrowser) -> None:
+    form = worker.form()
+
+    class CutOff(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            raise TimeoutError("nothing came")
+
+    request = {"CONTENT_TYPE": "application/x-www-form-urlencoded", "CONTENT_LENGTH": "100", "wsgi.input": CutOff()}
+    response = worker.client.post(worker.url, **request)
+    assert response.status_code == 400
+    assert "did not arrive as a whole" in response.content.decode()
+    assert worker.post(form, own="Again, and whole.").status_code == 303
+
+
 # --- the database fails ---
 
 
@@ -357,6 +392,23 @@ def test_when_a_start_cannot_be_stored_the_button_starts_again(study: Study, mon
         response = client.post(url, {"start": token})
     assert response.status_code == 503
     assert client.post(url, fields(response).values).status_code == 303
+
+
+def test_a_deadlock_with_another_tab_is_not_noticed(worker: WorkerBrowser, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deadlock(Exception):
+        pgcode = "40P01"
+
+    store, failures = answers._store, [Deadlock()]
+
+    def store_later(*args: Any, **kwargs: Any) -> None:
+        if failures:
+            raise OperationalError("deadlock detected") from failures.pop()
+        store(*args, **kwargs)
+
+    monkeypatch.setattr(answers, "_store", store_later)
+    assert worker.send(own="Sent while another tab took a hit.").status_code == 303
+    assert failures == []
+    assert Step.objects.count() == 1
 
 
 @pytest.fixture

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +64,7 @@ def test_a_file_that_will_not_do_is_explained_without_a_stack_trace(tmp_path: Pa
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--ratings", "0"], "at least 1"),
         (["--task", "no_such_task"], "no_such_task"),
+        (["--port", "70000"], "65535"),
     ],
 )
 def test_wrong_arguments_are_explained(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -68,3 +72,66 @@ def test_wrong_arguments_are_explained(tmp_path: Path, arguments: list[str], mes
     assert done.returncode in (1, 2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_second_demo_leaves_the_first_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "var" / "demo" / "db.sqlite3"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("the first one's")
+    with (tmp_path / "var" / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run(tmp_path)
+    assert done.returncode == 1
+    assert "Another demo is running" in done.stderr
+    assert "HITSERVER_VAR" in done.stderr
+    assert mine.read_text() == "the first one's"
+
+
+def test_a_port_in_use_is_told_before_anything_is_done(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "hitserver.demo", "--port", str(port)],
+            cwd=ROOT,
+            env=clean_environment({"HITSERVER_VAR": str(tmp_path / "var")}),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"port {port}" in done.stderr
+    assert "--port" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "var").exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_ending_the_demo_ends_its_server(tmp_path: Path, ending: signal.Signals) -> None:
+    data = tmp_path / "sets.csv"
+    data.write_text(SETS + "s1,Context,1,content_diversity,Yes.,No.\n", encoding="utf-8")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "hitserver.demo", "--data", str(data), "--ratings", "1"),
+            *("--out", str(tmp_path / "out"), "--port", "0"),
+        ],
+        cwd=ROOT,
+        env=clean_environment({"HITSERVER_VAR": str(tmp_path / "var")}),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    console = ""
+    for line in process.stdout:
+        if line.startswith("Console:"):
+            console = line
+        if "Ctrl-C" in line:
+            break
+    port = int(console.split("127.0.0.1:")[1].split("/")[0])
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        process.send_signal(ending)
+        assert process.wait(30) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)

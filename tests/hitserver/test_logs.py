@@ -1,7 +1,9 @@
 import logging
 import sys
 
-from hitserver.logs import OneLineFormatter
+import pytest
+
+from hitserver.logs import OneLineFormatter, PrivateFormatter
 
 
 def record(message: str, *, failed: bool = False) -> logging.LogRecord:
@@ -21,3 +23,18 @@ def test_a_traceback_stays_on_its_line() -> None:
 
 def test_a_line_cannot_be_forged() -> None:
     assert OneLineFormatter("%(message)s").format(record("a\r\nb\\n")) == r"a\r\nb\\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "logged"),
+    [
+        ("Conflict: /w/1.abc_DEF-9/", "Conflict: /w/…/"),
+        ("Not Found: /w/1.abc/draft", "Not Found: /w/…/draft"),
+        ("GET /w/1.abc", "GET /w/…"),
+        ("null value\nDETAIL:  Failing row contains (1, what I think).\nmore", "null value\nDETAIL:…\nmore"),
+        ("Not Found: /console/", "Not Found: /console/"),
+    ],
+)
+def test_tokens_and_answers_are_left_out(message: str, logged: str) -> None:
+    assert PrivateFormatter("%(message)s").format(record(message)) == logged
+    assert OneLineFormatter("%(message)s").format(record(message)) == logged.replace("\n", "\\n")

@@ -209,3 +209,16 @@ def test_what_does_not_stop_in_time_is_killed_with_its_own(monkeypatch: pytest.M
 
     assert time.monotonic() - begin < 3
     wait_for(lambda: gone(processes), "the end of both")
+
+
+def test_a_connection_on_which_nothing_moves_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "STALLED_SECONDS", 1)
+    with supervisor.listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+        connection, _ = listener.accept()
+        with connection:
+            client.sendall(b"POST / HT")
+            assert connection.recv(100) == b"POST / HT"
+            with pytest.raises(BlockingIOError):
+                connection.recv(100)
+            with pytest.raises(BlockingIOError):
+                connection.sendall(b"x" * 50_000_000)

@@ -48,8 +48,8 @@ class Command(BaseCommand):
         file.add_argument("--progress", action="store_true", help="draw a progress bar even into a file")
         for name, told in SIMPLE.items():
             actions.add_parser(name, help=told).add_argument("slug")
-        status = actions.add_parser("status", help="how far a study is")
-        status.add_argument("slug")
+        status = actions.add_parser("status", help="how far a study is; without SLUG, all studies")
+        status.add_argument("slug", nargs="?", default="", help="without it, all studies are listed")
         status.add_argument("--json", action="store_true")
         report = actions.add_parser("report", help="write report.html and report.json")
         report.add_argument("slug")
@@ -75,7 +75,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         act: Callable[..., None] = getattr(self, action.replace("-", "_"))
         with told_plainly(self):
-            if "slug" in options:
+            if options.get("slug"):
                 options["study"] = self.study(options.pop("slug"))
             act(**options)
 
@@ -145,7 +145,10 @@ class Command(BaseCommand):
             seen, changed = repair.rebuild_ratings(study=study, actor=ACTOR, progress=step)
         self.say([f"{seen:,} submissions read again, the ratings of {changed:,} changed."])
 
-    def status(self, *, study: Study, json: bool, **_: Any) -> None:
+    def status(self, *, json: bool, study: Study | None = None, **_: Any) -> None:
+        if study is None:
+            self.say(output.study_lines(Study.objects.order_by("slug")))
+            return
         found = progress(study)
         if json:
             self.say([as_json({"slug": study.slug, "status": study.status} | found.as_json())])
@@ -238,6 +241,8 @@ class _TextOut:
 @contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
     """A file that stands under its name only once it is whole."""
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: there is no folder {path.parent}.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with draft.open("xb") as file:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import F, Sum
 from tqdm import tqdm
 
-from annotation.bots import Mix, simulate_workers
+from annotation.bots import Mix, Tally, simulate_workers
 from annotation.models import Study
 
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if study is None:
             raise CommandError(f"There is no study “{options['slug']}”. `manage.py study status` lists them all.")
         if study.status != Study.Status.LIVE:
-            raise CommandError(f"The study {study.slug} is {study.status}; simulated workers need it live.")
+            raise CommandError(f"The status of {study.slug} is “{study.status}”; simulated workers need it live.")
         shares = Mix(options["careful"], options["noisy"], options["careless"])
         if (
             min(shares.careful, shares.noisy, shares.careless) < 0
@@ -40,22 +40,28 @@ class Command(BaseCommand):
         ):
             raise CommandError("--careful, --noisy and --careless are shares: none below 0, not all 0.")
         left = study.hits.aggregate(left=Sum(F("wanted") - F("n_live")))["left"] or 0
-        workers = options["workers"] or workers_needed(study, left)
-        with tqdm(total=left, unit=" hits", disable=None) as bar:
-            tally = simulate_workers(
-                study=study,
-                base_url=options["base_url"],
-                workers=workers,
-                mix=shares,
-                seed=options["seed"],
-                at_once=options["at_once"],
-                progress=bar.update,
-            )
+        options["workers"] = options["workers"] or workers_needed(study, left)
+        try:
+            tally = self.run_bots(study, left=left, mix=shares, **options)
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted. What was sent is kept; the same command goes on from there.") from None
         self.stdout.write(
             f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s."
         )
         if tally.problems:
             raise CommandError("\n".join([f"{len(tally.problems)} workers could not go on:", *tally.problems[:5]]))
+
+    def run_bots(self, study: Study, *, workers: int, left: int, mix: Mix, **options: Any) -> Tally:
+        with tqdm(total=left, unit=" hits", disable=None) as bar:
+            return simulate_workers(
+                study=study,
+                base_url=options["base_url"],
+                workers=workers,
+                mix=mix,
+                seed=options["seed"],
+                at_once=options["at_once"],
+                progress=bar.update,
+            )
 
 
 def workers_needed(study: Study, left: int) -> int:

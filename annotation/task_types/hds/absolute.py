@@ -47,7 +47,7 @@ class AbsHds(HdsType):
         plural = WORDING[config["generation_task"]]["responses"]
         return (
             f"A set is diverse when its {plural} differ from each other in what they say and how they say it; it is "
-            "not diverse when they all come to the same."
+            "not diverse when they all say much the same."
         )
 
     def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:

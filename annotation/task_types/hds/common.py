@@ -175,13 +175,15 @@ class HdsType(TaskType):
             help=f"One sentence, at most {most} words.",
             max_words=most,
         )
-        return StepSpec(f"write-{common['place']}", "Write your own", "hds/write.html", [question], common, index)
+        title = f"Write your own {common['wording']['response']}"
+        return StepSpec(f"write-{common['place']}", title, "hds/write.html", [question], common, index)
 
     def _quality_page(self, item: ItemData, index: int, common: Json) -> StepSpec:
         question = Question("quality", str(common["wording"]["fit"]), "quality", QUALITY, about="0")
         context = common | {"first": self.first_response(item.payload)}
         name = f"quality-{common['place']}"
-        return StepSpec(name, "Rate the first one", "hds/quality.html", [question], context, index)
+        title = f"Rate one {common['wording']['response']}"
+        return StepSpec(name, title, "hds/quality.html", [question], context, index)
 
     def first_response(self, payload: Json) -> str:
         return str(payload["responses"][0])

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from annotation.task_types.base import ItemData, Json, Problem, RatingData, Row, Shown, StepSpec
+from annotation.task_types.base import ItemData, Json, Problem, RatingData, Row, Score, Shown, StepSpec
 from annotation.task_types.hds.common import WORDING, HdsType, rough_diversity, shuffled_places
 from annotation.task_types.hds.sets import SetRow, read_sets, set_columns
 from annotation.task_types.questions import Answer, Question, Scale
@@ -39,6 +39,9 @@ class RnkHds(HdsType):
     scale = RANKING
     topic = "ranking"
 
+    def scores(self) -> Sequence[Score]:
+        return (Score(self.topic, self.title, middle=(self.scale.low + self.scale.high) / 2),)
+
     def columns(self, config: Json) -> str:
         return (
             "Two rows per item with one sample_id and one context: the first row is set 1, the second set 2. "
@@ -69,7 +72,9 @@ class RnkHds(HdsType):
         first, second = payload["sets"]
         if None in (first["label_value"], second["label_value"]) or first["label_name"] != second["label_name"]:
             return None
-        return f"{first['label_name']} (set 1 − set 2)", float(first["label_value"]) - float(second["label_value"])
+        # Without rounding 0.6 − 0.9 and 0.3 − 0.6 were two values.
+        apart = round(float(first["label_value"]) - float(second["label_value"]), 12)
+        return f"{first['label_name']} (set 1 − set 2)", apart
 
     def responses(self, payload: Json) -> list[str]:
         """None: the rating is about a difference of two sets, which a metric of one set cannot be compared with."""
@@ -110,6 +115,16 @@ class RnkHds(HdsType):
             else row
             for row in super().ratings(shown, steps, answers)
         ]
+
+    def stored_scale(self, question: Question) -> Scale:
+        """The sides undone: what workers chose about A and B is kept about set 1 and set 2."""
+        if question.topic != self.topic:
+            return question.scale
+        sides = (("Set A", "Set 1"), ("Set B", "Set 2"))
+        points = question.scale.points
+        for side, of in sides:
+            points = tuple(replace(point, label=point.label.replace(side, of)) for point in points)
+        return replace(question.scale, points=points)
 
     def ask(self, config: Json) -> str:
         return "Which set is more diverse?"

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils.text import slugify
 
 from annotation.forms import StudyForm
-from annotation.models import Membership, Review
+from annotation.models import Membership, Review, Study
 from annotation.tables import SUFFIXES
 from annotation.task_types.base import ConfigForm, TaskType
 
@@ -31,7 +31,16 @@ class SettingsForm(StudyForm):
         made = slugify(title).replace("_", "-")[:60].strip("-")
         if title and not (typed or made):
             raise forms.ValidationError("No short name can be made from this title: write one here, such as study-1.")
-        return typed or made
+        return typed or self._free(made)
+
+    def _free(self, made: str) -> str:
+        """``made``, or with the first number behind it that no other study has: two studies may share a title."""
+        taken = set(Study.objects.exclude(pk=self.instance.pk).values_list("slug", flat=True))
+        candidate, number = made, 1
+        while candidate in taken:
+            number += 1
+            candidate = f"{made[:55].rstrip('-')}-{number}"
+        return candidate
 
 
 def type_form(task: TaskType, data: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None) -> ConfigForm:

@@ -42,7 +42,7 @@ def signed_in(
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
-            return view(request, *args, **kwargs)  # type: ignore[arg-type]
+            return view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
         login = reverse("console_login")
         if "HX-Request" in request.headers:
             return HttpResponse(status=204, headers={"HX-Redirect": login})

@@ -6,7 +6,6 @@ public preview it works for drafts, holds the start page, and all its links stay
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,14 +15,13 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.instrument import Instrument, item_data, shown_to
+from annotation.instrument import Instrument, shown_to
 from annotation.models import Item, Study, Submission
-from annotation.task_types.base import StepSpec
 from annotation.views.console.framing import embeds_own_pages, framed_by_own_pages
 from annotation.views.console.page import SignedIn, member, study_page
 from annotation.views.console.stepper import stepper
 from annotation.views.work_pages import Notice, page
-from annotation.views.work_start import money
+from annotation.views.work_start import preview_context, preview_steps
 
 WIDTHS = ("phone", "wide")
 
@@ -48,13 +46,14 @@ def preview(request: SignedIn, study: Study) -> HttpResponse:
 @member(write="viewer")
 def preview_page(request: SignedIn, study: Study) -> HttpResponse:
     here = reverse("console_preview_page", args=[study.slug])
-    specs = _steps(study)
+    specs = preview_steps(study, items=study.items_per_hit)
     if request.method == "POST" and specs:
         return redirect(f"{here}?step=1")
     at = _step_number(request, len(specs))
     if at == 0:
         return page("annotation/start.html", _start_context(study, here))
-    return page(specs[at - 1].template, _step_context(study, specs[at - 1], here, at=at, steps=len(specs)))
+    context = preview_context(study, specs[at - 1], at=at, steps=len(specs))
+    return page(specs[at - 1].template, context | {"start_url": here})
 
 
 @require_safe
@@ -67,7 +66,8 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     at = _step_number(request, len(specs)) or 1
     back = reverse("console_submission", args=[study.slug, pk])
     context = {
-        **_step_context(study, specs[at - 1], back, at=at, steps=len(specs)),
+        **preview_context(study, specs[at - 1], at=at, steps=len(specs)),
+        "start_url": back,
         "values": {name: _typed(answer) for name, answer in submission.answers[at - 1].items()},
         "notice": Notice(
             "",
@@ -88,41 +88,11 @@ def _step_number(request: SignedIn, steps: int) -> int:
     return int(wanted) if wanted in {str(number) for number in range(steps + 1)} else 0
 
 
-def _steps(study: Study) -> list[StepSpec]:
-    """The pages of the first hit in file order: the items of one hit, arranged as for the first worker."""
-    items = [item_data(item) for item in Item.objects.filter(study=study).order_by("position")[: study.items_per_hit]]
-    if not items:
-        return []
-    instrument = Instrument.of(study)
-    rng = random.Random(study.seed)  # noqa: S311 - everybody is to see the same preview
-    order = instrument.task.arrange(items, instrument.config, slot=0, rng=rng)
-    return instrument.steps(instrument.shown(items, order))
-
-
 def _start_context(study: Study, here: str) -> Mapping[str, Any]:
     return {
         "study": study,
         "instructions": Instrument.of(study).texts["instructions"],
-        "reward": money(study.reward),
         "start": "",
         "preview_url": f"{here}?step=1",
         "problems": [],
-    }
-
-
-def _step_context(study: Study, spec: StepSpec, here: str, *, at: int, steps: int) -> Mapping[str, Any]:
-    return {
-        **spec.context,
-        "preview": True,
-        "start_url": here,
-        "key": "",
-        "step": spec,
-        "at": at,
-        "steps": steps,
-        "study_title": study.title,
-        "contact": study.contact,
-        "instructions": Instrument.of(study).texts["instructions"],
-        "values": {},
-        "errors": {},
-        "feedback_box": study.feedback_box and at == steps,
     }

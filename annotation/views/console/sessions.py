@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth import views as auth
-from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm
 from django.contrib.auth.models import User
 from django.db.models import Count
 from django.http import HttpResponse
@@ -13,12 +13,14 @@ from django.urls import reverse_lazy
 from django.views.decorators.http import require_http_methods
 
 from annotation.views.console.page import SignedIn, page_of, superuser
+from annotation.views.console.sign_in import SignInForm
 
 
 class Login(auth.LoginView):
     """No password e-mail is ever sent: whoever forgot theirs asks the administrator."""
 
     template_name = "console/login.html"
+    authentication_form = SignInForm
     next_page = "console_studies"
     redirect_authenticated_user = True
 
@@ -30,14 +32,13 @@ class Logout(auth.LogoutView):
 class Password(auth.PasswordChangeView):
     template_name = "console/password.html"
     success_url = reverse_lazy("console_studies")
-    login_url = reverse_lazy("console_login")
 
-    def form_valid(self, form):  # type: ignore[no-untyped-def]
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         messages.success(self.request, "Your password has been changed.")
         return super().form_valid(form)
 
 
-class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]
+class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]  # it is generic for the type checker alone
     """Name and password; whether the user may manage users, too."""
 
     class Meta:

@@ -65,6 +65,18 @@ class SettingsPage:
             return False
         return bool(self.study_form.errors or self.type_form.errors or self.text_errors)
 
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Id, label and error of every field that has one, in the order of the page."""
+        if not self.refused:
+            return []
+        found = [
+            (field.id_for_label, str(field.label), str(error))
+            for form in (self.study_form, self.type_form)
+            for field in form
+            for error in field.errors
+        ]
+        return found + [(f"id_{text.field}", text.label, text.error) for text in self.wordings() if text.error]
+
     def is_valid(self) -> bool:
         return all([self.study_form.is_valid(), self.type_form.is_valid()])
 

@@ -327,7 +327,7 @@ def test_careful_workers_follow_the_item_noisy_ones_less_careless_ones_not_at_al
 def test_the_score_of_similarity_is_minus_the_mean() -> None:
     assert [(score.topic, score.sign) for score in hds("sim_hds").scores()] == [("similarity", -1)]
     assert [(score.topic, score.sign) for score in hds("abs_hds").scores()] == [("diversity", 1)]
-    assert [(score.topic, score.sign) for score in hds("rnk_hds").scores()] == [("ranking", 1)]
+    assert [(score.topic, score.sign, score.middle) for score in hds("rnk_hds").scores()] == [("ranking", 1, 3.0)]
 
 
 def test_a_comparison_of_two_different_labels_has_no_parameter() -> None:
@@ -336,3 +336,12 @@ def test_a_comparison_of_two_different_labels_has_no_parameter() -> None:
     rows[1] = Row(2, {**rows[1].cells, "label_name": "another"})
     items, _ = task.read_items(rows, initial_config(task))
     assert task.parameter(items[0].payload) is None
+
+
+def test_comparisons_are_kept_about_the_sets_and_not_about_the_sides() -> None:
+    task = hds("rnk_hds")
+    topics = task.question_topics(initial_config(task) | {"rate_first": True})
+    stored = task.stored_scale(topics["ranking"])
+    assert [point.value for point in stored.points] == [point.value for point in topics["ranking"].scale.points]
+    assert [stored.points[at].label for at in (0, -1)] == ["Set 1 is much more diverse", "Set 2 is much more diverse"]
+    assert task.stored_scale(topics["quality"]) == topics["quality"].scale
