@@ -76,6 +76,9 @@ X_FRAME_OPTIONS = "DENY"
 
 # --- The application ----------------------------------------------------------------------------------------
 
+PARTS = env.items("HITSERVER_PARTS", ("studies", "marketplace"))
+if not PARTS or not {"studies", "marketplace"}.issuperset(PARTS):
+    raise EnvError("HITSERVER_PARTS", ",".join(PARTS), "studies, marketplace or both, with a comma between them")
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -84,6 +87,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "annotation.apps.AnnotationConfig",
     "analysis",
+    "marketplace.apps.MarketplaceConfig",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -162,6 +166,9 @@ if BROKER_IS_FOLDER:
 elif CELERY_BROKER_URL.startswith("redis"):
     # Redis hands a task to a second worker after this time, so it has to be longer than a task can take.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
+# With Redis at hand, counts (failed sign-ins, the marketplace's limits) are shared by all machines.
+if CELERY_BROKER_URL.startswith("redis"):
+    CACHES["default"] = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
@@ -173,13 +180,48 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not BROKER_IS_FOLDER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
-CELERY_BEAT_SCHEDULE = {
-    "reclaim-expired": {
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
+if "studies" in PARTS:
+    CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),
         "options": {"expires": 30},
-    },
-}
+    }
+if "marketplace" in PARTS:
+    CELERY_IMPORTS = ["marketplace.wire.notifications"]
+    for name in ("marketplace.tasks.upkeep", "marketplace.wire.notifications.deliver_due"):
+        CELERY_BEAT_SCHEDULE[name] = {"task": name, "schedule": timedelta(seconds=30), "options": {"expires": 30}}
+
+# --- The marketplace ----------------------------------------------------------------------------------------
+
+MARKETPLACE_TEST_CONTROLS = env.flag("HITSERVER_MARKETPLACE_TEST_CONTROLS", False)
+if PRODUCTION and MARKETPLACE_TEST_CONTROLS:
+    raise EnvError("HITSERVER_MARKETPLACE_TEST_CONTROLS", "1", "0 in production, where clocks and faults are real")
+MARKETPLACE_REGION = env.text("HITSERVER_MARKETPLACE_REGION", "us-east-1")
+MARKETPLACE_FEE_PERCENT = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT", 20, least=0, most=100)
+MARKETPLACE_FEE_PERCENT_MANY = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MANY", 40, least=0, most=100)
+MARKETPLACE_FEE_PERCENT_MASTERS = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MASTERS", 5, least=0, most=100)
+# Requests a second that one requester may go on with, and how many may come at once; 0 is no limit.
+MARKETPLACE_RATE_LIMIT = env.integer("HITSERVER_MARKETPLACE_RATE_LIMIT", 50, least=0, most=100_000)
+MARKETPLACE_RATE_BURST = env.integer("HITSERVER_MARKETPLACE_RATE_BURST", 200, least=1, most=1_000_000)
+MARKETPLACE_SQS_URL = env.url("HITSERVER_MARKETPLACE_SQS_URL", "", schemes=("https", "http"))
+MARKETPLACE_SQS_REGION = env.text("HITSERVER_MARKETPLACE_SQS_REGION", "us-east-1")
+MARKETPLACE_SQS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SQS_ACCESS_KEY_ID", "")
+MARKETPLACE_SQS_SECRET_ACCESS_KEY = env.secret("HITSERVER_MARKETPLACE_SQS_SECRET_ACCESS_KEY", "")
+MARKETPLACE_CALLBACK_URL = env.url("HITSERVER_MARKETPLACE_CALLBACK_URL", "", schemes=("https", "http"))
+
+# --- E-mail: into the log, until a server is named ----------------------------------------------------------
+
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+EMAIL_HOST = env.text("HITSERVER_EMAIL_HOST", "")
+EMAIL_PORT = env.integer("HITSERVER_EMAIL_PORT", 587, least=1, most=65535)
+EMAIL_HOST_USER = env.text("HITSERVER_EMAIL_USER", "")
+EMAIL_HOST_PASSWORD = env.secret("HITSERVER_EMAIL_PASSWORD", "")
+EMAIL_USE_TLS = env.flag("HITSERVER_EMAIL_TLS", True)
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.text("HITSERVER_EMAIL_FROM", "hitserver@localhost")
+if EMAIL_HOST:
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 
 # --- Processes, read by hitserver.supervisor ----------------------------------------------------------------
 

@@ -1,11 +1,12 @@
 """Where every address of the server leads."""
 
-from django.urls import include, path
+from django.conf import settings
+from django.urls import URLPattern, URLResolver, include, path
 
 from hitserver.health import healthz
 
-urlpatterns = [
-    path("healthz", healthz, name="healthz"),
-    path("", include("annotation.urls")),
-    path("", include("analysis.urls")),
-]
+# The marketplace comes first: what it answers has paths of its own.
+URLS = {"marketplace": ("marketplace.urls",), "studies": ("annotation.urls", "analysis.urls")}
+
+urlpatterns: list[URLPattern | URLResolver] = [path("healthz", healthz, name="healthz")]
+urlpatterns += [path("", include(name)) for part in URLS if part in settings.PARTS for name in URLS[part]]

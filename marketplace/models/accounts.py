@@ -1,0 +1,106 @@
+"""Who takes part: requesters with their keys, workers with their ways in, and what operators and people did."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Requester(models.Model):
+    """Someone who posts HITs. All they make is theirs alone: no other requester sees it."""
+
+    name = models.CharField(max_length=150, unique=True)
+    email = models.EmailField(blank=True)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    active = models.BooleanField(default=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AccessKey(models.Model):
+    """What a requester signs with. The secret is shown once; what is stored cannot be read without SECRET_KEY."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
+    access_key_id = models.CharField(max_length=32, unique=True)
+    secret_sealed = models.TextField()
+    created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.access_key_id
+
+
+class Worker(models.Model):
+    """Someone who works on HITs."""
+
+    worker_id = models.CharField(max_length=64, unique=True)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    name = models.CharField(max_length=150, blank=True)
+    country = models.CharField(max_length=2, blank=True, help_text="ISO 3166, capital letters.")
+    subdivision = models.CharField(max_length=2, blank=True, help_text="ISO 3166-2 without the country.")
+    joined_at = models.DateTimeField()
+    active = models.BooleanField(default=True)
+
+    def __str__(self) -> str:
+        return self.worker_id
+
+
+class Invitation(models.Model):
+    """A link by which one person may become a worker, once."""
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    email = models.EmailField(blank=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_by = models.OneToOneField(Worker, on_delete=models.SET_NULL, null=True, blank=True, related_name="invitation")
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
+class LoginLink(models.Model):
+    """A link by which a worker signs in, once."""
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="login_links")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"sign-in link {self.pk}"
+
+
+class AuditRow(models.Model):
+    """Who did what, for the operator. Appended; a trigger refuses an UPDATE."""
+
+    at = models.DateTimeField()
+    actor = models.CharField(max_length=150)
+    action = models.CharField(max_length=60)
+    about = models.CharField(max_length=100, blank=True)
+    detail = models.JSONField(default=dict)
+    requester = models.ForeignKey(Requester, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        indexes = [models.Index(fields=["-at", "-id"], name="market_audit_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.at:%F %T} {self.actor}: {self.action} {self.about}"
+
+
+class ClockOffset(models.Model):
+    """How far tests have moved the clock; one row."""
+
+    seconds = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.seconds} seconds ahead"

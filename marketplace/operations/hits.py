@@ -1,0 +1,140 @@
+"""HIT types and HITs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from marketplace.models import Hit
+from marketplace.operations.common import Output, answers, dollars, hit_out, listed, own_hit, own_hit_type
+from marketplace.operations.registry import Call
+from marketplace.services import hits
+from marketplace.services.qualifications import find_type
+from marketplace.services.refusals import Invalid, Refused
+from marketplace.services.upkeep import bring_up_to_date
+
+
+@answers("CreateHITType")
+def create_hit_type(call: Call) -> Output:
+    return {
+        "HITTypeId": hits.create_hit_type(requester=call.requester, properties=_properties(call), now=call.now).type_id
+    }
+
+
+@answers("CreateHIT")
+def create_hit(call: Call) -> Output:
+    return _create(call, _properties(call))
+
+
+@answers("CreateHITWithHITType")
+def create_hit_with_hit_type(call: Call) -> Output:
+    return _create(call, own_hit_type(call))
+
+
+def _create(call: Call, hit_type: Any) -> Output:
+    token = call.parameters.get("UniqueRequestToken", "")
+    hit = hits.create_hit(requester=call.requester, hit_type=hit_type, work=_work(call), token=token, now=call.now)
+    return {"HIT": hit_out(hit)}
+
+
+def _properties(call: Call) -> hits.Properties:
+    given = call.parameters
+    return hits.Properties(
+        title=given["Title"],
+        description=given["Description"],
+        keywords=given.get("Keywords", ""),
+        reward=dollars(call, "Reward"),
+        assignment_duration=given["AssignmentDurationInSeconds"],
+        auto_approval_delay=given.get("AutoApprovalDelayInSeconds", hits.DEFAULT_AUTO_APPROVAL),
+        requirements=given.get("QualificationRequirements", ()),
+    )
+
+
+def _work(call: Call) -> hits.Work:
+    given = call.parameters
+    if "HITLayoutId" in given or "HITLayoutParameters" in given:
+        raise Refused("There are no HIT layouts on this marketplace; give a Question.", code="NotSupported")
+    if "Question" not in given:
+        raise Invalid("Question", "A HIT needs it.", code="MissingParameter")
+    return hits.Work(
+        question=given["Question"],
+        lifetime=given["LifetimeInSeconds"],
+        max_assignments=given.get("MaxAssignments", 1),
+        annotation=given.get("RequesterAnnotation", ""),
+        assignment_review_policy=given.get("AssignmentReviewPolicy"),
+        hit_review_policy=given.get("HITReviewPolicy"),
+    )
+
+
+@answers("GetHIT")
+def get_hit(call: Call) -> Output:
+    bring_up_to_date(hit=own_hit(call), now=call.now)
+    return {"HIT": hit_out(own_hit(call))}
+
+
+@answers("ListHITs")
+def list_hits(call: Call) -> Output:
+    return listed(call, _current(call), name="HITs", write=hit_out)
+
+
+@answers("ListReviewableHITs")
+def list_reviewable_hits(call: Call) -> Output:
+    found = _current(call).filter(state=call.parameters.get("Status", "Reviewable"))
+    if "HITTypeId" in call.parameters:
+        found = found.filter(hit_type=own_hit_type(call))
+    return listed(call, found, name="HITs", write=hit_out)
+
+
+@answers("ListHITsForQualificationType")
+def list_hits_for_qualification_type(call: Call) -> Output:
+    type_id = find_type(call.parameters["QualificationTypeId"]).type_id
+    # Types are few beside HITs, and SQLite cannot look into JSON lists.
+    asking = [
+        pk
+        for pk, requirements in call.requester.hit_types.values_list("pk", "requirements")
+        if any(each["QualificationTypeId"] == type_id for each in requirements)
+    ]
+    return listed(call, _current(call).filter(hit_type__in=asking), name="HITs", write=hit_out)
+
+
+def _current(call: Call) -> QuerySet[Hit]:
+    """The caller's HITs, as they are now, without those disposed of."""
+    bring_up_to_date(requester=call.requester, now=call.now)
+    own = Hit.objects.filter(requester=call.requester).exclude(state=Hit.State.DISPOSED)
+    return own.select_related("hit_type")
+
+
+@answers("CreateAdditionalAssignmentsForHIT")
+def create_additional_assignments(call: Call) -> Output:
+    hits.extend_hit(
+        hit=own_hit(call),
+        additional=call.parameters["NumberOfAdditionalAssignments"],
+        token=call.parameters.get("UniqueRequestToken", ""),
+        now=call.now,
+    )
+    return {}
+
+
+@answers("UpdateExpirationForHIT")
+def update_expiration(call: Call) -> Output:
+    hits.set_expiration(hit=own_hit(call), expires_at=call.parameters["ExpireAt"], now=call.now)
+    return {}
+
+
+@answers("UpdateHITReviewStatus")
+def update_review_status(call: Call) -> Output:
+    hits.set_review_status(hit=own_hit(call), revert=call.parameters.get("Revert", False), now=call.now)
+    return {}
+
+
+@answers("UpdateHITTypeOfHIT")
+def update_hit_type(call: Call) -> Output:
+    hits.change_type(hit=own_hit(call), hit_type=own_hit_type(call), now=call.now)
+    return {}
+
+
+@answers("DeleteHIT")
+def delete_hit(call: Call) -> Output:
+    hits.delete_hit(hit=own_hit(call), now=call.now)
+    return {}

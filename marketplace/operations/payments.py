@@ -1,0 +1,61 @@
+"""Balance and bonuses."""
+
+from __future__ import annotations
+
+from marketplace.models import Bonus
+from marketplace.operations.common import (
+    Output,
+    answers,
+    dollars,
+    listed,
+    own_assignment,
+    own_hit,
+    worker_called,
+)
+from marketplace.operations.registry import Call
+from marketplace.services import payments
+from marketplace.services.refusals import Invalid
+from marketplace.services.upkeep import bring_up_to_date
+
+
+@answers("GetAccountBalance")
+def get_account_balance(call: Call) -> Output:
+    bring_up_to_date(requester=call.requester, now=call.now)
+    available, held = payments.available(call.requester), payments.held(call.requester)
+    return {"AvailableBalance": str(available), "OnHoldBalance": str(held)}
+
+
+@answers("SendBonus")
+def send_bonus(call: Call) -> Output:
+    payments.send_bonus(
+        requester=call.requester,
+        worker=worker_called(call.parameters["WorkerId"]),
+        assignment=own_assignment(call),
+        amount=dollars(call, "BonusAmount"),
+        reason=call.parameters["Reason"],
+        token=call.parameters.get("UniqueRequestToken", ""),
+        now=call.now,
+    )
+    return {}
+
+
+@answers("ListBonusPayments")
+def list_bonus_payments(call: Call) -> Output:
+    if ("HITId" in call.parameters) == ("AssignmentId" in call.parameters):
+        raise Invalid("HITId", "Give either HITId or AssignmentId.")
+    paid = Bonus.objects.filter(requester=call.requester).select_related("worker", "assignment")
+    if "HITId" in call.parameters:
+        paid = paid.filter(assignment__hit=own_hit(call))
+    else:
+        paid = paid.filter(assignment=own_assignment(call))
+    return listed(call, paid, name="BonusPayments", write=_bonus_out)
+
+
+def _bonus_out(bonus: Bonus) -> Output:
+    return {
+        "WorkerId": bonus.worker.worker_id,
+        "BonusAmount": str(bonus.amount),
+        "AssignmentId": bonus.assignment.assignment_id,
+        "Reason": bonus.reason,
+        "GrantTime": bonus.created_at,
+    }

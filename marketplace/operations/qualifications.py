@@ -1,0 +1,207 @@
+"""Qualification types, requests and grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+
+from marketplace.models import Qualification, QualificationRequest, QualificationType
+from marketplace.operations.common import Output, answers, listed, present, worker_called
+from marketplace.operations.registry import Call
+from marketplace.services import builtin, qualifications
+from marketplace.services.qualifications import Terms, find_type
+from marketplace.services.refusals import NotFound, Refused
+
+_TERMS = {
+    "description": "Description",
+    "status": "QualificationTypeStatus",
+    "test": "Test",
+    "answer_key": "AnswerKey",
+    "test_duration": "TestDurationInSeconds",
+    "retry_delay": "RetryDelayInSeconds",
+    "auto_granted": "AutoGranted",
+    "auto_value": "AutoGrantedValue",
+}
+
+
+def _terms(given: dict[str, Any]) -> Terms:
+    return Terms(**{field: given.get(member) for field, member in _TERMS.items()})
+
+
+def _own_type(call: Call) -> QualificationType:
+    """Only the owner of a type may look into it or change it."""
+    found = find_type(call.parameters["QualificationTypeId"])
+    if found.requester_id != call.requester.pk:
+        raise Refused(
+            f"QualificationType {found.type_id} does not belong to this requester.", code="PermissionDeniedException"
+        )
+    return found
+
+
+def _type_out(type_: QualificationType, *, owner: bool) -> Output:
+    hidden = present(Test=type_.test, AnswerKey=type_.answer_key) if owner else {}
+    return hidden | present(
+        QualificationTypeId=type_.type_id,
+        CreationTime=type_.created_at,
+        Name=type_.name,
+        Description=type_.description,
+        Keywords=type_.keywords,
+        QualificationTypeStatus=type_.status,
+        TestDurationInSeconds=type_.test_duration,
+        RetryDelayInSeconds=type_.retry_delay,
+        IsRequestable=type_.requestable,
+        AutoGranted=type_.auto_granted,
+        AutoGrantedValue=type_.auto_value if type_.auto_granted else None,
+    )
+
+
+@answers("CreateQualificationType")
+def create_type(call: Call) -> Output:
+    made = qualifications.create_type(
+        requester=call.requester,
+        name=call.parameters["Name"],
+        keywords=call.parameters.get("Keywords", ""),
+        terms=_terms(call.parameters),
+        now=call.now,
+    )
+    return {"QualificationType": _type_out(made, owner=True)}
+
+
+@answers("UpdateQualificationType")
+def update_type(call: Call) -> Output:
+    changed = qualifications.update_type(type=_own_type(call), terms=_terms(call.parameters))
+    return {"QualificationType": _type_out(changed, owner=True)}
+
+
+@answers("DeleteQualificationType")
+def delete_type(call: Call) -> Output:
+    qualifications.delete_type(type=_own_type(call), now=call.now)
+    return {}
+
+
+@answers("GetQualificationType")
+def get_type(call: Call) -> Output:
+    found = find_type(call.parameters["QualificationTypeId"])
+    return {"QualificationType": _type_out(found, owner=found.requester_id == call.requester.pk)}
+
+
+@answers("ListQualificationTypes")
+def list_types(call: Call) -> Output:
+    builtin.ensure_builtin_types()
+    found = QualificationType.objects.filter(deleted_at=None)
+    if call.parameters.get("MustBeOwnedByCaller"):
+        found = found.filter(requester=call.requester)
+    if call.parameters["MustBeRequestable"]:
+        found = found.filter(requestable=True, status="Active")
+    for word in call.parameters.get("Query", "").split():
+        found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(keywords__icontains=word))
+    caller = call.requester.pk
+    return listed(
+        call, found, name="QualificationTypes", write=lambda row: _type_out(row, owner=row.requester_id == caller)
+    )
+
+
+# --- Requests -----------------------------------------------------------------------------------------------
+
+
+@answers("ListQualificationRequests")
+def list_requests(call: Call) -> Output:
+    pending = QualificationRequest.objects.filter(type__requester=call.requester, state="Pending")
+    if "QualificationTypeId" in call.parameters:
+        pending = pending.filter(type=_own_type(call))
+    return listed(
+        call,
+        pending.select_related("type", "worker"),
+        name="QualificationRequests",
+        write=_request_out,
+        order=("submitted_at", "pk"),
+    )
+
+
+def _request_out(request: QualificationRequest) -> Output:
+    return present(
+        QualificationRequestId=request.request_id,
+        QualificationTypeId=request.type.type_id,
+        WorkerId=request.worker.worker_id,
+        Test=request.test,
+        Answer=request.answer,
+        SubmitTime=request.submitted_at,
+    )
+
+
+def _own_request(call: Call) -> QualificationRequest:
+    request_id = call.parameters["QualificationRequestId"]
+    own = QualificationRequest.objects.filter(type__requester=call.requester).exclude(state="Started")
+    found = own.filter(request_id=request_id).first()
+    if found is None:
+        raise NotFound("QualificationRequest", request_id)
+    return found
+
+
+@answers("AcceptQualificationRequest")
+def accept_request(call: Call) -> Output:
+    value = call.parameters.get("IntegerValue")
+    qualifications.accept_request(request=_own_request(call), value=value, now=call.now)
+    return {}
+
+
+@answers("RejectQualificationRequest")
+def reject_request(call: Call) -> Output:
+    reason = call.parameters.get("Reason", "")
+    qualifications.reject_request(request=_own_request(call), reason=reason, now=call.now)
+    return {}
+
+
+# --- Grants -------------------------------------------------------------------------------------------------
+
+
+@answers("AssociateQualificationWithWorker")
+def associate(call: Call) -> Output:
+    qualifications.associate(
+        type=_own_type(call),
+        worker=worker_called(call.parameters["WorkerId"]),
+        value=call.parameters.get("IntegerValue", 1),
+        notify=call.parameters.get("SendNotification", True),
+        now=call.now,
+    )
+    return {}
+
+
+@answers("DisassociateQualificationFromWorker")
+def disassociate(call: Call) -> Output:
+    qualifications.disassociate(
+        type=_own_type(call),
+        worker=worker_called(call.parameters["WorkerId"]),
+        reason=call.parameters.get("Reason", ""),
+        now=call.now,
+    )
+    return {}
+
+
+@answers("GetQualificationScore")
+def get_score(call: Call) -> Output:
+    type_, worker = _own_type(call), worker_called(call.parameters["WorkerId"])
+    row = Qualification.objects.select_related("type", "worker").filter(type=type_, worker=worker).first()
+    if row is None:
+        raise NotFound("Qualification", f"{type_.type_id} of worker {worker.worker_id}")
+    return {"Qualification": _qualification_out(row)}
+
+
+@answers("ListWorkersWithQualificationType")
+def list_workers(call: Call) -> Output:
+    rows = Qualification.objects.filter(type=_own_type(call)).select_related("type", "worker")
+    if "Status" in call.parameters:
+        rows = rows.filter(status=call.parameters["Status"])
+    # By id, not by the time of the grant, which changes when a score does.
+    return listed(call, rows, name="Qualifications", write=_qualification_out, order=("pk",))
+
+
+def _qualification_out(row: Qualification) -> Output:
+    return present(
+        QualificationTypeId=row.type.type_id,
+        WorkerId=row.worker.worker_id,
+        GrantTime=row.granted_at,
+        IntegerValue=row.value,
+        Status=row.status,
+    )

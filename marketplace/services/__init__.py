@@ -1,0 +1,4 @@
+"""What changes the marketplace. Functions are verb-first, keyword-only and atomic; a refusal is `refusals.Refused`.
+
+Locks are taken in one order everywhere: HIT, assignment, qualification request, ledger account.
+"""

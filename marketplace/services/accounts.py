@@ -1,0 +1,209 @@
+"""Requesters, their keys, workers and how they come in."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from marketplace import clock
+from marketplace.models import AccessKey, AuditRow, Invitation, LoginLink, Requester, Worker
+from marketplace.services.refusals import Refused
+from marketplace.services.secrets import hashed, new_id, new_token, seal, unseal
+
+LOGIN_MINUTES = 15
+_USED = "This link has been used or has expired. Ask for a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key just made, with its secret, which nobody can see again."""
+
+    key: AccessKey
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation:
+    invitation: Invitation
+    token: str
+
+
+def record(
+    *,
+    actor: str,
+    action: str,
+    about: str = "",
+    requester: Requester | None = None,
+    worker: Worker | None = None,
+    **detail: Any,
+) -> AuditRow:
+    """Append one row to the audit log, in the transaction of what it tells of. Money and times become text."""
+    return AuditRow.objects.create(
+        at=clock.now(),
+        actor=actor[:150],
+        action=action,
+        about=about[:100],
+        requester=requester,
+        worker=worker,
+        detail=json.loads(json.dumps(detail, cls=DjangoJSONEncoder)),
+    )
+
+
+@transaction.atomic
+def create_requester(*, name: str, email: str = "", user: User | None = None, actor: str) -> Requester:
+    """A requester with an empty balance. Raises Refused if the name is taken."""
+    name = name.strip()
+    if not name:
+        raise Refused("A requester needs a name, which workers see.")
+    if Requester.objects.filter(name=name).exists():
+        raise Refused(f"There is a requester named “{name}” already.")
+    requester = Requester.objects.create(name=name, email=email, user=user, created_at=clock.now())
+    record(actor=actor, action="requester created", about=name, requester=requester)
+    return requester
+
+
+@transaction.atomic
+def create_access_key(*, requester: Requester, actor: str) -> NewKey:
+    secret = secrets.token_urlsafe(30)
+    key = AccessKey.objects.create(
+        requester=requester,
+        access_key_id=new_id("AKIA", 20),
+        secret_sealed=seal(secret),
+        created_at=timezone.now(),
+    )
+    record(actor=actor, action="key created", about=key.access_key_id, requester=requester)
+    return NewKey(key, secret)
+
+
+def secret_of(key: AccessKey) -> str:
+    """What requests with this key are signed with."""
+    return unseal(key.secret_sealed)
+
+
+@transaction.atomic
+def revoke_access_key(*, key: AccessKey, actor: str) -> None:
+    if AccessKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        record(actor=actor, action="key revoked", about=key.access_key_id, requester=key.requester)
+
+
+@transaction.atomic
+def set_requester_active(*, requester: Requester, active: bool, actor: str) -> None:
+    """An inactive requester's keys are refused, and their HITs are not offered."""
+    if Requester.objects.filter(pk=requester.pk).exclude(active=active).update(active=active):
+        action = "requester activated" if active else "requester deactivated"
+        record(actor=actor, action=action, about=requester.name, requester=requester)
+
+
+@transaction.atomic
+def set_worker_active(*, worker: Worker, active: bool, actor: str) -> None:
+    """An inactive worker accepts nothing any more; what they have accepted or earned is theirs."""
+    if Worker.objects.filter(pk=worker.pk).exclude(active=active).update(active=active):
+        action = "worker activated" if active else "worker deactivated"
+        record(actor=actor, action=action, about=worker.worker_id, worker=worker)
+
+
+@transaction.atomic
+def create_worker(
+    *, user: User | None = None, name: str = "", country: str = "", subdivision: str = "", actor: str
+) -> Worker:
+    worker = Worker.objects.create(
+        worker_id=new_id("A", 14),
+        user=user,
+        name=name.strip()[:150],
+        country=country.upper(),
+        subdivision=subdivision.upper(),
+        joined_at=clock.now(),
+    )
+    record(actor=actor, action="worker joined", about=worker.worker_id, worker=worker)
+    return worker
+
+
+@transaction.atomic
+def invite(*, email: str = "", days: int = 14, actor: str) -> NewInvitation:
+    """An invitation and the token of its link, which is not stored."""
+    token, now = new_token(), timezone.now()
+    invitation = Invitation.objects.create(
+        token_hash=hashed(token), email=email, created_at=now, expires_at=now + timedelta(days=days)
+    )
+    record(actor=actor, action="worker invited", about=email)
+    return NewInvitation(invitation, token)
+
+
+def find_invitation(token: str) -> Invitation | None:
+    """The invitation that this token opens, if it is still good."""
+    return Invitation.objects.filter(token_hash=hashed(token), used_at=None, expires_at__gt=timezone.now()).first()
+
+
+@transaction.atomic
+def redeem_invitation(
+    *,
+    token: str,
+    username: str,
+    password: str | None,
+    email: str,
+    name: str = "",
+    country: str = "",
+    subdivision: str = "",
+) -> Worker:
+    """Make the invited person a worker. Without a password they sign in by links sent to their address."""
+    invitation = Invitation.objects.select_for_update().filter(token_hash=hashed(token)).first()
+    if invitation is None or invitation.used_at is not None or invitation.expires_at <= timezone.now():
+        raise Refused(_USED)
+    user = _create_user(username.strip(), password, email.strip() or invitation.email)
+    worker = create_worker(user=user, name=name, country=country, subdivision=subdivision, actor=username)
+    invitation.used_at = timezone.now()
+    invitation.used_by = worker
+    invitation.save(update_fields=["used_at", "used_by"])
+    return worker
+
+
+def _create_user(username: str, password: str | None, email: str) -> User:
+    user = User(username=username, email=email)
+    try:
+        user.full_clean(exclude=["password"])
+        if password:
+            validate_password(password, user)
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from None
+    user.set_password(password or None)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError:
+        raise Refused("A user with that username already exists.") from None
+    return user
+
+
+@transaction.atomic
+def create_login_link(*, worker: Worker) -> str:
+    """The token of a link that signs this worker in once, soon."""
+    token, now = new_token(), timezone.now()
+    LoginLink.objects.create(
+        token_hash=hashed(token), worker=worker, created_at=now, expires_at=now + timedelta(minutes=LOGIN_MINUTES)
+    )
+    return token
+
+
+@transaction.atomic
+def redeem_login_link(*, token: str) -> Worker:
+    """The worker whom this link signs in. Raises Refused."""
+    link = LoginLink.objects.select_for_update().filter(token_hash=hashed(token)).first()
+    if link is None or link.used_at is not None or link.expires_at <= timezone.now():
+        raise Refused(_USED)
+    worker = link.worker
+    user: AbstractBaseUser | None = worker.user
+    if user is None or not user.is_active or not worker.active:
+        raise Refused("This account cannot sign in. Ask whoever runs this marketplace.")
+    link.used_at = timezone.now()
+    link.save(update_fields=["used_at"])
+    return worker

@@ -1,0 +1,246 @@
+"""Assignments: accepted, returned and submitted by workers; approved and rejected by requesters.
+
+Every change happens under the HIT's lock, so that places are never given out twice and nobody is paid twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+
+from marketplace import clock
+from marketplace.answers import Answers, answers_xml
+from marketplace.models import Assignment, Hit, HITType, Worker, WorkerBlock
+from marketplace.questions import Form, parse_question
+from marketplace.services.events import tell
+from marketplace.services.hits import offered
+from marketplace.services.refusals import NotFound, Refused, WrongState
+from marketplace.services.requirements import Standing
+from marketplace.services.secrets import new_id
+from marketplace.services.upkeep import bring_up_to_date, end, lock_hit, pay_and_approve, price, settle
+
+State = Assignment.State
+OVERRIDE_DAYS = 30
+MOST_ANSWER_CHARACTERS = 2_000_000
+MOST_RUNNING = 25
+NONE_LEFT = "There are no more of these HITs that you could work on."
+
+
+# --- Workers ------------------------------------------------------------------------------------------------
+
+
+def accept(
+    *, worker: Worker, hit: Hit | None = None, hit_type: HITType | None = None, now: datetime | None = None
+) -> Assignment:
+    """A place on this HIT, or on any of the group. One that is in progress already is given back. Raises Refused."""
+    now = now or clock.now()
+    _refuse_worker(worker)
+    if hit is not None:
+        with transaction.atomic():
+            return _accept(worker, hit.pk, now)
+    if hit_type is None:
+        raise TypeError("accept takes a HIT or a HIT type.")
+    bring_up_to_date(requester=hit_type.requester, now=now)  # on its own: it locks HITs besides the one accepted
+    with transaction.atomic():
+        for pk in _candidates(worker, hit_type, now):
+            try:
+                with transaction.atomic():
+                    return _accept(worker, pk, now)
+            except _Gone:
+                continue
+    raise Refused(NONE_LEFT, code="HITNotAvailable")
+
+
+class _Gone(Refused):
+    """The HIT had no place left by the time it was locked."""
+
+
+def _candidates(worker: Worker, hit_type: HITType, now: datetime) -> Iterator[int]:
+    free = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
+    if connection.features.has_select_for_update_skip_locked:
+        unlocked = free.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        yield from unlocked.values_list("pk", flat=True)[:1]
+    yield from free.values_list("pk", flat=True)[:50]
+
+
+def _refuse_worker(worker: Worker) -> None:
+    if not worker.active:
+        raise Refused("Your account is not active. Ask whoever runs this marketplace.", code="WorkerInactive")
+
+
+def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
+    hit = lock_hit(pk=hit_pk, now=now)
+    theirs = Assignment.objects.filter(hit=hit, worker=worker)
+    running = theirs.filter(state=State.ACCEPTED).first()
+    if running:
+        return running
+    if theirs.filter(state__in=(State.SUBMITTED, State.APPROVED, State.REJECTED)).exists():
+        raise Refused("You have done this HIT already.", code="HITAlreadyDone")
+    if hit.state != Hit.State.ASSIGNABLE or not hit.requester.active:
+        raise _Gone("This HIT is not available any more.", code="HITNotAvailable")
+    if WorkerBlock.objects.filter(requester_id=hit.requester_id, worker=worker).exists():
+        raise Refused("This requester does not take work from you.", code="WorkerBlocked")
+    reasons = Standing(worker).unmet(hit.hit_type.requirements)
+    if reasons:
+        raise Refused(" ".join(reasons), code="QualificationNotMet")
+    if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
+        raise Refused(f"You have {MOST_RUNNING} HITs in progress. Submit or return one first.", code="TooManyAccepted")
+    return _take_place(worker, hit, now)
+
+
+def _take_place(worker: Worker, hit: Hit, now: datetime) -> Assignment:
+    cost = price(hit)
+    assignment = Assignment.objects.create(
+        assignment_id=new_id(),
+        hit=hit,
+        worker=worker,
+        reward=cost.reward,
+        fee=cost.fee,
+        accepted_at=now,
+        deadline=now + timedelta(seconds=hit.hit_type.assignment_duration),
+    )
+    hit.n_available -= 1
+    hit.n_pending += 1
+    settle(hit, now=now, freed=-cost.total, may_refuse=False)
+    tell(event="AssignmentAccepted", hit=hit, assignment=assignment, now=now)
+    return assignment
+
+
+def find(*, assignment_id: str, worker: Worker | None = None) -> Assignment:
+    """The assignment, if it is this worker's. Raises NotFound."""
+    found = Assignment.objects.select_related("hit__hit_type__requester", "worker").filter(assignment_id=assignment_id)
+    if worker is not None:
+        found = found.filter(worker=worker)
+    assignment = found.first()
+    if assignment is None:
+        raise NotFound("Assignment", assignment_id)
+    return assignment
+
+
+def running(worker: Worker, now: datetime | None = None) -> list[Assignment]:
+    """What the worker has in progress, the most urgent first."""
+    now = now or clock.now()
+    theirs = Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now)
+    return list(theirs.select_related("hit__hit_type__requester").order_by("deadline", "pk"))
+
+
+@transaction.atomic
+def return_(*, assignment_id: str, worker: Worker, now: datetime | None = None) -> Assignment:
+    """Give a HIT back unfinished. Raises Refused."""
+    now = now or clock.now()
+    hit, assignment = _lock(find(assignment_id=assignment_id, worker=worker), now)
+    _need_running(assignment)
+    freed = end(hit, assignment, State.RETURNED, at=now)
+    settle(hit, now=now, freed=freed, may_refuse=False)
+    return assignment
+
+
+@transaction.atomic
+def submit(
+    *, assignment_id: str, worker: Worker | None = None, answers: Answers, now: datetime | None = None
+) -> Assignment:
+    """Hand the work in. Sending it again changes nothing. Raises Refused when its time is up, or it was returned.
+
+    Without a worker the assignment id alone tells whose it is, as with a form that is posted from another site.
+    """
+    now = now or clock.now()
+    found = find(assignment_id=assignment_id, worker=worker)
+    hit, assignment = _lock(found, now)
+    if assignment.state in (State.SUBMITTED, State.APPROVED, State.REJECTED):
+        return assignment
+    _need_running(assignment)
+    xml = answers_xml(answers, form_of(found.hit))
+    if len(xml) > MOST_ANSWER_CHARACTERS:
+        raise Refused("These answers are too long to be stored.", code="ParameterTooLong")
+    assignment.state = State.SUBMITTED
+    assignment.submitted_at = now
+    assignment.auto_approve_at = now + timedelta(seconds=hit.hit_type.auto_approval_delay)
+    assignment.answer = xml
+    assignment.save(update_fields=["state", "submitted_at", "auto_approve_at", "answer"])
+    hit.n_pending -= 1
+    hit.n_submitted += 1
+    tell(event="AssignmentSubmitted", hit=hit, assignment=assignment, now=now)
+    settle(hit, now=now, may_refuse=False)
+    return assignment
+
+
+def form_of(hit: Hit) -> Form | None:
+    """The form that the HIT consists of, if it does."""
+    return parse_question(hit.question).form if hit.question_kind == "QuestionForm" else None
+
+
+def _lock(assignment: Assignment, now: datetime) -> tuple[Hit, Assignment]:
+    hit = lock_hit(pk=assignment.hit_id, now=now)
+    return hit, Assignment.objects.select_related("worker").get(pk=assignment.pk)
+
+
+def _need_running(assignment: Assignment) -> None:
+    if assignment.state == State.ABANDONED:
+        raise Refused("The time for this HIT is up.", code="InvalidAssignmentState")
+    if assignment.state != State.ACCEPTED:
+        raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.ACCEPTED)
+
+
+@transaction.atomic
+def comment_on_rejection(*, assignment_id: str, worker: Worker, comment: str) -> Assignment:
+    """What the worker says to a rejection; the operator sees it. Raises Refused."""
+    assignment = find(assignment_id=assignment_id, worker=worker)
+    if assignment.state != State.REJECTED:
+        raise WrongState("Assignment", assignment_id, state=assignment.state, wanted=State.REJECTED)
+    assignment.worker_comment = comment.strip()[:4000]
+    assignment.save(update_fields=["worker_comment"])
+    return assignment
+
+
+# --- Requesters ---------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def approve(
+    *, assignment: Assignment, feedback: str = "", override: bool = False, now: datetime | None = None
+) -> Assignment:
+    """Accept the work and pay for it. ``override`` takes a rejection back, within 30 days of the submission."""
+    now = now or clock.now()
+    hit, assignment = _lock(assignment, now)
+    rejected = assignment.state == State.REJECTED
+    if assignment.state != State.SUBMITTED and not (override and rejected):
+        wanted = "Submitted, Rejected" if override else "Submitted"
+        raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=wanted)
+    if rejected:
+        _check_override(hit, assignment, now)
+    if feedback:
+        assignment.requester_feedback = feedback
+    pay_and_approve(hit, assignment, at=now, held=not rejected)
+    settle(hit, now=now, may_refuse=False)
+    return assignment
+
+
+def _check_override(hit: Hit, assignment: Assignment, now: datetime) -> None:
+    if hit.state == Hit.State.DISPOSED:
+        raise WrongState("HIT", hit.hit_id, state=hit.state, wanted="Assignable, Unassignable, Reviewable, Reviewing")
+    if assignment.submitted_at is None or assignment.submitted_at < now - timedelta(days=OVERRIDE_DAYS):
+        raise Refused(
+            f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago; its rejection "
+            "stands.",
+            code="InvalidAssignmentState",
+        )
+
+
+@transaction.atomic
+def reject(*, assignment: Assignment, feedback: str, now: datetime | None = None) -> Assignment:
+    """Refuse the work; what was held for it goes back."""
+    now = now or clock.now()
+    hit, assignment = _lock(assignment, now)
+    if assignment.state != State.SUBMITTED:
+        raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.SUBMITTED)
+    assignment.state = State.REJECTED
+    assignment.rejected_at = now
+    assignment.requester_feedback = feedback
+    assignment.save(update_fields=["state", "rejected_at", "requester_feedback"])
+    hit.n_submitted -= 1
+    hit.n_completed += 1
+    tell(event="AssignmentRejected", hit=hit, assignment=assignment, now=now)
+    settle(hit, now=now, freed=assignment.reward + assignment.fee, may_refuse=False)
+    return assignment

@@ -1,0 +1,321 @@
+"""Money: prepaid, double entry. Every transaction's entries add up to zero and none is ever changed.
+
+A requester's money is available or held. Creating a HIT holds the reward and the fee of every assignment, so that
+work that was accepted can always be paid; what is not needed goes back as a refund.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db import IntegrityError, transaction
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import TruncDate
+
+from marketplace import clock
+from marketplace.models import (
+    Assignment,
+    Bonus,
+    Hit,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+    Requester,
+    Worker,
+)
+from marketplace.money import ZERO, bonus_fee, cents
+from marketplace.services.accounts import record
+from marketplace.services.refusals import AlreadyExists, Invalid, Refused
+
+Account = LedgerAccount.Kind
+Kind = LedgerEntry.Kind
+KEPT = (Account.REQUESTER, Account.HELD)
+
+
+class InsufficientFunds(Refused):
+    """The requester's available balance does not cover it."""
+
+    def __init__(self, *, wanted: Decimal, available: Decimal) -> None:
+        super().__init__(
+            f"This requester's balance of {available} USD does not cover the {wanted} USD that the request needs.",
+            code="InsufficientFunds",
+        )
+        self.wanted = wanted
+        self.available = available
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One entry to be: money into (+) or out of (-) an account."""
+
+    account: LedgerAccount
+    kind: str
+    amount: Decimal
+    about: str = ""
+
+
+def account(
+    kind: str, *, requester: Requester | int | None = None, worker: Worker | int | None = None
+) -> LedgerAccount:
+    """The account of that kind, opened on first use."""
+    owner = {
+        "requester_id": requester.pk if isinstance(requester, Requester) else requester,
+        "worker_id": worker.pk if isinstance(worker, Worker) else worker,
+    }
+    found = LedgerAccount.objects.filter(kind=kind, **owner).first()
+    if found:
+        return found
+    balance = ZERO if kind in KEPT else None
+    try:
+        with transaction.atomic():
+            return LedgerAccount.objects.create(kind=kind, balance=balance, **owner)
+    except IntegrityError:
+        return LedgerAccount.objects.get(kind=kind, **owner)
+
+
+def post(
+    *, kind: str, legs: Iterable[Leg], now: datetime, key: str | None = None, about: str = ""
+) -> LedgerTransaction:
+    """Write one transaction. Raises InsufficientFunds; raises IntegrityError if ``key`` was posted before."""
+    legs = [leg for leg in legs if leg.amount]
+    if sum((leg.amount for leg in legs), ZERO) != 0:
+        raise ValueError(f"The entries of {kind} {about} do not add up to zero.")
+    with transaction.atomic():
+        written = LedgerTransaction.objects.create(kind=kind, key=key, about=about, created_at=now)
+        for leg in sorted(legs, key=lambda leg: leg.account.pk):
+            if leg.account.kind in KEPT:
+                _move_balance(leg)
+        LedgerEntry.objects.bulk_create(
+            LedgerEntry(
+                transaction=written,
+                account=leg.account,
+                kind=leg.kind,
+                amount=leg.amount,
+                about=leg.about or about,
+                created_at=now,
+            )
+            for leg in legs
+        )
+    return written
+
+
+def _move_balance(leg: Leg) -> None:
+    # Added here, under the row's lock: SQLite would do it in floating point.
+    row = LedgerAccount.objects.select_for_update(no_key=True).get(pk=leg.account.pk)
+    balance = row.balance or ZERO
+    if balance + leg.amount < 0:
+        raise InsufficientFunds(wanted=-leg.amount, available=balance)
+    row.balance = balance + leg.amount
+    row.save(update_fields=["balance"])
+
+
+# --- Holding and paying, in the transaction of what it is for ------------------------------------------------
+
+
+def hold(*, requester_id: int, amount: Decimal, about: str, now: datetime) -> None:
+    """Put money aside for a HIT. A negative amount goes back, as a refund."""
+    if not amount:
+        return
+    kind = Kind.HOLD if amount > 0 else Kind.REFUND
+    available_account = account(Account.REQUESTER, requester=requester_id)
+    held_account = account(Account.HELD, requester=requester_id)
+    legs = [Leg(available_account, kind, -amount), Leg(held_account, kind, amount)]
+    post(kind=kind, legs=legs, now=now, about=about)
+
+
+def pay_reward(*, assignment: Assignment, requester_id: int, held: bool, now: datetime) -> None:
+    """Pay the worker and the fee: from what is held, or from the balance if nothing is (an overridden rejection)."""
+    source = account(Account.HELD if held else Account.REQUESTER, requester=requester_id)
+    about = assignment.assignment_id
+    legs = [
+        Leg(source, Kind.REWARD, -assignment.reward),
+        Leg(source, Kind.FEE, -assignment.fee),
+        Leg(account(Account.WORKER, worker=assignment.worker_id), Kind.REWARD, assignment.reward),
+        Leg(account(Account.FEES), Kind.FEE, assignment.fee),
+    ]
+    post(kind=Kind.REWARD, key=f"reward {about}", legs=legs, now=now, about=about)
+
+
+@transaction.atomic
+def send_bonus(
+    *,
+    requester: Requester,
+    worker: Worker,
+    assignment: Assignment,
+    amount: Decimal,
+    reason: str,
+    token: str = "",
+    now: datetime | None = None,
+) -> Bonus:
+    """Pay a bonus and its fee from the available balance. A token of the last 24 hours pays nothing twice."""
+    from marketplace.services.tokens import claim
+
+    now = now or clock.now()
+    if amount <= 0:
+        raise Invalid("BonusAmount", "A bonus is at least 0.01 USD.")
+    if assignment.worker_id != worker.pk or assignment.state not in ("Submitted", "Approved", "Rejected"):
+        raise Refused(
+            f"Worker {worker.worker_id} has not submitted assignment {assignment.assignment_id}.",
+            code="InvalidAssignmentState",
+        )
+    claimed = claim(requester=requester, operation="SendBonus", token=token, now=now)
+    if claimed.target_id:
+        raise AlreadyExists("Bonus", claimed.target_id, code="BonusAlreadyGranted")
+    fee = bonus_fee(amount)
+    bonus = Bonus.objects.create(
+        requester=requester,
+        worker=worker,
+        assignment=assignment,
+        amount=amount,
+        fee=fee,
+        reason=reason,
+        token=token,
+        created_at=now,
+    )
+    source = account(Account.REQUESTER, requester=requester)
+    legs = [
+        Leg(source, Kind.BONUS, -amount - fee),
+        Leg(account(Account.WORKER, worker=worker), Kind.BONUS, amount),
+        Leg(account(Account.FEES), Kind.FEE, fee),
+    ]
+    post(kind=Kind.BONUS, key=f"bonus {bonus.pk}", legs=legs, now=now, about=assignment.assignment_id)
+    claimed.settle(str(bonus.pk))
+    return bonus
+
+
+@transaction.atomic
+def deposit(*, requester: Requester, amount: Decimal, actor: str, about: str = "") -> None:
+    """Money the requester has paid in."""
+    amount = cents(amount)
+    if amount <= 0:
+        raise Refused("A deposit is at least 0.01 USD.")
+    legs = [
+        Leg(account(Account.OUTSIDE), Kind.DEPOSIT, -amount),
+        Leg(account(Account.REQUESTER, requester=requester), Kind.DEPOSIT, amount),
+    ]
+    post(kind=Kind.DEPOSIT, legs=legs, now=clock.now(), about=about[:120])
+    record(actor=actor, action="deposit", about=requester.name, requester=requester, amount=amount, note=about)
+
+
+@transaction.atomic
+def pay_out(*, worker: Worker, amount: Decimal | None = None, actor: str, about: str = "") -> Decimal:
+    """Note that a worker was paid: that much, or all that is owed. Returns the amount. Raises Refused."""
+    theirs = account(Account.WORKER, worker=worker)
+    LedgerAccount.objects.select_for_update(no_key=True).get(pk=theirs.pk)  # two payouts never see the same debt
+    debt = owed(worker)
+    paid = debt if amount is None else cents(amount)
+    if paid <= 0:
+        raise Refused(f"Nothing is owed to {worker.worker_id}." if amount is None else "A payout is at least 0.01 USD.")
+    if paid > debt:
+        raise Refused(f"{debt} USD are owed to {worker.worker_id}, less than the payout of {paid} USD.")
+    legs = [Leg(theirs, Kind.PAYOUT, -paid), Leg(account(Account.OUTSIDE), Kind.PAYOUT, paid)]
+    post(kind=Kind.PAYOUT, legs=legs, now=clock.now(), about=about[:120])
+    record(actor=actor, action="payout", about=worker.worker_id, worker=worker, amount=paid, note=about)
+    return paid
+
+
+# --- Reading ------------------------------------------------------------------------------------------------
+
+
+def available(requester: Requester) -> Decimal:
+    return account(Account.REQUESTER, requester=requester).balance or ZERO
+
+
+def held(requester: Requester) -> Decimal:
+    return account(Account.HELD, requester=requester).balance or ZERO
+
+
+def imbalance() -> Decimal:
+    """The sum of all entries: zero, or the books are wrong."""
+    return _total(LedgerEntry.objects.all())
+
+
+def owed(worker: Worker) -> Decimal:
+    return _total(LedgerEntry.objects.filter(account__worker=worker))
+
+
+def _total(entries: QuerySet[LedgerEntry]) -> Decimal:
+    return cents(entries.aggregate(total=Sum("amount"))["total"] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    worker: Worker
+    earned: Decimal
+    paid: Decimal
+
+    @property
+    def owed(self) -> Decimal:
+        return self.earned - self.paid
+
+
+def owed_to_all() -> list[Owed]:
+    """What every worker has earned and been paid, for a payroll. Those who never earned anything are left out."""
+    out = Case(When(kind=Kind.PAYOUT, then=F("amount")), default=Value(ZERO))
+    sums = (
+        LedgerEntry.objects.filter(account__kind=Account.WORKER)
+        .values("account__worker")
+        .annotate(total=Sum("amount"), paid=-Sum(out))
+        .values_list("account__worker", "total", "paid")
+    )
+    workers = Worker.objects.select_related("user").in_bulk([worker for worker, _, _ in sums])
+    rows = [Owed(workers[pk], cents(total + paid), cents(paid)) for pk, total, paid in sums]
+    return sorted(rows, key=lambda row: row.worker.worker_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    day: date
+    rewards: Decimal
+    bonuses: Decimal
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Earnings:
+    """A worker's money. ``pending`` is the reward of submitted work that nobody has decided on."""
+
+    rewards: Decimal
+    bonuses: Decimal
+    paid_out: Decimal
+    pending: Decimal
+    days: list[Day] = field(default_factory=list)
+
+    @property
+    def earned(self) -> Decimal:
+        return self.rewards + self.bonuses
+
+    @property
+    def owed(self) -> Decimal:
+        return self.earned - self.paid_out
+
+
+def earnings(worker: Worker) -> Earnings:
+    entries = LedgerEntry.objects.filter(account__worker=worker)
+    rewards, bonuses = Sum("amount", filter=Q(kind=Kind.REWARD)), Sum("amount", filter=Q(kind=Kind.BONUS))
+    sums = entries.aggregate(rewards=rewards, bonuses=bonuses, paid=Sum("amount", filter=Q(kind=Kind.PAYOUT)))
+    days = (
+        entries.exclude(kind=Kind.PAYOUT)
+        .annotate(day=TruncDate("created_at"))
+        .values("day")
+        .annotate(rewards=rewards, bonuses=bonuses, n=Count("pk", filter=Q(kind=Kind.REWARD)))
+        .order_by("-day")
+    )
+    waiting = Assignment.objects.filter(worker=worker, state="Submitted").aggregate(total=Sum("reward"))["total"]
+    return Earnings(
+        rewards=cents(sums["rewards"] or 0),
+        bonuses=cents(sums["bonuses"] or 0),
+        paid_out=-cents(sums["paid"] or 0),
+        pending=cents(waiting or 0),
+        days=[Day(row["day"], cents(row["rewards"] or 0), cents(row["bonuses"] or 0), row["n"]) for row in days],
+    )
+
+
+def held_by_rights(requester: Requester) -> Decimal:
+    """What the requester's HITs should be holding; equals `held`, or the books are wrong."""
+    hits = Hit.objects.filter(requester=requester).aggregate(total=Sum("held_open"))["total"]
+    live = Assignment.objects.filter(hit__requester=requester, state__in=["Accepted", "Submitted"])
+    return cents((hits or 0) + (live.aggregate(total=Sum(F("reward") + F("fee")))["total"] or 0))

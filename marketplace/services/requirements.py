@@ -1,0 +1,206 @@
+"""Qualification requirements: whether they make sense, and whether a worker meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count, Q
+
+from marketplace.models import Assignment, Qualification, QualificationType, Worker
+from marketplace.services import builtin
+from marketplace.services.refusals import Invalid, NotFound
+
+MOST_REQUIREMENTS = 10
+MOST_INTEGERS = 15
+MOST_LOCALES = 30
+ENOUGH_FOR_PERCENT = 100  # assignments; a worker with fewer counts as one whose work is always approved
+
+ACTIONS = ("DiscoverPreviewAndAccept", "PreviewAndAccept", "Accept")
+_SETS = ("In", "NotIn")
+_PRESENCE = ("Exists", "DoesNotExist")
+_WORDS = {
+    "LessThan": "below",
+    "LessThanOrEqualTo": "at most",
+    "GreaterThan": "above",
+    "GreaterThanOrEqualTo": "at least",
+    "EqualTo": "exactly",
+    "NotEqualTo": "not",
+    "In": "one of",
+    "NotIn": "none of",
+}
+
+Requirement = Mapping[str, Any]
+Place = tuple[str, str]
+
+
+def checked(requirements: Sequence[Requirement]) -> list[dict[str, Any]]:
+    """The requirements in one form, whichever way they were written. Raises Invalid or NotFound."""
+    if len(requirements) > MOST_REQUIREMENTS:
+        raise _wrong(f"A HIT has at most {MOST_REQUIREMENTS} qualification requirements.")
+    for each in requirements:
+        _check(each)
+    return [_in_one_form(each) for each in requirements]
+
+
+def _in_one_form(requirement: Requirement) -> dict[str, Any]:
+    guarded = requirement.get("ActionsGuarded")
+    if not guarded:
+        guarded = "PreviewAndAccept" if requirement.get("RequiredToPreview") else "Accept"
+    form: dict[str, Any] = {
+        "QualificationTypeId": requirement["QualificationTypeId"],
+        "Comparator": requirement["Comparator"],
+        "RequiredToPreview": guarded != "Accept",
+        "ActionsGuarded": guarded,
+    }
+    if requirement.get("IntegerValues"):
+        form["IntegerValues"] = list(requirement["IntegerValues"])
+    if requirement.get("LocaleValues"):
+        form["LocaleValues"] = [dict(place) for place in requirement["LocaleValues"]]
+    return form
+
+
+def _check(requirement: Requirement) -> None:
+    type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
+    integers, locales = requirement.get("IntegerValues") or [], requirement.get("LocaleValues") or []
+    known = QualificationType.objects.filter(type_id=type_id, deleted_at=None)
+    if not builtin.is_builtin(type_id) and not known.exists():
+        raise NotFound("QualificationType", type_id)
+    if comparator in _PRESENCE:
+        if integers or locales:
+            raise _wrong(f"{comparator} takes no values.")
+        return
+    is_locale = type_id == builtin.LOCALE
+    if is_locale and (integers or comparator not in ("EqualTo", "NotEqualTo", *_SETS)):
+        raise _wrong("A locale is compared with LocaleValues, by EqualTo, NotEqualTo, In or NotIn.")
+    if not is_locale and locales:
+        raise _wrong("LocaleValues go with the locale qualification only.")
+    values, most = (locales, MOST_LOCALES) if is_locale else (integers, MOST_INTEGERS)
+    if comparator in _SETS and not 1 <= len(values) <= most:
+        raise _wrong(f"{comparator} takes from one to {most} values.")
+    if comparator not in _SETS and len(values) != 1:
+        raise _wrong(f"{comparator} takes one value.")
+
+
+def _wrong(message: str) -> Invalid:
+    return Invalid("QualificationRequirements", message)
+
+
+class Standing:
+    """What a worker has, read once for any number of requirements. Nobody signed in has nothing."""
+
+    def __init__(self, worker: Worker | None) -> None:
+        self.worker = worker
+
+    def unmet(self, requirements: Iterable[Requirement], *, action: str = "Accept") -> list[str]:
+        """Why the worker may not take this action ("Discover", "Preview" or "Accept"); empty if they may."""
+        guarding = {"Discover": ACTIONS[:1], "Preview": ACTIONS[:2], "Accept": ACTIONS}[action]
+        return [
+            self.in_words(each)
+            for each in requirements
+            if each.get("ActionsGuarded", "Accept") in guarding and not self.meets(each)
+        ]
+
+    def meets(self, requirement: Requirement) -> bool:
+        type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
+        if type_id == builtin.LOCALE:
+            return self._meets_locale(comparator, requirement.get("LocaleValues") or [])
+        value = self.value(type_id)
+        if comparator == "DoesNotExist":
+            return not self.has(type_id)
+        if not self.has(type_id) or comparator == "Exists":
+            return self.has(type_id)
+        return value is not None and _compare(comparator, value, requirement["IntegerValues"])
+
+    def has(self, type_id: str) -> bool:
+        if type_id in (builtin.PERCENT_APPROVED, builtin.NUMBER_APPROVED):
+            return self.worker is not None
+        return type_id in self._granted
+
+    def value(self, type_id: str) -> int | None:
+        if type_id == builtin.NUMBER_APPROVED:
+            return self._record[0]
+        if type_id == builtin.PERCENT_APPROVED:
+            approved, rejected = self._record
+            decided = approved + rejected
+            return 100 if decided < ENOUGH_FOR_PERCENT else approved * 100 // decided
+        return self._granted.get(type_id)
+
+    def _meets_locale(self, comparator: str, places: Sequence[Mapping[str, str]]) -> bool:
+        country, subdivision = (self.worker.country, self.worker.subdivision) if self.worker else ("", "")
+        if comparator in _PRESENCE:
+            return bool(country) == (comparator == "Exists")
+        is_in = any(
+            country == place["Country"] and place.get("Subdivision", subdivision) == subdivision for place in places
+        )
+        return bool(country) and is_in == (comparator in ("EqualTo", "In"))
+
+    @cached_property
+    def _granted(self) -> dict[str, int | None]:
+        if self.worker is None:
+            return {}
+        granted = Qualification.objects.filter(worker=self.worker, status=Qualification.Status.GRANTED)
+        return dict(granted.values_list("type__type_id", "value"))
+
+    @cached_property
+    def _record(self) -> tuple[int, int]:
+        if self.worker is None:
+            return 0, 0
+        counts = Assignment.objects.filter(worker=self.worker).aggregate(
+            approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
+            rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
+        )
+        return counts["approved"], counts["rejected"]
+
+    def in_words(self, requirement: Requirement) -> str:
+        """The requirement and what the worker has of it, for the worker to read."""
+        type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
+        name = self._name(type_id)
+        if comparator == "Exists":
+            return f"{name} is needed, which you do not have."
+        if comparator == "DoesNotExist":
+            return f"Only for workers without {name}."
+        values = requirement.get("IntegerValues") or [_place(each) for each in requirement.get("LocaleValues", ())]
+        wanted = f"{_WORDS[comparator]} {', '.join(str(value) for value in values)}"
+        if type_id == builtin.LOCALE:
+            have = (
+                _place({"Country": self.worker.country, "Subdivision": self.worker.subdivision}) if self.worker else ""
+            )
+        else:
+            have = str(self.value(type_id)) if self.has(type_id) else ""
+        return f"{name} must be {wanted}; {f'yours is {have}' if have else 'you have none'}."
+
+    def _name(self, type_id: str) -> str:
+        if type_id in _NAMES:
+            return _NAMES[type_id]
+        name = QualificationType.objects.filter(type_id=type_id).values_list("name", flat=True).first()
+        return f"The qualification “{name or type_id}”"
+
+
+_NAMES = {
+    builtin.LOCALE: "Your country",
+    builtin.PERCENT_APPROVED: "Your approved share in percent",
+    builtin.NUMBER_APPROVED: "Your number of approved assignments",
+    builtin.MASTERS: "The Masters qualification",
+    builtin.MASTERS_SANDBOX: "The Masters qualification",
+    builtin.ADULT: "The adult content qualification",
+}
+
+
+def _place(place: Mapping[str, str]) -> str:
+    return "-".join(part for part in (place["Country"], place.get("Subdivision", "")) if part)
+
+
+def _compare(comparator: str, value: int, wanted: Sequence[int]) -> bool:
+    first = wanted[0]
+    return {
+        "LessThan": value < first,
+        "LessThanOrEqualTo": value <= first,
+        "GreaterThan": value > first,
+        "GreaterThanOrEqualTo": value >= first,
+        "EqualTo": value == first,
+        "NotEqualTo": value != first,
+        "In": value in wanted,
+        "NotIn": value not in wanted,
+    }[comparator]

@@ -1,0 +1,116 @@
+"""Workers and the links by which they come, as the operator manages them."""
+
+from __future__ import annotations
+
+import logging
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.mail import send_mail
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from marketplace import clock
+from marketplace.models import Worker
+from marketplace.services import accounts, operating
+from marketplace.sites.operate import queries
+from marketplace.sites.operate.forms import InvitationForm, WorkerFilter, WorkerForm
+from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
+
+logger = logging.getLogger(__name__)
+
+
+@for_operators
+def workers(request: SignedIn) -> HttpResponse:
+    form = WorkerFilter(request.GET)
+    chosen = form.cleaned_data if form.is_valid() else {}
+    found = queries.workers(
+        search=chosen.get("q", ""), country=chosen.get("country", ""), active=chosen.get("active", "")
+    )
+    context = {"page": page_of(found, request), "filter": form, "filters": filters_of(request), "section": "workers"}
+    return show(request, "workers.html", context)
+
+
+@for_operators
+@require_http_methods(["GET", "HEAD", "POST"])
+def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
+    """A worker's record; sending the form changes the country."""
+    found = get_object_or_404(Worker.objects.select_related("user", "invitation"), worker_id=worker_id)
+    form = WorkerForm(request.POST or None, initial={"country": found.country})
+    if request.method == "POST" and form.is_valid():
+        country = form.cleaned_data["country"].upper()
+        operating.set_country(worker=found, country=country, actor=request.user.get_username())
+        messages.success(request, f"The country of {found.worker_id} is {country or 'not known'} now.")
+        return redirect("operate_worker", worker_id)
+    context = {"worker": found, "record": queries.record_of(found), "form": form, "section": "workers"}
+    return show(request, "worker.html", context, status=422 if form.errors else 200)
+
+
+@for_operators
+@require_POST
+def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
+    found = get_object_or_404(Worker, worker_id=worker_id)
+    active = request.POST.get("active") == "1"
+    accounts.set_worker_active(worker=found, active=active, actor=request.user.get_username())
+    said = "may work again" if active else "is deactivated and can accept nothing more. What was earned stays owed"
+    messages.success(request, f"{found.worker_id} {said}.")
+    return redirect("operate_worker", worker_id)
+
+
+@for_operators
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitations(request: SignedIn) -> HttpResponse:
+    """New links are shown in the answer to the form, once: only their hashes are stored."""
+    links: list[str] = []
+    form = InvitationForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            links = make_links(**form.cleaned_data, actor=request.user.get_username())
+        except CouldNotSend as failed:
+            links = [failed.link]
+            messages.warning(request, f"{failed} Hand the link over yourself.")
+        form = InvitationForm()
+    context = {
+        "form": form,
+        "links": links,
+        "page": page_of(queries.invitations(), request),
+        "now": clock.now(),
+        "section": "invitations",
+    }
+    return show(request, "invitations.html", context, status=422 if form.errors else 200)
+
+
+#: The page of the workers' site that an invitation leads to.
+INVITATION_PAGE = "market_join"
+
+
+class CouldNotSend(Exception):
+    """The link is good, but no e-mail left."""
+
+    def __init__(self, email: str, link: str) -> None:
+        super().__init__(f"No e-mail could be sent to {email}.")
+        self.link = link
+
+
+def make_links(*, email: str, count: int, days: int, actor: str) -> list[str]:
+    """New links for as many workers; one with an e-mail address is sent there, too. Raises CouldNotSend."""
+    links = []
+    for _ in range(count):
+        made = accounts.invite(email=email, days=days, actor=actor)
+        links.append(settings.BASE_URL + reverse(INVITATION_PAGE, args=[made.token]))
+    if email:
+        try:
+            send_mail("Your invitation", _letter(links[0], days), None, [email])
+        except OSError as error:
+            logger.exception("An invitation could not be sent")
+            raise CouldNotSend(email, links[0]) from error
+    return links
+
+
+def _letter(link: str, days: int) -> str:
+    return (
+        "Hello,\n\nyou are invited to work on paid tasks. This link is for you alone and makes your account:\n\n"
+        f"{link}\n\nIt works once, within {days} day{'s' if days != 1 else ''}.\n"
+    )

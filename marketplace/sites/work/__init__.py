@@ -1,0 +1,1 @@
+"""The workers' site: finding work, doing it, and seeing what became of it."""

@@ -1,0 +1,146 @@
+"""The forms of the workers' site; what is rendered from a QuestionForm is in ``question_form``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import password_validation
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+
+
+class Described(forms.Form):
+    """Names a field's help and error for a screen reader."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self.fields:
+            bound = self[name]
+            described = []
+            if bound.help_text:
+                described.append(f"{bound.auto_id}_helptext")
+            if self.is_bound and bound.errors:
+                described.append(f"{bound.auto_id}_error")
+                self.fields[name].widget.attrs["aria-invalid"] = "true"
+            if described:
+                self.fields[name].widget.attrs["aria-describedby"] = " ".join(described)
+
+
+def _new_password(**options: Any) -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    return forms.CharField(strip=False, required=False, widget=widget, **options)
+
+
+def _email(**options: Any) -> forms.EmailField:
+    return forms.EmailField(widget=forms.EmailInput(attrs={"autocomplete": "email"}), **options)
+
+
+class SignInForm(Described):
+    username = forms.CharField(
+        label="User name", max_length=150, widget=forms.TextInput(attrs={"autocomplete": "username"})
+    )
+    password = forms.CharField(
+        label="Password", strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+    )
+
+
+class AskLinkForm(Described):
+    email = _email(label="E-mail address")
+
+
+class JoinForm(Described):
+    username = forms.CharField(
+        label="User name",
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        help_text="Only you and whoever runs this marketplace see it.",
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+    )
+    email = _email(label="E-mail address", required=False, help_text="For links to sign in with and nothing else.")
+    password = _new_password(
+        label="Password",
+        help_text="At least ten characters. Leave it empty to sign in with links sent to your e-mail address.",
+    )
+    country = forms.CharField(
+        label="Country",
+        required=False,
+        max_length=2,
+        help_text="Two letters, such as DE or US. Some tasks are for certain countries only.",
+        widget=forms.TextInput(attrs={"autocomplete": "country", "autocapitalize": "characters", "size": "2"}),
+    )
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=name).exists():
+            raise ValidationError("Somebody has this name already. Please choose another.")
+        return name
+
+    def clean_country(self) -> str:
+        return clean_country(self.cleaned_data["country"])
+
+    def clean_password(self) -> str:
+        return _clean_password(self.cleaned_data["password"], User(username=self.data.get("username", "")))
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if "password" in values and "email" in values and not values["password"] and not values["email"]:
+            self.add_error("password", "Choose a password, or give an e-mail address to sign in with links.")
+        return values
+
+
+class AccountForm(Described):
+    """E-mail address and, if one is typed, a new password, against the present one."""
+
+    email = _email(label="E-mail address", required=False, help_text="For links to sign in with and nothing else.")
+    new_password = _new_password(label="New password", help_text="Leave it empty to keep the one you have.")
+    present_password = forms.CharField(
+        label="Present password",
+        strip=False,
+        required=False,
+        help_text="To confirm a change. Leave it empty if you have none.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        self.user = user
+        super().__init__(*args, **kwargs)
+
+    def clean_new_password(self) -> str:
+        return _clean_password(self.cleaned_data["new_password"], self.user)
+
+    def clean_present_password(self) -> str:
+        typed: str = self.cleaned_data["present_password"]
+        if self.user.has_usable_password() and not self.user.check_password(typed):
+            raise ValidationError("This is not your present password.")
+        return typed
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        will_have_password = bool(values.get("new_password")) or self.user.has_usable_password()
+        if not values.get("email") and not will_have_password and "email" in values:
+            self.add_error("email", "Without a password you need an address to sign in with.")
+        return values
+
+
+class DisputeForm(Described):
+    comment = forms.CharField(
+        label="Why this should have been approved",
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="Whoever runs this marketplace reads it. At most 2,000 characters.",
+    )
+
+
+def clean_country(typed: str) -> str:
+    code = typed.strip().upper()
+    if code and not (len(code) == 2 and code.isascii() and code.isalpha()):
+        raise ValidationError("Two letters, such as DE or US.")
+    return code
+
+
+def _clean_password(typed: str, user: User) -> str:
+    if typed:
+        password_validation.validate_password(typed, user)
+    return typed

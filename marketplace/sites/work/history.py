@@ -1,0 +1,91 @@
+"""What became of a worker's work: states, feedback, objections, and money."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from marketplace import clock
+from marketplace.answers import read_answers
+from marketplace.models import Assignment, Bonus, Hit, LedgerEntry, Worker
+from marketplace.services import assignments, payments, upkeep
+from marketplace.services.refusals import Refused
+from marketplace.sites.work import queries
+from marketplace.sites.work.forms import DisputeForm
+from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, show
+
+State = Assignment.State
+SHOWN_PAYOUTS = 50
+
+
+@for_workers
+@require_safe
+def history(request: SignedIn, worker: Worker) -> HttpResponse:
+    bring_theirs_up_to_date(worker)
+    wanted = request.GET.get("state", "")
+    rows = queries.their_assignments(worker).defer("hit__question", "answer")
+    if wanted in State.values:
+        rows = rows.filter(state=wanted)
+    context = {
+        "page": page_of(rows, request),
+        "query": query_without_page(request),
+        "states": State.values,
+        "state": wanted,
+    }
+    return show(request, "history.html", context, worker=worker, section="history")
+
+
+def bring_theirs_up_to_date(worker: Worker) -> None:
+    """Tasks that ran out of time and work that is approved by now are shown as such."""
+    theirs = Assignment.objects.filter(worker=worker, state__in=[State.ACCEPTED, State.SUBMITTED])
+    for hit in Hit.objects.filter(pk__in=theirs.values("hit"), due_at__lte=clock.now()):
+        upkeep.bring_up_to_date(hit=hit)
+
+
+@for_workers
+@require_http_methods(["GET", "POST"])
+def assignment(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseBase:
+    found = queries.their_assignment(worker, assignment_id)
+    upkeep.bring_up_to_date(hit=found.hit)
+    found.refresh_from_db()
+    form = DisputeForm(request.POST or None)
+    may_dispute = found.state == State.REJECTED and not found.worker_comment
+    if request.method == "POST" and not may_dispute:
+        messages.error(request, "You can object to a rejection, and once.")
+        return redirect("market_assignment", assignment_id)
+    if request.method == "POST" and form.is_valid():
+        try:
+            assignments.comment_on_rejection(
+                assignment_id=assignment_id, worker=worker, comment=form.cleaned_data["comment"]
+            )
+        except Refused as refused:
+            say_refused(request, refused)
+        else:
+            messages.success(request, "Your comment is stored. You will get a message when it has been decided.")
+        return redirect("market_assignment", assignment_id)
+    context = {
+        "assignment": found,
+        "hit_type": found.hit.hit_type,
+        "bonuses": Bonus.objects.filter(assignment=found, worker=worker).order_by("created_at"),
+        "answers": read_answers(found.answer) if found.answer else {},
+        "form": form,
+        "may_dispute": may_dispute,
+    }
+    status = 422 if request.method == "POST" else 200
+    return show(request, "assignment.html", context, worker=worker, section="history", status=status)
+
+
+@for_workers
+@require_safe
+def earnings(request: SignedIn, worker: Worker) -> HttpResponse:
+    bring_theirs_up_to_date(worker)
+    payouts = LedgerEntry.objects.filter(account__worker=worker, kind=LedgerEntry.Kind.PAYOUT).order_by("-created_at")
+    bonuses = Bonus.objects.filter(worker=worker).select_related("requester", "assignment__hit__hit_type")
+    context = {
+        "earnings": payments.earnings(worker),
+        "payouts": payouts.select_related("transaction")[:SHOWN_PAYOUTS],
+        "bonuses": bonuses.defer("assignment__hit__question").order_by("-created_at")[:SHOWN_PAYOUTS],
+    }
+    return show(request, "earnings.html", context, worker=worker, section="earnings")

@@ -1,0 +1,64 @@
+"""What the pages of one worker show. Everything here is filtered by that worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+
+from marketplace import clock
+from marketplace.models import Assignment, HITType, QualificationType, Worker
+from marketplace.services.hits import offered
+from marketplace.services.requirements import Standing
+
+State = Assignment.State
+
+
+def their_assignments(worker: Worker) -> QuerySet[Assignment, Assignment]:
+    """The latest first."""
+    found = Assignment.objects.filter(worker=worker).select_related("worker", "hit__hit_type__requester")
+    return found.order_by("-accepted_at", "-pk")
+
+
+def their_assignment(worker: Worker, assignment_id: str) -> Assignment:
+    """Raises Http404 for somebody else's as for none."""
+    found = their_assignments(worker).filter(assignment_id=assignment_id).first()
+    if found is None:
+        raise Http404("No such task.")
+    return found
+
+
+def is_more_for(worker: Worker, hit_type: HITType) -> bool:
+    """Whether the worker could accept another task of this group."""
+    if not offered(worker=worker, now=clock.now()).filter(hit_type=hit_type).exists():
+        return False
+    return not Standing(worker).unmet(hit_type.requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One requirement of a group in words. ``type_id`` is set where the worker could ask for what they lack."""
+
+    met: bool
+    text: str
+    type_id: str = ""
+
+
+def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> list[Reason]:
+    """What a group asks for, met or not, in its order."""
+    requirements = list(requirements)
+    names = [each["QualificationTypeId"] for each in requirements]
+    types = {each.type_id: each for each in QualificationType.objects.filter(type_id__in=names)} if names else {}
+    return [_reason(standing, each, types.get(each["QualificationTypeId"])) for each in requirements]
+
+
+def _reason(standing: Standing, requirement: Mapping[str, Any], type_: QualificationType | None) -> Reason:
+    met = standing.meets(requirement)
+    if met and requirement["Comparator"] in ("Exists", "DoesNotExist"):
+        have = "have" if requirement["Comparator"] == "Exists" else "do not have"
+        return Reason(True, f"You {have} the qualification “{type_.name if type_ else ''}”.")
+    can_ask = type_ is not None and type_.requestable and type_.deleted_at is None and type_.status == "Active"
+    return Reason(met, standing.in_words(requirement), type_.type_id if type_ and can_ask and not met else "")

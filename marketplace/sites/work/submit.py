@@ -1,0 +1,117 @@
+"""``/mturk/externalSubmit``: where requesters' pages send what was answered.
+
+It comes from somebody else's page, inside a frame, so no cookie is asked for and none is set: the assignment's id is
+the secret that only its worker's frame was given. Sending again is answered as the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from marketplace.models import Assignment
+from marketplace.questions import BadXml, parse_question
+from marketplace.services import assignments, upkeep
+from marketplace.services.refusals import Refused
+from marketplace.sites.work import framing
+
+State = Assignment.State
+ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
+
+
+@never_cache
+@csrf_exempt
+@require_http_methods(["GET", "POST"])
+def external_submit(request: HttpRequest) -> HttpResponse:
+    try:
+        sent = request.POST if request.method == "POST" else request.GET
+        assignment_id = sent.get("assignmentId") or request.GET.get("assignmentId", "")
+    except (RequestDataTooBig, TooManyFieldsSent):
+        return _refuse(
+            request, "Too much to send", "These answers are too long. Go back, shorten them, send again.", 413
+        )
+    if assignment_id == framing.NOT_AVAILABLE:
+        return _refuse(request, "This was a preview", "Accept the task first; then it can be sent.", 403)
+    known = Assignment.objects.select_related("hit", "worker")
+    assignment = known.filter(assignment_id=assignment_id).first() if assignment_id.isalnum() else None
+    if assignment is None:
+        line = "There is no assignment with the id that this page sent. Nothing was stored."
+        return _refuse(request, "Not submitted", line, 404)
+    return _submit(request, assignment, answers_in(sent))
+
+
+def answers_in(sent: QueryDict) -> dict[str, list[str]]:
+    """Every field but the assignment's id, in the order of the form."""
+    return {name: sent.getlist(name) for name in sent if name != "assignmentId"}
+
+
+def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, list[str]]) -> HttpResponse:
+    upkeep.bring_up_to_date(hit=assignment.hit)
+    assignment.refresh_from_db(fields=["state"])
+    if assignment.state in ARRIVED:
+        return _arrived(request, assignment)
+    if not answers:
+        line = "The page sent no field beside the assignment's id, so there is no answer. Nothing was stored."
+        return _refuse(request, "Not submitted", line, 400, assignment)
+    try:
+        assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
+    except Refused as refused:
+        assignment.refresh_from_db(fields=["state"])
+        if assignment.state in ARRIVED:  # somebody sent the same a moment ago
+            return _arrived(request, assignment)
+        return _refuse(request, "Not submitted", _why(assignment, refused), 409, assignment)
+    return _arrived(request, assignment)
+
+
+def _why(assignment: Assignment, refused: Refused) -> str:
+    if assignment.state == State.ABANDONED:
+        return "The time allotted was over before this arrived, and the task went to somebody else."
+    if assignment.state == State.RETURNED:
+        return "This task was returned and is not yours any more."
+    return refused.message
+
+
+def _arrived(request: HttpRequest, assignment: Assignment) -> HttpResponse:
+    context = {
+        "heading": "Submitted",
+        "lines": ["Your answers have arrived."],
+        "assignment_id": assignment.assignment_id,
+        "done_url": request.build_absolute_uri(reverse("market_done", args=[assignment.assignment_id])),
+    }
+    return _page(request, context, 200, assignment)
+
+
+def _refuse(
+    request: HttpRequest, heading: str, line: str, status: int, assignment: Assignment | None = None
+) -> HttpResponse:
+    return _page(request, {"heading": heading, "lines": [line]}, status, assignment)
+
+
+def _page(
+    request: HttpRequest, context: Mapping[str, object], status: int, assignment: Assignment | None
+) -> HttpResponse:
+    # Rendered without the request: nothing on this page may come to ask for a session.
+    response = HttpResponse(render_to_string("marketplace/work/submitted.html", dict(context)), status=status)
+    ours = framing.origin(request.build_absolute_uri("/"))
+    response["Content-Security-Policy"] = framing.submitted_policy(ours, _framed_by(assignment))
+    response.xframe_options_exempt = True
+    return response
+
+
+def _framed_by(assignment: Assignment | None) -> list[str]:
+    """The requester's own page may have the form in a frame of its own."""
+    if assignment is None:
+        return []
+    try:
+        question = parse_question(assignment.hit.question)
+    except BadXml:
+        return []
+    found = framing.origin(question.url) if question.url else ""
+    return [found] if found else []

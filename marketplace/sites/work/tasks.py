@@ -1,0 +1,181 @@
+"""Doing a task: the work page, giving it back, and what comes after it was sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.templatetags.static import static
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from marketplace import clock
+from marketplace.models import Assignment, Hit, Worker
+from marketplace.questions import BadXml, Question, parse_question
+from marketplace.services import assignments, upkeep
+from marketplace.services.refusals import Refused
+from marketplace.sites.work import framing, question_form
+from marketplace.sites.work.page import SignedIn, for_workers, say, say_refused, show
+from marketplace.sites.work.queries import is_more_for, their_assignment
+
+State = Assignment.State
+FRAME_SALT = "marketplace.frame"
+#: Frames of HTMLQuestions are addressed by a signed token: a HIT's id alone opens none.
+FRAME_TOKEN_SECONDS = 60 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    url: str
+    height: int
+    sandbox: str
+    origin: str = ""
+
+
+def submit_to(request: HttpRequest) -> str:
+    """What a requester's page puts before /mturk/externalSubmit."""
+    return request.build_absolute_uri(reverse("market_submit")).removesuffix(framing.SUBMIT_PATH)
+
+
+def parsed(hit: Hit) -> Question | None:
+    """The HIT's question; none if it cannot be read, which was checked when the HIT was made."""
+    try:
+        return parse_question(hit.question)
+    except BadXml:
+        return None
+
+
+def frame_of(request: HttpRequest, hit: Hit, question: Question, assignment: Assignment | None) -> Frame | None:
+    """Where and how the question is framed; a QuestionForm is not. Without an assignment it is a preview."""
+    given = {
+        "hit_id": hit.hit_id,
+        "assignment_id": assignment.assignment_id if assignment else framing.NOT_AVAILABLE,
+        "worker_id": assignment.worker.worker_id if assignment else "",
+        "submit_to": submit_to(request),
+    }
+    if question.kind == "ExternalQuestion":
+        url = framing.question_url(question.url, **given)
+        return Frame(url, question.height, framing.EXTERNAL_SANDBOX, framing.origin(question.url))
+    if question.kind == "HTMLQuestion":
+        token = signing.dumps([hit.pk, assignment.pk if assignment else None], salt=FRAME_SALT)
+        url = framing.question_url(reverse("market_frame", args=[token]), **given)
+        return Frame(url, question.height, framing.HTML_SANDBOX)
+    return None
+
+
+def question_context(
+    request: HttpRequest, hit: Hit, assignment: Assignment | None = None
+) -> tuple[dict[str, Any], str]:
+    """What the templates need to show a question, and the policy of the page that shows it."""
+    question = parsed(hit)
+    if question is None:
+        return {}, framing.page_policy([])
+    if question.form is not None:
+        policy = framing.form_policy(question_form.media_origins(question.form))
+        return {"question_form": question_form.fresh(question.form)}, policy
+    frame = frame_of(request, hit, question, assignment)
+    return {"frame": frame}, framing.page_policy([frame.origin] if frame and frame.origin else [])
+
+
+@for_workers
+@require_http_methods(["GET", "POST"])
+def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseBase:
+    assignment = their_assignment(worker, assignment_id)
+    upkeep.bring_up_to_date(hit=assignment.hit)
+    assignment.refresh_from_db(fields=["state", "deadline"])
+    if assignment.state != State.ACCEPTED:
+        return _not_open(request, worker, assignment)
+    context, policy = question_context(request, assignment.hit, assignment)
+    status = 200
+    if request.method == "POST":
+        question = parsed(assignment.hit)
+        if question is None or question.form is None:
+            raise Http404("This question is answered in its own page.")
+        page, answers = question_form.answered(question.form, request.POST)
+        if not page.wrong:
+            return _send(request, assignment, answers)
+        context, status = {"question_form": page}, 422
+    seconds = int((assignment.deadline - clock.now()).total_seconds())
+    context |= {
+        "assignment": assignment,
+        "hit_type": assignment.hit.hit_type,
+        "seconds_left": max(0, seconds),
+    }
+    response = show(request, "task.html", context, worker=worker, section="tasks", status=status)
+    response["Content-Security-Policy"] = policy
+    return response
+
+
+def _send(request: SignedIn, assignment: Assignment, answers: dict[str, list[str]]) -> HttpResponse:
+    try:
+        assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
+    except Refused as refused:
+        say_refused(request, refused)
+        return redirect("market_task", assignment.assignment_id)
+    return redirect("market_done", assignment.assignment_id)
+
+
+def _not_open(request: SignedIn, worker: Worker, assignment: Assignment) -> HttpResponse:
+    if assignment.state in (State.SUBMITTED, State.APPROVED, State.REJECTED):
+        return redirect("market_done", assignment.assignment_id)
+    link = (reverse("market_group", args=[assignment.hit.hit_type.type_id]), "See whether there is more of it")
+    if assignment.state == State.RETURNED:
+        return say(request, "You returned this task", "It is not yours any more.", worker=worker, link=link, status=410)
+    line = "The time allotted is over, so the task went to somebody else. Nothing counts against you."
+    return say(request, "The time is over", line, worker=worker, link=link, status=410)
+
+
+@for_workers
+@require_POST
+def give_back(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponse:
+    assignment = their_assignment(worker, assignment_id)
+    try:
+        assignments.return_(assignment_id=assignment.assignment_id, worker=worker)
+    except Refused as refused:
+        say_refused(request, refused)
+        return redirect("market_task", assignment_id)
+    messages.success(request, f"You returned “{assignment.hit.hit_type.title}”.")
+    return redirect("market_home")
+
+
+@for_workers
+@require_safe
+def done(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseBase:
+    """The page after a submission, with one click to the next task of the group."""
+    assignment = their_assignment(worker, assignment_id)
+    upkeep.bring_up_to_date(hit=assignment.hit)
+    assignment.refresh_from_db()
+    if assignment.state == State.ACCEPTED:
+        messages.warning(request, "Your answers have not arrived yet.")
+        return redirect("market_task", assignment_id)
+    if assignment.state in (State.RETURNED, State.ABANDONED):
+        return _not_open(request, worker, assignment)
+    hit_type = assignment.hit.hit_type
+    more = is_more_for(worker, hit_type)
+    context = {"assignment": assignment, "hit_type": hit_type, "more": more}
+    return show(request, "done.html", context, worker=worker, section="tasks")
+
+
+@never_cache
+@require_safe
+def frame(request: HttpRequest, token: str) -> HttpResponse:
+    """An HTMLQuestion by itself: no session is looked at, and the page cannot act as this site."""
+    try:
+        hit_pk, _ = signing.loads(token, salt=FRAME_SALT, max_age=FRAME_TOKEN_SECONDS)
+    except signing.BadSignature:
+        raise Http404("No such page.") from None
+    question = parsed(get_object_or_404(Hit, pk=hit_pk))
+    if question is None or question.kind != "HTMLQuestion":
+        raise Http404("No such page.")
+    script = request.build_absolute_uri(static("marketplace-question.js"))
+    submit = request.build_absolute_uri(reverse("market_submit"))
+    response = HttpResponse(framing.with_own_addresses(question.html, submit=submit, script=script))
+    response["Content-Security-Policy"] = framing.html_question_policy(framing.origin(request.build_absolute_uri("/")))
+    response["Referrer-Policy"] = "no-referrer"
+    response.xframe_options_exempt = True
+    return response

@@ -1,0 +1,49 @@
+"""Which requester a signed request comes from."""
+
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from marketplace.models import AccessKey, Requester
+from marketplace.services.secrets import unseal
+from marketplace.wire import sigv4
+from marketplace.wire.errors import AuthenticationError
+from marketplace.wire.service import signing_name
+
+# A key's last use is for people to look at; writing it at every request would cost more than the request.
+USE_NOTED_EVERY = timedelta(minutes=10)
+# Signed with when there is no such key, so that the answer takes as long as for one that exists.
+NO_SECRET = secrets.token_urlsafe(30)
+
+
+def authenticate(request: sigv4.Request) -> Requester:
+    """The requester whose key signed this request. An unknown, revoked or disabled key all look the same."""
+    now = timezone.now()
+    claim = sigv4.read_claim(request)
+    sigv4.check_claim(claim, request, now=now, region=settings.MARKETPLACE_REGION, service=signing_name())
+    key = _key(claim.access_key_id)
+    try:
+        secret = unseal(key.secret_sealed) if key else NO_SECRET
+    except ValueError:  # sealed under a SECRET_KEY that is no more: its owner needs a new key
+        key, secret = None, NO_SECRET
+    if key is None:
+        sigv4.signature(claim, request, secret=secret)
+        message = "The security token included in the request is invalid."
+        raise AuthenticationError("UnrecognizedClientException", message)
+    sigv4.verify(claim, request, secret=secret)
+    if not key.requester.active:
+        raise AuthenticationError("AccessDeniedException", "This requester's account is closed.")
+    unnoted = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - USE_NOTED_EVERY)
+    if key.last_used_at is None or key.last_used_at < now - USE_NOTED_EVERY:
+        AccessKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+    return key.requester
+
+
+def _key(access_key_id: str) -> AccessKey | None:
+    if not access_key_id.isascii() or not access_key_id.isalnum():
+        return None
+    keys = AccessKey.objects.select_related("requester").filter(revoked_at__isnull=True)
+    return keys.filter(access_key_id=access_key_id).first()

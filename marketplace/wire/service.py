@@ -1,0 +1,223 @@
+"""The service model, which botocore ships: what may be asked, in which shape, and how answers look.
+
+Nothing about an operation is written down here. Parameters are held against the model's shapes (types, required
+members, lengths, ranges, patterns and enumerations) and responses are written by them.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from botocore.loaders import Loader
+from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StringShape, StructureShape
+
+from marketplace.wire.errors import ProtocolError
+
+NAME = "mturk"
+VERSION = "2017-01-17"
+LIMITS = {"integer": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
+# What neither a database nor XML can hold.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@cache
+def model() -> ServiceModel:
+    description = Loader().load_service_model(NAME, "service-2", api_version=VERSION)
+    return ServiceModel(description, service_name=NAME)
+
+
+@cache
+def operations() -> frozenset[str]:
+    return frozenset(model().operation_names)
+
+
+@cache
+def operation_model(name: str) -> OperationModel:
+    return model().operation_model(name)
+
+
+def signing_name() -> str:
+    """The service that clients name in the scope of their signature."""
+    return str(model().signing_name)
+
+
+def content_type() -> str:
+    return f"application/x-amz-json-{model().metadata['jsonVersion']}"
+
+
+def operation_of(target: str) -> str:
+    """The operation that a request's X-Amz-Target names."""
+    prefix, _, name = target.partition(".")
+    if prefix != model().metadata["targetPrefix"] or name not in operations():
+        raise ProtocolError("UnknownOperationException", f"There is no operation {target[:100]!r}.")
+    return name
+
+
+# --- Requests -----------------------------------------------------------------------------------------------
+
+
+def read_body(body: bytes) -> dict[str, Any]:
+    """The JSON object of a request; an empty body is an empty object."""
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_constant) if body else {}
+    except (ValueError, RecursionError):
+        raise _unreadable("The request is not a JSON object in UTF-8.") from None
+    if not isinstance(value, dict):
+        raise _unreadable("The request is not a JSON object.")
+    return value
+
+
+def parameters_of(name: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of an operation: members of the model only, nulls left out, timestamps as aware datetimes."""
+    shape = operation_model(name).input_shape
+    value = _convert(body, shape, "")
+    problems: list[str] = []
+    _check(value, shape, "", problems)
+    if problems:
+        count = f"{len(problems)} validation error{'s' if len(problems) > 1 else ''} detected"
+        raise ProtocolError("ValidationException", f"{count}: {'; '.join(problems)}")
+    return dict(value)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _unreadable(message: str) -> ProtocolError:
+    return ProtocolError("SerializationException", message)
+
+
+def _wrong_type(path: str, wanted: str) -> ProtocolError:
+    return _unreadable(f"{path or 'The request'} cannot be read as {wanted}.")
+
+
+def _convert(value: Any, shape: Shape, path: str) -> Any:
+    return READERS[shape.type_name](value, shape, path)
+
+
+def _read_structure(value: Any, shape: StructureShape, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong_type(path, "a structure")
+    given = ((name, member) for name, member in shape.members.items() if value.get(name) is not None)
+    return {name: _convert(value[name], member, f"{path}.{name}".lstrip(".")) for name, member in given}
+
+
+def _read_list(value: Any, shape: ListShape, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong_type(path, "a list")
+    return [_convert(each, shape.member, f"{path}.{number}") for number, each in enumerate(value, start=1)]
+
+
+def _read_string(value: Any, shape: Shape, path: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(path, "a string")
+    if UNSTORABLE.search(value):
+        raise _unreadable(f"{path} has a character that no text may have.")
+    return value
+
+
+def _read_integer(value: Any, shape: Shape, path: str) -> int:
+    least, most = LIMITS[shape.type_name]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _wrong_type(path, "a whole number")
+    return value
+
+
+def _read_boolean(value: Any, shape: Shape, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type(path, "true or false")
+    return value
+
+
+def _read_timestamp(value: Any, shape: Shape, path: str) -> datetime:
+    """Seconds since 1970, with or without a fraction, as JSON 1.1 has it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong_type(path, "a time in seconds since 1970")
+    try:
+        return datetime.fromtimestamp(value, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        raise _wrong_type(path, "a time in seconds since 1970") from None
+
+
+READERS: dict[str, Callable[[Any, Any, str], Any]] = {
+    "structure": _read_structure,
+    "list": _read_list,
+    "string": _read_string,
+    "integer": _read_integer,
+    "long": _read_integer,
+    "boolean": _read_boolean,
+    "timestamp": _read_timestamp,
+}
+
+
+def _check(value: Any, shape: Shape, path: str, problems: list[str]) -> None:
+    """Adds what the model's constraints say against a value, in the words AWS has for it."""
+    if isinstance(shape, StructureShape):
+        for name in shape.required_members:
+            if name not in value:
+                problems.append(_constraint("null", f"{path}.{name}", "Member must not be null"))
+        for name, each in value.items():
+            _check(each, shape.members[name], f"{path}.{name}", problems)
+        return
+    size = len(value) if isinstance(value, str | list) else value
+    measured = "length " if isinstance(value, str | list) else "value "
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and size < least:
+        problems.append(_constraint(value, path, f"Member must have {measured}greater than or equal to {least}"))
+    if most is not None and size > most:
+        problems.append(_constraint(value, path, f"Member must have {measured}less than or equal to {most}"))
+    if isinstance(shape, StringShape):
+        _check_text(value, shape, path, problems)
+    if isinstance(shape, ListShape):
+        for number, each in enumerate(value, start=1):
+            _check(each, shape.member, f"{path}.{number}.member", problems)
+
+
+def _check_text(value: str, shape: StringShape, path: str, problems: list[str]) -> None:
+    if shape.enum and value not in shape.enum:
+        problems.append(_constraint(value, path, f"Member must satisfy enum value set: [{', '.join(shape.enum)}]"))
+    pattern = shape.metadata.get("pattern")
+    if pattern and not re.fullmatch(pattern, value):
+        problems.append(_constraint(value, path, f"Member must satisfy regular expression pattern: {pattern}"))
+
+
+def _constraint(value: object, path: str, rule: str) -> str:
+    shown, name = str(value)[:100], path.lstrip(".")
+    name = name[:1].lower() + name[1:]
+    quoted = shown if value == "null" else f"'{shown}'"
+    return f"Value {quoted} at '{name}' failed to satisfy constraint: {rule}"
+
+
+# --- Responses ----------------------------------------------------------------------------------------------
+
+
+def write_result(name: str, result: dict[str, Any]) -> bytes:
+    """A handler's result as the operation's output shape has it. A member the shape lacks is a mistake of ours."""
+    shape = operation_model(name).output_shape
+    return json.dumps(_plain(result, shape, name), separators=(",", ":")).encode()
+
+
+def _plain(value: Any, shape: Shape, path: str) -> Any:
+    if isinstance(shape, StructureShape):
+        unknown = set(value) - set(shape.members)
+        if unknown:
+            raise TypeError(f"{path} has no {', '.join(sorted(unknown))}.")
+        given = ((member, each) for member, each in value.items() if each is not None)
+        return {member: _plain(each, shape.members[member], f"{path}.{member}") for member, each in given}
+    if isinstance(shape, ListShape):
+        return [_plain(each, shape.member, path) for each in value]
+    return WRITERS[shape.type_name](value)
+
+
+WRITERS: dict[str, Callable[[Any], Any]] = {
+    "string": str,
+    "integer": int,
+    "long": int,
+    "boolean": bool,
+    "timestamp": lambda moment: round(moment.timestamp(), 3),
+}

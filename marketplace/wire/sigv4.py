@@ -1,0 +1,157 @@
+"""Who signed a request: AWS Signature Version 4 in the Authorization header.
+
+The signature covers the method, the path, the headers it names and the hash of the body, and it names a day, a region
+and a service. Here the body's own hash is taken, never the one a client claims; the host and every x-amz-* header must
+be among the signed ones; and the time may differ by five minutes. That is the machine's time, also when tests have
+moved the marketplace's clock: clients sign by theirs.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+from urllib.parse import quote
+
+from marketplace.wire.errors import AuthenticationError
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+SKEW = timedelta(minutes=5)
+TIME_FORMAT = "%Y%m%dT%H%M%SZ"
+TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII)
+MISMATCH = (
+    "The request signature we calculated does not match the signature you provided. "
+    "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a signature covers. Names of headers are in small letters; the path is as it came over the wire."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An Authorization header, taken apart: who says they signed what, when and for which service."""
+
+    access_key_id: str
+    date: str
+    region: str
+    service: str
+    signed_headers: tuple[str, ...]
+    signature: str
+
+    @property
+    def scope(self) -> str:
+        return f"{self.date}/{self.region}/{self.service}/aws4_request"
+
+
+def read_claim(request: Request) -> Claim:
+    """Takes the header apart; says which part is missing or broken."""
+    header = request.headers.get("authorization", "")
+    if not header:
+        raise AuthenticationError("MissingAuthenticationTokenException", "Missing Authentication Token")
+    algorithm, _, rest = header.partition(" ")
+    if algorithm != ALGORITHM:
+        _incomplete(f"The Authorization header must begin with {ALGORITHM}.")
+    fields = rest.split(",")
+    parts = dict(part.strip().partition("=")[::2] for part in fields)
+    for name in ("Credential", "SignedHeaders", "Signature"):
+        if not parts.get(name):
+            _incomplete(f"Authorization header requires '{name}' parameter.")
+    if len(fields) != 3:
+        _incomplete("Authorization header takes Credential, SignedHeaders and Signature and nothing else.")
+    credential = parts["Credential"].split("/")
+    if len(credential) != 5 or credential[4] != "aws4_request":
+        _incomplete("Credential must have five parts, key/date/region/service/aws4_request.")
+    signed = tuple(parts["SignedHeaders"].split(";"))
+    key_id, date, region, service, _ = credential
+    return Claim(key_id, date, region, service, signed_headers=signed, signature=parts["Signature"])
+
+
+def check_claim(claim: Claim, request: Request, *, now: datetime, region: str, service: str) -> datetime:
+    """Refuses what no secret could make right: scope, unsigned headers, time. Returns when it was signed."""
+    if "x-amz-security-token" in request.headers:
+        raise AuthenticationError(
+            "UnrecognizedClientException", "The security token included in the request is invalid."
+        )
+    if claim.region != region:
+        _invalid(f"Credential should be scoped to a valid region, not '{claim.region}'. ")
+    if claim.service != service:
+        _invalid(f"Credential should be scoped to correct service: '{service}'. ")
+    wanted = {"host", *(name for name in request.headers if name.startswith("x-amz-"))}
+    if missing := wanted - set(claim.signed_headers):
+        _invalid(f"'{', '.join(sorted(missing))}' must be a 'SignedHeader' in the AWS Authorization.")
+    if absent := set(claim.signed_headers) - set(request.headers):
+        _invalid(f"The signed headers {', '.join(sorted(absent))} are not in the request.")
+    claimed_hash = request.headers.get("x-amz-content-sha256")
+    if claimed_hash is not None and not hmac.compare_digest(claimed_hash.encode(), _hash(request.body).encode()):
+        _invalid("The value of x-amz-content-sha256 is not the hash of the body.")
+    return _check_time(claim, request.headers, now)
+
+
+def _check_time(claim: Claim, headers: Mapping[str, str], now: datetime) -> datetime:
+    text = headers.get("x-amz-date", "")
+    if not TIME.fullmatch(text):
+        _incomplete("The request needs an 'X-Amz-Date' header such as 20260131T235959Z.")
+    try:
+        signed_at = datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        _incomplete(f"The date {text} does not exist.")
+    if text[:8] != claim.date:
+        _invalid("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP.")
+    if abs(now - signed_at) > SKEW:
+        late = "Signature expired" if signed_at < now else "Signature not yet current"
+        bound = (now - SKEW if signed_at < now else now + SKEW).strftime(TIME_FORMAT)
+        side = "earlier" if signed_at < now else "later"
+        raise AuthenticationError("RequestExpired", f"{late}: {text} is now {side} than {bound} (5 min.)")
+    return signed_at
+
+
+def verify(claim: Claim, request: Request, *, secret: str) -> None:
+    """Refuses a signature that was not made with this secret."""
+    expected = signature(claim, request, secret=secret)
+    if not hmac.compare_digest(expected.encode(), claim.signature.encode()):
+        _invalid(MISMATCH)
+
+
+def signature(claim: Claim, request: Request, *, secret: str) -> str:
+    key = f"AWS4{secret}".encode()
+    for part in (claim.date, claim.region, claim.service, "aws4_request"):
+        key = _mac(key, part)
+    when = request.headers.get("x-amz-date", "")
+    text = "\n".join((ALGORITHM, when, claim.scope, _hash(canonical_request(claim, request).encode())))
+    return _mac(key, text).hex()
+
+
+def canonical_request(claim: Claim, request: Request) -> str:
+    headers = "".join(f"{name}:{' '.join(request.headers[name].split())}\n" for name in claim.signed_headers)
+    query = "&".join(sorted(part if "=" in part else f"{part}=" for part in request.query.split("&") if part))
+    signed = ";".join(claim.signed_headers)
+    # Every service but S3 has the path escaped once more than it is on the wire.
+    path = quote(request.path, safe="/~") or "/"
+    return "\n".join((request.method, path, query, headers, signed, _hash(request.body)))
+
+
+def _mac(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _incomplete(message: str) -> NoReturn:
+    raise AuthenticationError("IncompleteSignatureException", message)
+
+
+def _invalid(message: str) -> NoReturn:
+    raise AuthenticationError("InvalidSignatureException", message.strip())

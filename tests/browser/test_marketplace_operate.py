@@ -1,0 +1,161 @@
+"""The operator's and the requester's way through the marketplace in a real browser, and axe-core on every page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from marketplace import clock
+from marketplace.models import WorkerBlock
+from marketplace.services import accounts, assignments
+from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
+from tests.marketplace.operate_site.helpers import (
+    PASSWORD,
+    make_dispute,
+    make_hit,
+    make_operator,
+    make_paid,
+    make_requester,
+    make_submitted,
+    make_user,
+    make_worker,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+#: A folder for pictures of every page, for whoever wants to look at them.
+PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
+
+
+def sign_in(page: Page, live_server: LiveServer, name: str) -> None:
+    page.goto(live_server.url + reverse("operate_home"))
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new_page: NewPage) -> None:
+    make_operator("olga")
+    page = new_page()
+    sign_in(page, live_server, "olga")
+    page.get_by_role("link", name="Set up a requester").click()
+    page.get_by_label("Name", exact=True).fill("Speech lab")
+    page.get_by_label("First deposit in USD").fill("20")
+    page.get_by_role("button", name="Set up").click()
+    expect(page.get_by_role("status")).to_contain_text("Speech lab is set up")
+
+    page.get_by_role("button", name="Make an access key").click()
+    made = page.get_by_role("region", name="The new access key")
+    expect(made).to_contain_text("it is not shown again")
+    key = made.locator("code").first.inner_text()
+    page.get_by_role("link", name="Requesters").click()
+    page.get_by_role("link", name="Speech lab").click()
+    expect(made).to_have_count(0)
+    page.get_by_role("button", name=f"Revoke {key}").click()
+    expect(page.get_by_role("status")).to_contain_text(f"{key} is revoked")
+
+    page.get_by_label("Amount in USD").fill("5.50")
+    page.get_by_role("button", name="Add to the balance").click()
+    expect(page.get_by_text("25.50 USD", exact=False).first).to_be_visible()
+
+    page.get_by_role("link", name="Invitations").click()
+    page.get_by_label("How many links").fill("2")
+    page.get_by_role("button", name="Make the links").click()
+    assert page.get_by_label("The new links").input_value().count("/join/") == 2
+
+    worker = make_paid(reward="0.50").worker
+    page.get_by_role("link", name="Owed").click()
+    page.get_by_label(worker.worker_id).check()
+    page.get_by_label("Note").fill("May")
+    page.get_by_role("button", name="Mark the ticked as paid out").click()
+    expect(page.get_by_role("status")).to_contain_text("0.50 USD marked as paid out to 1 worker.")
+    expect(page.get_by_text("Nothing is owed to anybody.")).to_be_visible()
+    page.get_by_role("link", name="Ledger").click()
+    expect(page.get_by_text("and so does the whole: 0.00")).to_be_visible()
+
+
+def test_a_requester_rejects_and_an_operator_overturns(live_server: LiveServer, new_page: NewPage) -> None:
+    make_operator("olga")
+    lab = make_requester(name="Speech lab", user=make_user("sue"))
+    done = make_submitted(hit=make_hit(requester=lab, title="Rate replies"))
+    page = new_page(viewport=NARROW)
+    sign_in(page, live_server, "sue")
+    page.get_by_role("link", name="Rate replies").click()
+    page.get_by_role("link", name=done.assignment_id).click()
+    page.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("alert")).to_contain_text("Tell the worker why")
+    page.get_by_label("Feedback to the worker").fill("All the same answer.")
+    page.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("status")).to_contain_text("Rejected.")
+
+    assignments.comment_on_rejection(assignment_id=done.assignment_id, worker=done.worker, comment="They differ.")
+    operator = new_page()
+    sign_in(operator, live_server, "olga")
+    operator.get_by_role("link", name="Disputes").click()
+    operator.get_by_role("link", name=done.assignment_id).click()
+    expect(operator.get_by_text("They differ.")).to_be_visible()
+    operator.get_by_label("Overturned").check()
+    operator.get_by_label("Reason").fill("Three different answers.")
+    operator.get_by_role("button", name="Record the decision").click()
+    expect(operator.get_by_role("status")).to_contain_text("overturned; the worker is paid")
+    page.reload()
+    expect(page.get_by_text("Approved", exact=True).first).to_be_visible()
+
+
+def fill_the_marketplace() -> dict[str, list[str]]:
+    """Something on every page; the addresses of all pages by who sees them."""
+    make_operator("olga")
+    lab = make_requester(name="Laboratory for Spoken and Written Language", user=make_user("sue"))
+    make_paid(requester=lab, worker=make_worker(name="Ann Example"))
+    done = make_submitted(hit=make_hit(requester=lab, assignments=9), answer="Yes, and it reads well.\nBoth times.")
+    dispute = make_dispute(requester=lab)
+    key = accounts.create_access_key(requester=lab, actor="olga").key
+    accounts.revoke_access_key(key=key, actor="olga")
+    accounts.create_access_key(requester=lab, actor="olga")
+    accounts.invite(email="ann@example.org", actor="olga")
+    blocked = {"requester": lab, "worker": done.worker, "reason": "Copies answers."}
+    WorkerBlock.objects.create(**blocked, created_at=clock.now())
+    plain = ("home", "requesters", "new_requester", "workers", "invitations", "balances", "ledger", "owed", "disputes")
+    operators = [reverse(f"operate_{name}") for name in (*plain, "log", "password")]
+    operators += [
+        reverse("operate_requester", args=[lab.pk]),
+        reverse("operate_worker", args=[done.worker.worker_id]),
+        reverse("operate_dispute", args=[dispute.assignment_id]),
+    ]
+    mine = [reverse(f"operate_my_{name}") for name in ("hits", "assignments", "balance", "keys", "blocks")]
+    mine += [
+        reverse("operate_my_hit", args=[done.hit.hit_id]),
+        reverse("operate_my_assignment", args=[done.assignment_id]),
+        reverse("operate_my_assignment", args=[dispute.assignment_id]),
+    ]
+    return {"olga": operators, "sue": mine}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["390", "1280"])
+def test_every_page_is_accessible_and_fits(
+    viewport: dict[str, int], scheme: str, live_server: LiveServer, new_page: NewPage, axe_core: Path
+) -> None:
+    problems: list[str] = []
+    for name, addresses in fill_the_marketplace().items():
+        page = new_page(viewport=viewport, color_scheme=scheme)
+        page.goto(live_server.url + reverse("operate_login"))
+        problems += [f"login: {problem}" for problem in axe_problems(page, axe_core)]
+        sign_in(page, live_server, name)
+        for address in addresses:
+            answer = page.goto(live_server.url + address)
+            assert answer is not None and answer.status == 200, address
+            problems += [f"{address}: {problem}" for problem in axe_problems(page, axe_core)]
+            if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
+                problems.append(f"{address}: wider than the screen")
+            if PICTURES:
+                called = address.strip("/").replace("/", "-").removeprefix("marketplace-operate") or "home"
+                path = Path(PICTURES) / f"{called}-{viewport['width']}-{scheme}.png"
+                page.screenshot(path=path, full_page=True)
+    assert not problems, "\n".join(problems)

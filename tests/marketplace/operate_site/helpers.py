@@ -1,0 +1,85 @@
+"""A small marketplace for tests of its operator's and requesters' pages."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+
+from django.contrib.auth.models import User
+from django.test import Client
+
+from marketplace import access
+from marketplace.models import Assignment, Hit, Requester, Worker
+from marketplace.services import accounts, assignments, hits, payments
+
+PASSWORD = "correct horse battery"
+_numbers = itertools.count(1)
+
+QUESTION = (
+    '<HTMLQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2011-11-11/HTMLQuestion.xsd">'
+    "<HTMLContent><![CDATA[<!doctype html><p>Is it fluent?</p>]]></HTMLContent><FrameHeight>0</FrameHeight>"
+    "</HTMLQuestion>"
+)
+
+
+def make_user(name: str = "") -> User:
+    return User.objects.create_user(name or f"user-{next(_numbers)}", password=PASSWORD)
+
+
+def make_operator(name: str = "olga") -> User:
+    user = make_user(name)
+    access.add_operator(user)
+    return user
+
+
+def make_requester(
+    *, name: str = "", balance: str = "100.00", user: User | None = None, email: str = "lab@example.org"
+) -> Requester:
+    made = accounts.create_requester(
+        name=name or f"Lab {next(_numbers)}", email=email, user=user or make_user(), actor="test"
+    )
+    if Decimal(balance):
+        payments.deposit(requester=made, amount=Decimal(balance), actor="test")
+    return made
+
+
+def make_worker(*, name: str = "", country: str = "NL") -> Worker:
+    return accounts.create_worker(user=make_user(), name=name, country=country, actor="test")
+
+
+def make_hit(
+    *, requester: Requester | None = None, reward: str = "0.50", assignments: int = 3, title: str = "Rate replies"
+) -> Hit:
+    properties = hits.Properties(
+        title=title, description="Read and rate.", reward=Decimal(reward), assignment_duration=600
+    )
+    work = hits.Work(question=QUESTION, lifetime=86400, max_assignments=assignments)
+    return hits.create_hit(requester=requester or make_requester(), hit_type=properties, work=work)
+
+
+def make_submitted(
+    *, hit: Hit | None = None, worker: Worker | None = None, answer: str = "yes", reward: str = "0.50"
+) -> Assignment:
+    worker = worker or make_worker()
+    taken = assignments.accept(worker=worker, hit=hit or make_hit(reward=reward))
+    return assignments.submit(assignment_id=taken.assignment_id, worker=worker, answers={"fluent": answer})
+
+
+def make_paid(*, worker: Worker | None = None, reward: str = "0.50", requester: Requester | None = None) -> Assignment:
+    """Approved work; the worker is owed the reward."""
+    hit = make_hit(requester=requester, reward=reward)
+    return assignments.approve(assignment=make_submitted(hit=hit, worker=worker))
+
+
+def make_dispute(*, requester: Requester | None = None, comment: str = "I read every one of them.") -> Assignment:
+    """Rejected work to which the worker objects."""
+    done = make_submitted(hit=make_hit(requester=requester))
+    assignments.reject(assignment=done, feedback="Too fast.")
+    return assignments.comment_on_rejection(assignment_id=done.assignment_id, worker=done.worker, comment=comment)
+
+
+def signed_in(user: User | None) -> Client:
+    assert user is not None
+    client = Client()
+    client.force_login(user)
+    return client

@@ -1,0 +1,185 @@
+"""Who sees which page: an operator, a requester, another requester, a worker, somebody with no part, and nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry
+from marketplace.services import accounts
+from marketplace.sites.operate import urls
+from tests.marketplace.operate_site.helpers import (
+    make_dispute,
+    make_operator,
+    make_requester,
+    make_submitted,
+    make_user,
+    make_worker,
+    signed_in,
+)
+
+pytestmark = pytest.mark.django_db
+
+OPERATORS_PAGES = (
+    "requesters", "new_requester", "requester", "workers", "worker", "invitations", "balances", "ledger", "ledger_csv",
+    "owed", "owed_csv", "disputes", "dispute", "log",
+)  # fmt: skip
+OPERATORS_ACTIONS = ("deposit", "requester_active", "make_key", "revoke_key", "worker_active", "pay_out")
+REQUESTERS_PAGES = ("my_hits", "my_hit", "my_assignments", "my_assignment", "my_balance", "my_keys", "my_blocks")
+REQUESTERS_ACTIONS = ("my_new_key", "my_revoke_key")
+OPEN_TO_ALL = {"login", "logout", "password", "home"}
+
+
+@dataclass
+class Cast:
+    """One of each, and the addresses of what belongs to the requester."""
+
+    operator: User
+    requester: User
+    other_requester: User
+    worker: User
+    stranger: User
+    submitted: Assignment
+    key: AccessKey
+    addresses: dict[str, str]
+
+
+@pytest.fixture
+def cast() -> Cast:
+    dispute = make_dispute()
+    requester = dispute.hit.requester
+    submitted = make_submitted(hit=dispute.hit)
+    key = accounts.create_access_key(requester=requester, actor="test").key
+    worker = submitted.worker
+    assert requester.user and worker.user
+    arguments: dict[str, list[object]] = {
+        "requester": [requester.pk],
+        "deposit": [requester.pk],
+        "requester_active": [requester.pk],
+        "make_key": [requester.pk],
+        "revoke_key": [requester.pk, key.pk],
+        "worker": [worker.worker_id],
+        "worker_active": [worker.worker_id],
+        "dispute": [dispute.assignment_id],
+        "my_hit": [dispute.hit.hit_id],
+        "my_assignment": [submitted.assignment_id],
+        "my_revoke_key": [key.pk],
+    }
+    names = (*OPERATORS_PAGES, *OPERATORS_ACTIONS, *REQUESTERS_PAGES, *REQUESTERS_ACTIONS)
+    addresses = {name: reverse(f"operate_{name}", args=arguments.get(name, [])) for name in names}
+    other = make_requester().user
+    assert other
+    return Cast(
+        make_operator(), requester.user, other, worker.user, make_user("stranger"), submitted, key, addresses
+    )  # fmt: skip
+
+
+def test_these_lists_name_every_address() -> None:
+    known = {f"operate_{name}" for name in OPEN_TO_ALL}
+    known |= {f"operate_{n}" for n in OPERATORS_PAGES + OPERATORS_ACTIONS + REQUESTERS_PAGES + REQUESTERS_ACTIONS}
+    assert known == {pattern.name for pattern in urls.urlpatterns}
+    assert get_resolver()  # the addresses are part of the whole
+
+
+@pytest.mark.parametrize("page", OPERATORS_PAGES)
+def test_an_operator_sees_the_operators_page(page: str, cast: Cast) -> None:
+    assert signed_in(cast.operator).get(cast.addresses[page]).status_code == 200
+
+
+@pytest.mark.parametrize("page", OPERATORS_PAGES + OPERATORS_ACTIONS)
+@pytest.mark.parametrize("who", ["requester", "other_requester", "worker", "stranger"])
+def test_nobody_else_learns_that_there_is_an_operators_page(who: str, page: str, cast: Cast) -> None:
+    client = signed_in(getattr(cast, who))
+    assert client.get(cast.addresses[page]).status_code == 404
+    assert client.post(cast.addresses[page], {"amount": "5.00"}).status_code == 404
+
+
+@pytest.mark.parametrize("page", REQUESTERS_PAGES)
+def test_a_requester_sees_their_own_page(page: str, cast: Cast) -> None:
+    assert signed_in(cast.requester).get(cast.addresses[page]).status_code == 200
+
+
+@pytest.mark.parametrize("page", REQUESTERS_PAGES + REQUESTERS_ACTIONS)
+@pytest.mark.parametrize("who", ["operator", "worker", "stranger"])
+def test_a_requesters_page_is_not_there_for_who_is_no_requester(who: str, page: str, cast: Cast) -> None:
+    client = signed_in(getattr(cast, who))
+    assert client.get(cast.addresses[page]).status_code == 404
+    assert client.post(cast.addresses[page]).status_code == 404
+
+
+@pytest.mark.parametrize("page", ["my_hit", "my_assignment"])
+def test_another_requester_finds_nothing_where_mine_is(page: str, cast: Cast) -> None:
+    client = signed_in(cast.other_requester)
+    assert client.get(cast.addresses[page]).status_code == 404
+    assert client.post(cast.addresses[page], {"do": "approve"}).status_code in (404, 405)
+    cast.submitted.refresh_from_db()
+    assert cast.submitted.state == "Submitted"
+
+
+def test_another_requester_cannot_revoke_my_key(cast: Cast) -> None:
+    assert signed_in(cast.other_requester).post(cast.addresses["my_revoke_key"]).status_code == 404
+    cast.key.refresh_from_db()
+    assert cast.key.revoked_at is None
+
+
+@pytest.mark.parametrize("page", ["my_hits", "my_assignments", "my_balance", "my_keys"])
+def test_another_requesters_lists_hold_nothing_of_mine(page: str, cast: Cast) -> None:
+    answer = signed_in(cast.other_requester).get(cast.addresses[page]).content.decode()
+    for mine in (cast.submitted.assignment_id, cast.submitted.hit.hit_id, cast.key.access_key_id):
+        assert mine not in answer
+
+
+@pytest.mark.parametrize("page", OPERATORS_PAGES + OPERATORS_ACTIONS + REQUESTERS_PAGES + REQUESTERS_ACTIONS)
+def test_nobody_gets_further_than_the_sign_in_page(page: str, cast: Cast) -> None:
+    for method in (Client().get, Client().post):
+        answer = method(cast.addresses[page])
+        assert answer.status_code == 302
+        assert answer["Location"].startswith(reverse("operate_login"))
+
+
+def test_nothing_was_changed_by_those_who_were_turned_away(cast: Cast) -> None:
+    before = (AuditRow.objects.count(), LedgerEntry.objects.count(), AccessKey.objects.count())
+    for who in ("worker", "stranger"):
+        for name in OPERATORS_ACTIONS + REQUESTERS_ACTIONS:
+            signed_in(getattr(cast, who)).post(cast.addresses[name], {"amount": "5.00", "active": "0"})
+    assert (AuditRow.objects.count(), LedgerEntry.objects.count(), AccessKey.objects.count()) == before
+
+
+def test_everybody_begins_where_they_belong(cast: Cast) -> None:
+    home = reverse("operate_home")
+    assert "Where the money is" in signed_in(cast.operator).get(home).content.decode()
+    assert signed_in(cast.requester).get(home)["Location"] == reverse("operate_my_hits")
+    assert signed_in(cast.worker).get(home)["Location"] == reverse("market_home")
+    assert signed_in(cast.stranger).get(home).status_code == 404
+    assert Client().get(home)["Location"].startswith(reverse("operate_login"))
+
+
+def test_a_deactivated_requester_is_shut_out(cast: Cast) -> None:
+    accounts.set_requester_active(requester=cast.key.requester, active=False, actor="test")
+    assert signed_in(cast.requester).get(cast.addresses["my_hits"]).status_code == 404
+
+
+def test_a_superuser_is_an_operator_and_a_deactivated_one_is_not(cast: Cast) -> None:
+    root = User.objects.create_superuser("root", password="correct horse battery")
+    client = signed_in(root)
+    assert client.get(cast.addresses["balances"]).status_code == 200
+    User.objects.filter(pk=root.pk).update(is_active=False)
+    assert client.get(cast.addresses["balances"]).status_code in (302, 404)
+
+
+@pytest.mark.parametrize("name", OPERATORS_ACTIONS + REQUESTERS_ACTIONS)
+def test_an_action_needs_the_forms_token(name: str, cast: Cast) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.operator if name in OPERATORS_ACTIONS else cast.requester)
+    assert client.post(cast.addresses[name]).status_code == 403
+
+
+def test_a_worker_who_is_also_a_requester_has_both(cast: Cast) -> None:
+    worker = make_worker()
+    both = make_requester(user=worker.user)
+    assert both.user
+    assert signed_in(both.user).get(reverse("operate_my_hits")).status_code == 200

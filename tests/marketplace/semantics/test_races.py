@@ -1,0 +1,138 @@
+"""Many at once, on the database as it is deployed: nothing is given out, made or paid twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from marketplace.models import Assignment, Hit
+from marketplace.services import assignments, payments
+from marketplace.services.refusals import Refused
+from marketplace.services.upkeep import bring_up_to_date
+from tests.marketplace import factories
+from tests.marketplace.semantics.checks import check_all
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def at_once(calls: list[Callable[[], Any]]) -> Counter[str]:
+    """Runs all in threads that begin together; how often each outcome was."""
+    barrier = Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> str:
+        try:
+            barrier.wait(timeout=30)
+            call()
+        except Refused as refusal:
+            return refusal.code
+        finally:
+            connection.close()
+        return "done"
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return Counter(pool.map(run, calls))
+
+
+def test_fifty_workers_accept_a_hit_with_nine_assignments() -> None:
+    hit = factories.make_hit(max_assignments=9)
+    workers = [factories.make_worker() for _ in range(50)]
+    outcomes = at_once([lambda worker=worker: assignments.accept(worker=worker, hit=hit) for worker in workers])
+    assert outcomes == {"done": 9, "HITNotAvailable": 41}
+    hit.refresh_from_db()
+    assert (hit.state, hit.n_pending, hit.n_available) == ("Unassignable", 9, 0)
+    check_all()
+
+
+def test_thirty_workers_take_from_a_group_of_three_hits() -> None:
+    requester = factories.make_requester()
+    made = [factories.make_hit(requester=requester, max_assignments=3) for _ in range(3)]
+    workers = [factories.make_worker() for _ in range(30)]
+    group = made[0].hit_type
+    outcomes = at_once([lambda worker=worker: assignments.accept(worker=worker, hit_type=group) for worker in workers])
+    assert outcomes == {"done": 9, "HITNotAvailable": 21}
+    check_all()
+
+
+def test_one_worker_in_ten_tabs_gets_one_assignment() -> None:
+    hit, worker = factories.make_hit(max_assignments=5), factories.make_worker()
+    assert at_once([lambda: assignments.accept(worker=worker, hit=hit)] * 10) == {"done": 10}
+    assert Assignment.objects.count() == 1
+    check_all()
+
+
+def test_twenty_requests_with_one_token_make_one_hit() -> None:
+    requester = factories.make_requester()
+    outcomes = at_once([lambda: factories.make_hit(requester=requester, token="once")] * 20)
+    assert outcomes == {"done": 1, "HitAlreadyExists": 19}
+    assert Hit.objects.count() == 1
+    assert payments.available(requester) == Decimal("99.40")
+    check_all()
+
+
+def test_twenty_approvals_pay_once() -> None:
+    assignment = factories.make_assignment(submitted=True)
+    outcomes = at_once([lambda: assignments.approve(assignment=assignment)] * 20)
+    assert outcomes == {"done": 1, "InvalidAssignmentState": 19}
+    assert payments.owed(assignment.worker) == Decimal("0.50")
+    check_all()
+
+
+def test_approval_and_rejection_at_once_leave_one_of_them() -> None:
+    assignment = factories.make_assignment(submitted=True)
+    outcomes = at_once(
+        [lambda: assignments.approve(assignment=assignment)] * 5
+        + [lambda: assignments.reject(assignment=assignment, feedback="No.")] * 5
+    )
+    assert outcomes == {"done": 1, "InvalidAssignmentState": 9}
+    check_all()
+
+
+def test_a_balance_is_not_spent_twice() -> None:
+    requester = factories.make_requester(balance="3.00")
+    outcomes = at_once([lambda: factories.make_hit(requester=requester)] * 12)  # 0.60 each
+    assert outcomes == {"done": 5, "InsufficientFunds": 7}
+    assert payments.available(requester) == 0
+    check_all()
+
+
+def test_ten_payouts_pay_what_is_owed_once() -> None:
+    assignment = factories.make_assignment(submitted=True)
+    assignments.approve(assignment=assignment)
+    outcomes = at_once([lambda: payments.pay_out(worker=assignment.worker, actor="test")] * 10)
+    assert outcomes == {"done": 1, "NotAllowed": 9}
+    assert payments.owed(assignment.worker) == 0
+    check_all()
+
+
+def test_bonuses_with_one_token_are_paid_once() -> None:
+    assignment = factories.make_assignment(submitted=True)
+
+    def bonus() -> None:
+        payments.send_bonus(
+            requester=assignment.hit.requester,
+            worker=assignment.worker,
+            assignment=assignment,
+            amount=Decimal(1),
+            reason="Thank you",
+            token="once",
+        )
+
+    assert at_once([bonus] * 10) == {"done": 1, "BonusAlreadyGranted": 9}
+    check_all()
+
+
+def test_the_upkeep_task_beside_readers_pays_once() -> None:
+    hit = factories.make_hit(max_assignments=5, auto_approval_delay=0)
+    for _ in range(5):
+        factories.make_assignment(hit=hit, submitted=True)
+    at_once([bring_up_to_date] * 5 + [lambda: bring_up_to_date(hit=hit)] * 5)
+    hit.refresh_from_db()
+    assert hit.n_completed == 5
+    check_all()

@@ -1,0 +1,84 @@
+"""Pages of a list that changes while it is read."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from marketplace.models import Requester
+from marketplace.wire.errors import RequestError
+from marketplace.wire.pagination import page
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SCOPE = {"operation": "ListHITs", "requester": 1}
+
+
+def requesters(number: int, *, first: int = 0, same_moment: bool = False) -> list[str]:
+    names = [f"R{first + each:03d}" for each in range(number)]
+    moments = [NOON if same_moment else NOON + timedelta(seconds=first + each) for each in range(number)]
+    Requester.objects.bulk_create(Requester(name=name, created_at=at) for name, at in zip(names, moments, strict=True))
+    return names
+
+
+def read_all(*, size: int, order: tuple[str, ...] = ("created_at", "pk")) -> list[str]:
+    names, token = [], None
+    while True:
+        rows, token = page(Requester.objects.all(), order=order, next_token=token, max_results=size, scope=SCOPE)
+        assert len(rows) <= size
+        names += [row.name for row in rows]
+        if token is None:
+            return names
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 8, 100])
+@pytest.mark.parametrize("same_moment", [False, True])
+def test_every_row_comes_once_in_order(size: int, same_moment: bool) -> None:
+    names = requesters(8, same_moment=same_moment)
+
+    assert read_all(size=size) == names
+    assert read_all(size=size, order=("-created_at", "-pk")) == names[::-1]
+
+
+def test_the_last_page_has_no_token_even_when_it_is_full() -> None:
+    requesters(4)
+
+    rows, token = page(Requester.objects.all(), next_token=None, max_results=4, scope=SCOPE)
+
+    assert len(rows) == 4
+    assert token is None
+
+
+def test_rows_that_are_added_or_removed_between_pages_shift_nothing() -> None:
+    names = requesters(6)
+    rows, token = page(Requester.objects.all(), next_token=None, max_results=3, scope=SCOPE)
+    rows[1].delete()
+    Requester.objects.create(name="earlier", created_at=NOON - timedelta(days=1))
+    later = requesters(2, first=6)
+
+    rest, _ = page(Requester.objects.all(), next_token=token, max_results=100, scope=SCOPE)
+
+    assert [row.name for row in rest] == names[3:] + later
+
+
+@pytest.mark.parametrize("scope", [{"operation": "ListHITs", "requester": 2}, {"operation": "GetHIT", "requester": 1}])
+def test_a_token_is_good_for_its_own_list_only(scope: dict[str, object]) -> None:
+    requesters(2)
+    _, token = page(Requester.objects.all(), next_token=None, max_results=1, scope=SCOPE)
+
+    with pytest.raises(RequestError, match="NextToken"):
+        page(Requester.objects.all(), next_token=token, max_results=1, scope=scope)
+
+
+@pytest.mark.parametrize("token", ["x", ":", "e30:abc", "\u00e9", "a" * 255])
+def test_a_made_up_token_is_refused(token: str) -> None:
+    with pytest.raises(RequestError, match="NextToken"):
+        page(Requester.objects.all(), next_token=token, max_results=1, scope=SCOPE)
+
+
+def test_a_token_fits_the_model() -> None:
+    requesters(2)
+
+    _, token = page(Requester.objects.all(), next_token=None, max_results=1, scope=SCOPE)
+
+    assert token is not None
+    assert len(token) <= 255
