@@ -1,31 +1,49 @@
-"""How many requests the marketplace answers, with its real processes on this machine.
+"""How many requests the marketplace answers: ``python -m bench.marketplace [--seconds 10] [--clients 1,4]``.
 
-    python -m bench.marketplace [--seconds 10] [--clients 4] [--assignments 10000] [--rate-limit 0]
+Starts the real server as ``script/marketplace`` does, with a database of its own (SQLite in a temporary folder;
+PostgreSQL with ``--postgres URL``, in which a database is made and dropped), and measures over HTTP
 
-Measures CreateHIT, ListAssignmentsForHIT (all pages of one HIT's assignments) and accept+submit, each over HTTP (the
-last one by the workers' site's own services, in this process, on the same database: it is what a page does without its
-template). DATABASE_URL chooses PostgreSQL; without it a fresh SQLite database is used.
+- CreateHIT and ApproveAssignment with boto3, by each number of clients at once, a process each;
+- ListAssignmentsForHIT with boto3 over all assignments of one HIT, 100 a page: the last page must take no longer than
+  the first;
+- accept, open and submit on the workers' site, by so many workers at once, all on one group;
+- the workers' list of groups, each of them with two qualification requirements.
+
+Clients, server and database share the machine, so the figures hold for this machine under this load. ``client`` and
+``server`` are milliseconds of processor time for each call: they depend less on what else the machine does, and say
+what of a call is botocore's building, signing and parsing. The database server's own time is in neither.
 """
+
+from __future__ import annotations
 
 import argparse
 import os
 import statistics
+import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import psutil
+
+from bench.marketplace_clients import Target, Visitor, boto3_client, calls_at_once, work_at_once
+from bench.serve import own_database
+from tests.support import Server, running_server
+
+if TYPE_CHECKING:
+    from marketplace.models import Hit, Requester, Worker
+
+SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
 QUESTION = (
-    '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/'
-    'ExternalQuestion.xsd"><ExternalURL>https://example.org/work</ExternalURL><FrameHeight>600</FrameHeight>'
-    "</ExternalQuestion>"
+    f'<ExternalQuestion xmlns="{SCHEMA}"><ExternalURL>https://example.org/work</ExternalURL>'
+    "<FrameHeight>600</FrameHeight></ExternalQuestion>"
 )
-HIT = {
+HIT: dict[str, Any] = {
     "Title": "Rate ten sentences",
     "Description": "Read ten sentences and say how natural they are.",
     "Reward": "0.05",
@@ -34,188 +52,270 @@ HIT = {
     "MaxAssignments": 3,
     "Question": QUESTION,
 }
+ANSWER = "<QuestionFormAnswers>" + "<Answer>4</Answer>" * 20 + "</QuestionFormAnswers>"
+PAGE = 100
+ROUNDS = 3  # of reading a whole list, and of opening a page
+GROUPS = 100
+HITS_TO_WORK_ON = 400
+PLACES = 9
+MOST_CALLS = 20_000  # of one client
 
 
-@dataclass(frozen=True)
-class Measure:
-    """What was done how often in how long; `times` are single calls in seconds."""
-
-    name: str
-    times: list[float]
-    seconds: float
-
-    def __str__(self) -> str:
-        cuts = statistics.quantiles(self.times, n=100) if len(self.times) > 1 else self.times * 99
-        rate = len(self.times) / self.seconds
-        return f"{self.name:<42} {rate:9.1f}/s   median {cuts[49] * 1e3:7.1f} ms   p95 {cuts[94] * 1e3:7.1f} ms"
+def line(name: str, times: Sequence[float], seconds: float, *cells: str) -> None:
+    cuts = statistics.quantiles(times, n=100) if len(times) > 1 else [*times] * 99 or [float("nan")] * 99
+    figures = f"{len(times) / seconds:8.1f}/s {cuts[49] * 1e3:8.1f} {cuts[94] * 1e3:8.1f}"
+    print(f"{name:<40} {figures} {' '.join(f'{cell:>8}' for cell in cells)}".rstrip(), flush=True)
 
 
-def measure(name: str, act: Callable[[int], None], *, clients: int, seconds: float) -> Measure:
-    """Lets so many threads act over and over until the time is up. The first failure ends it."""
-    times: list[float] = []
-    failures: list[BaseException] = []
-    begin = time.perf_counter()
-
-    def go(number: int) -> None:
-        try:
-            while time.perf_counter() - begin < seconds and not failures:
-                started = time.perf_counter()
-                act(number)
-                times.append(time.perf_counter() - started)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=go, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return Measure(name, times, time.perf_counter() - begin)
+def show_errors(errors: Sequence[str]) -> None:
+    for error in sorted(set(errors))[:3]:
+        print(f"  {errors.count(error)} × {error}", file=sys.stderr, flush=True)
 
 
-def client(base_url: str, key_id: str, secret: str) -> Any:
-    import boto3
-    from botocore.config import Config
+def processor_seconds(server: Server) -> float:
+    total = 0.0
+    for process in server.processes():
+        with suppress(psutil.NoSuchProcess):
+            spent = process.cpu_times()
+            total += spent.user + spent.system
+    return total
 
-    return boto3.session.Session().client(
-        "mturk",
-        endpoint_url=f"{base_url}/marketplace/api/",
-        region_name="us-east-1",
-        aws_access_key_id=key_id,
-        aws_secret_access_key=secret,
-        config=Config(max_pool_connections=64),
+
+# --- With boto3 ---------------------------------------------------------------------------------------------
+
+
+def measure_calls(
+    name: str, server: Server, target: Target, operation: str, jobs: Sequence[Sequence[dict[str, Any]]], seconds: float
+) -> None:
+    before = processor_seconds(server)
+    done, elapsed = calls_at_once(target, operation, jobs, seconds=seconds)
+    spent = processor_seconds(server) - before
+    times = [each for client in done for each in client.times]
+    of_clients = sum(client.cpu for client in done)
+    calls = max(1, len(times))
+    clients = f"{len(jobs)} client{'s' if len(jobs) > 1 else ''}"
+    line(f"{name}, {clients}", times, elapsed, f"{of_clients / calls * 1e3:.1f}", f"{spent / calls * 1e3:.1f}")
+    show_errors([error for client in done for error in client.errors])
+
+
+def measure_creation(server: Server, target: Target, options: argparse.Namespace) -> None:
+    for clients in options.clients:
+        jobs = [[HIT] * MOST_CALLS for _ in range(clients)]
+        measure_calls("CreateHIT", server, target, "create_hit", jobs, options.seconds)
+
+
+def measure_lists(server: Server, target: Target, hit: Hit, options: argparse.Namespace) -> None:
+    """All pages, some times over. Raises AssertionError if an assignment is missing or comes twice."""
+    client, rounds = boto3_client(target), []
+    before = processor_seconds(server)
+    for _ in range(ROUNDS):
+        token: dict[str, str] = {}
+        times: list[float] = []
+        found: list[str] = []
+        while len(found) < options.assignments:
+            started = time.perf_counter()
+            page = client.list_assignments_for_hit(HITId=hit.hit_id, MaxResults=PAGE, **token)
+            times.append(time.perf_counter() - started)
+            assert page["Assignments"], f"The list ended after {len(found)} assignments."
+            found += [each["AssignmentId"] for each in page["Assignments"]]
+            token = {"NextToken": page["NextToken"]} if "NextToken" in page else {}
+        assert len(found) == len(set(found)) == options.assignments
+        rounds.append(times)
+    spent = processor_seconds(server) - before
+    every, total = [each for one in rounds for each in one], min(sum(one) for one in rounds)
+    line(f"ListAssignmentsForHIT, {PAGE} a page", every, sum(every), "", f"{spent / len(every) * 1e3:.1f}")
+    first, last = (statistics.median(one[number] for one in rounds) * 1e3 for number in (0, -1))
+    print(
+        f"  all {options.assignments} in {total:.2f} s; first page {first:.1f} ms, last page {last:.1f} ms", flush=True
     )
 
 
-def create_hits(base_url: str, key: tuple[str, str], options: argparse.Namespace) -> Measure:
-    clients = [client(base_url, *key) for _ in range(options.clients)]
-    return measure(
-        f"CreateHIT, {options.clients} clients",
-        lambda number: clients[number].create_hit(**HIT),
-        clients=options.clients,
-        seconds=options.seconds,
-    )
+def measure_approvals(server: Server, target: Target, hit: Hit, options: argparse.Namespace) -> None:
+    waiting = list(hit.assignments.order_by("pk").values_list("assignment_id", flat=True))
+    share = len(waiting) // len(options.clients)
+    for number, clients in enumerate(options.clients):
+        ours = waiting[number * share : (number + 1) * share]
+        jobs = [[{"AssignmentId": each} for each in ours[client::clients]] for client in range(clients)]
+        measure_calls("ApproveAssignment, one HIT", server, target, "approve_assignment", jobs, options.seconds)
 
 
-def list_assignments(base_url: str, key: tuple[str, str], hit_id: str, options: argparse.Namespace) -> list[Measure]:
-    mturk, found = client(base_url, *key), 0
+# --- On the workers' site -----------------------------------------------------------------------------------
+
+
+def measure_work(server: Server, requester: Requester, options: argparse.Namespace) -> None:
+    hit_type = make_hits(requester, HITS_TO_WORK_ON)
+    sessions = [session_of(number) for number in range(options.workers)]
+    before = processor_seconds(server)
+    worked, elapsed = work_at_once(server.base_url, sessions, hit_type, seconds=options.seconds)
+    spent = (processor_seconds(server) - before) / max(1, len(worked.submits)) * 1e3
+    whole = [sum(parts) for parts in zip(worked.accepts, worked.pages, worked.submits, strict=False)]
+    line(f"accept, open, submit, {options.workers} workers", whole, elapsed, "", f"{spent:.1f}")
+    for name in ("accepts", "pages", "submits"):
+        line(f"  {name}", getattr(worked, name), elapsed)
+    show_errors(worked.errors)
+
+
+def measure_groups(server: Server, requester: Requester) -> None:
+    make_groups(requester, GROUPS)
+    visitor = Visitor(server.base_url, session_of(10_000))
     times: list[float] = []
-    token: dict[str, str] = {}
-    begin = time.perf_counter()
-    while True:
-        started = time.perf_counter()
-        page = mturk.list_assignments_for_hit(HITId=hit_id, MaxResults=100, **token)
-        times.append(time.perf_counter() - started)
-        found += len(page["Assignments"])
-        if not page.get("NextToken"):
-            break
-        token = {"NextToken": page["NextToken"]}
-    if found != options.assignments:
-        raise AssertionError(f"{found} assignments were listed, not {options.assignments}.")
-    seconds = time.perf_counter() - begin
-    print(f"All {found} assignments of a HIT in {seconds:.2f} s.")
-    return [Measure("ListAssignmentsForHIT, a page of 100", times, seconds)]
+    visitor.ask("/marketplace/")
+    before = processor_seconds(server)
+    for _ in range(10 * ROUNDS):
+        times.append(visitor.ask("/marketplace/")[1])
+    spent = (processor_seconds(server) - before) / len(times) * 1e3
+    line(f"List of {GROUPS} groups", times, sum(times), "", f"{spent:.1f}")
 
 
-def submitted_assignments(requester: Any, hit_id: str, number: int) -> None:
-    """Fills a HIT with submitted assignments, written as rows: the workers are not what is measured."""
+# --- What is worked on, written by the services in this process ---------------------------------------------
+
+
+def session_of(number: int) -> str:
+    """A new worker, signed in."""
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.contrib.auth.models import User
+    from django.contrib.sessions.backends.db import SessionStore
+
+    from marketplace.services import accounts
+
+    user = User.objects.create(username=f"bench{number}")
+    accounts.create_worker(user=user, country="DE", actor="bench")
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return str(session.session_key)
+
+
+def make_hits(requester: Requester, number: int, *, places: int = PLACES, **of_type: Any) -> str:
+    """The id of the group of so many new HITs."""
+    from marketplace.services import hits
+
+    given: dict[str, Any] = {
+        "title": "Rate one sentence",
+        "description": "Read a sentence and say how natural it is.",
+        "reward": Decimal("0.05"),
+        "assignment_duration": 3600,
+    } | of_type
+    hit_type = hits.create_hit_type(requester=requester, properties=hits.Properties(**given))
+    work = hits.Work(question=QUESTION, lifetime=7 * 24 * 3600, max_assignments=places)
+    for _ in range(number):
+        hits.create_hit(requester=requester, hit_type=hit_type, work=work)
+    return hit_type.type_id
+
+
+def make_groups(requester: Requester, number: int) -> None:
+    from marketplace.services import qualifications
+
+    terms = qualifications.Terms(description="Knows it.", status="Active")
+    for each in range(number):
+        wanted = qualifications.create_type(requester=requester, name=f"Skill {each}", terms=terms)
+        needed = {"QualificationTypeId": wanted.type_id, "Comparator": "Exists"}
+        country = {
+            "QualificationTypeId": "00000000000000000071",
+            "Comparator": "In",
+            "LocaleValues": [{"Country": "DE"}, {"Country": "US"}],
+        }
+        make_hits(requester, 1, title=f"Group {each}", requirements=[needed, country])
+
+
+def submitted_work(target: Target, number: int) -> Hit:
+    """A HIT on which all work is submitted, written as rows: the workers are not what is measured."""
     from django.db import transaction
 
     from marketplace import clock
     from marketplace.models import Assignment, Hit, Worker
 
+    hit_id = boto3_client(target).create_hit(**HIT | {"MaxAssignments": number})["HIT"]["HITId"]
     now = clock.now()
+
+    def row(each: int, worker: Worker) -> Assignment:
+        return Assignment(
+            assignment_id=f"3BENCH{each:024d}",
+            hit=hit,
+            worker=worker,
+            state=Assignment.State.SUBMITTED,
+            reward=Decimal("0.05"),
+            fee=Decimal("0.02"),  # 40 percent: ten assignments or more
+            accepted_at=now,
+            deadline=now + timedelta(hours=1),
+            submitted_at=now + timedelta(microseconds=each),
+            auto_approve_at=now + timedelta(days=30),
+            answer=ANSWER,
+        )
+
     with transaction.atomic():
         hit = Hit.objects.select_for_update().get(hit_id=hit_id)
-        workers = Worker.objects.bulk_create(
-            (Worker(worker_id=f"ABENCH{each:08d}", joined_at=now) for each in range(number)), batch_size=1000
-        )
-        Assignment.objects.bulk_create(
-            (
-                Assignment(
-                    assignment_id=f"3BENCH{each:024d}",
-                    hit=hit,
-                    worker=worker,
-                    state=Assignment.State.SUBMITTED,
-                    reward=Decimal("0.05"),
-                    fee=Decimal("0.02"),
-                    accepted_at=now,
-                    deadline=now + timedelta(hours=1),
-                    submitted_at=now + timedelta(microseconds=each),
-                    auto_approve_at=now + timedelta(days=30),
-                    answer="<QuestionFormAnswers/>",
-                )
-                for each, worker in enumerate(workers)
-            ),
-            batch_size=1000,
-        )
-        hit.n_available, hit.n_submitted = 0, number
-        hit.save(update_fields=["n_available", "n_submitted"])
+        new = (Worker(worker_id=f"ABENCH{each:08d}", joined_at=now) for each in range(number))
+        workers = Worker.objects.bulk_create(new, batch_size=500)
+        Assignment.objects.bulk_create((row(each, one) for each, one in enumerate(workers)), batch_size=500)
+        # Held for the places before, held for the work now: the books stay right.
+        hit.n_available, hit.n_submitted, hit.held_open = 0, number, Decimal(0)
+        hit.state = Hit.State.REVIEWABLE
+        hit.save(update_fields=["n_available", "n_submitted", "held_open", "state"])
+    return hit
 
 
-def work(base_url: str, key: tuple[str, str], options: argparse.Namespace) -> Measure:
-    """Workers who accept and submit one HIT with many places, each worker on another HIT at a time."""
+# --- All of it ----------------------------------------------------------------------------------------------
+
+
+def run(name: str, url: str, options: argparse.Namespace) -> None:
+    """One database, in this process alone: Django is set up once for it."""
+    with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
+        environment = {
+            "HITSERVER_VAR": folder,
+            "HITSERVER_PARTS": "marketplace",
+            "HITSERVER_WORKER_QUEUES": "default",
+            "HITSERVER_MARKETPLACE_RATE_LIMIT": str(options.rate_limit),
+        } | ({"DATABASE_URL": url} if url else {})
+        os.environ.update(environment)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "hitserver.settings"
+        with running_server(Path(folder), env=environment, worker=True) as server:
+            import django
+
+            django.setup()
+            print(f"{name:<40} {'calls':>10} {'median':>8} {'p95':>8} {'client':>8} {'server':>8}   (ms)", flush=True)
+            measure_all(server, options)
+
+
+def measure_all(server: Server, options: argparse.Namespace) -> None:
     from django.db import connection
 
-    from marketplace.models import Hit
-    from marketplace.services import accounts, assignments
+    from marketplace.services import accounts, payments
 
-    mturk = client(base_url, *key)
-    many = {**HIT, "MaxAssignments": 2000}
-    hits = [Hit.objects.get(hit_id=mturk.create_hit(**many)["HIT"]["HITId"]) for _ in range(options.clients)]
-    workers = [
-        [accounts.create_worker(name=f"b{number}-{each}", actor="bench") for each in range(2000)]
-        for number in range(options.clients)
-    ]
-
-    def act(number: int) -> None:
-        worker = workers[number].pop()
-        assignment = assignments.accept(hit=hits[number], worker=worker)
-        assignments.submit(assignment_id=assignment.assignment_id, worker=worker, answers={"rating": "4"})
-
-    done = measure(f"accept+submit, {options.clients} workers", act, clients=options.clients, seconds=options.seconds)
-    connection.close()
-    return done
+    requester = accounts.create_requester(name="Bench", actor="bench")
+    payments.deposit(requester=requester, amount=Decimal(1_000_000), actor="bench")
+    made = accounts.create_access_key(requester=requester, actor="bench")
+    target = Target(server.base_url, made.key.access_key_id, made.secret)
+    try:
+        measure_creation(server, target, options)
+        hit = submitted_work(target, options.assignments)
+        measure_lists(server, target, hit, options)
+        measure_approvals(server, target, hit, options)
+        measure_work(server, requester, options)
+        measure_groups(server, requester)
+        print(f"  the ledger's entries add up to {payments.imbalance()}")
+    finally:
+        connection.close()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--assignments", type=int, default=10_000)
-    parser.add_argument("--rate-limit", type=int, default=0)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement (default 10)")
+    parser.add_argument("--clients", type=lambda text: [int(part) for part in text.split(",")], default=[1, 4])
+    parser.add_argument("--workers", type=int, default=8, help="on the workers' site (default 8)")
+    parser.add_argument("--assignments", type=int, default=10_000, help="of the HIT that is listed and approved")
+    parser.add_argument("--rate-limit", type=int, default=0, help="requests a second of one requester (default 0: any)")
+    parser.add_argument("--postgres", default="", help="address of a server where a database may be made")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {"HITSERVER_VAR": folder, "HITSERVER_MARKETPLACE_RATE_LIMIT": str(options.rate_limit)}
-        if url := os.environ.get("DATABASE_URL"):
-            environment["DATABASE_URL"] = url
-        os.environ |= environment
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
-        run(Path(folder), environment, options)
-
-
-def run(folder: Path, environment: dict[str, str], options: argparse.Namespace) -> None:
-    from tests.support import running_server
-
-    with running_server(folder, env=environment) as server:
-        import django
-
-        django.setup()
-        from marketplace.services import accounts, payments
-
-        requester = accounts.create_requester(name=f"Bench {time.time():.0f}", actor="bench")
-        payments.deposit(requester=requester, amount=Decimal(1_000_000), actor="bench")
-        made = accounts.create_access_key(requester=requester, actor="bench")
-        key = (made.key.access_key_id, made.secret)
-        print(create_hits(server.base_url, key, options), flush=True)
-        many = {**HIT, "MaxAssignments": options.assignments}
-        hit_id = client(server.base_url, *key).create_hit(**many)["HIT"]["HITId"]
-        submitted_assignments(requester, hit_id, options.assignments)
-        for each in list_assignments(server.base_url, key, hit_id, options):
-            print(each, flush=True)
-        print(work(server.base_url, key, options), flush=True)
+    if not 100 <= options.assignments <= 100_000 or not 0 < options.seconds <= 120:
+        parser.error("--assignments takes 100 to 100000, --seconds at most 120.")
+    if not options.postgres:
+        run("SQLite", "", options)
+        return
+    with own_database(options.postgres) as url:
+        run("PostgreSQL", url, options)
 
 
 if __name__ == "__main__":

@@ -8,35 +8,39 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from marketplace.questions import NAMESPACES, BadXml, Form, parse_xml
+from marketplace.questions import NAMESPACES, Answer, BadXml, Form, Given, given, parse_xml
 
 _SCHEMA = f"{NAMESPACES}2005-10-01/QuestionFormAnswers.xsd"
 _HEAD = f'<?xml version="1.0" encoding="UTF-8"?><QuestionFormAnswers xmlns="{_SCHEMA}">'
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
-Answers = Mapping[str, str | Sequence[str]]
+Answers = Mapping[str, Answer]
 
 
 def values_of(answers: Answers) -> dict[str, list[str]]:
-    """Every answer as a list of texts."""
-    return {name: [value] if isinstance(value, str) else list(value) for name, value in answers.items()}
+    """What was typed or chosen, as lists of texts: the answers that an answer key may know."""
+    return {name: list(given(answer).values) for name, answer in answers.items()}
 
 
 def answers_xml(answers: Answers, form: Form | None = None) -> str:
     """The answers as the requester gets them. Several values of one field are joined by "|", as MTurk does;
     a form's selections are named one by one.
     """
-    choices = {question.identifier for question in form.questions if question.options} if form else set()
-    parts = [_answer(name, values, name in choices) for name, values in values_of(answers).items()]
+    kinds = {question.identifier: question.kind for question in form.questions} if form else {}
+    parts = [_answer(name, given(answer), kinds.get(name, "text")) for name, answer in answers.items()]
     return f"{_HEAD}{''.join(parts)}</QuestionFormAnswers>"
 
 
-def _answer(name: str, values: Sequence[str], chosen: bool) -> str:
-    if chosen:
-        given = "".join(f"<SelectionIdentifier>{_clean(value)}</SelectionIdentifier>" for value in values)
+def _answer(name: str, answer: Given, kind: str) -> str:
+    if answer.upload is not None:
+        parts = [("UploadedFileSizeInBytes", str(answer.upload.size)), ("UploadedFileKey", answer.upload.key)]
+    elif kind in ("one", "several"):
+        parts = [("SelectionIdentifier", value) for value in answer.values]
+        parts += [("OtherSelectionText", answer.other)] if answer.other else []
     else:
-        given = f"<FreeText>{_clean('|'.join(values))}</FreeText>"
-    return f"<Answer><QuestionIdentifier>{_clean(name)}</QuestionIdentifier>{given}</Answer>"
+        parts = [("FreeText", "|".join(answer.values))]
+    written = "".join(f"<{element}>{_clean(text)}</{element}>" for element, text in parts)
+    return f"<Answer><QuestionIdentifier>{_clean(name)}</QuestionIdentifier>{written}</Answer>"
 
 
 def _clean(text: str) -> str:
@@ -45,13 +49,39 @@ def _clean(text: str) -> str:
 
 
 def read_answers(xml: str) -> dict[str, list[str]]:
-    """The answers by question, each as a list: the reverse of `answers_xml` for a worker's own review page."""
+    """The answers by question, each as texts for people: the reverse of `answers_xml`. A file is told by its size."""
     root = ET.fromstring(xml.encode())  # noqa: S314 - we wrote it
-    found: dict[str, list[str]] = {}
-    for answer in root:
-        names = [child.text or "" for child in answer if _name(child) == "QuestionIdentifier"]
-        found[names[0]] = [child.text or "" for child in answer if _name(child) != "QuestionIdentifier"]
-    return found
+    return {_text_as_it_is(answer, "QuestionIdentifier"): list(_texts(answer)) for answer in root}
+
+
+def _texts(answer: ET.Element) -> Iterable[str]:
+    for child in answer:
+        if _name(child) == "UploadedFileSizeInBytes":
+            yield f"a file of {child.text} bytes"
+        elif _name(child) not in ("QuestionIdentifier", "UploadedFileKey"):
+            yield child.text or ""
+
+
+def given_values(xml: str) -> dict[str, list[str]]:
+    """What was typed or chosen, by question, without files: what review policies compare."""
+    root = ET.fromstring(xml.encode()) if xml else ()  # noqa: S314 - we wrote it
+    wanted = ("FreeText", "SelectionIdentifier", "OtherSelectionText")
+    return {
+        _text_as_it_is(answer, "QuestionIdentifier"): [child.text or "" for child in answer if _name(child) in wanted]
+        for answer in root
+    }
+
+
+def uploaded_key(xml: str, question: str) -> str | None:
+    """The key of the file that answers this question; none if no file does."""
+    for answer in ET.fromstring(xml.encode()) if xml else ():  # noqa: S314 - we wrote it
+        if _text_as_it_is(answer, "QuestionIdentifier") == question:
+            return next((child.text for child in _named(answer, "UploadedFileKey")), None)
+    return None
+
+
+def _text_as_it_is(element: ET.Element, name: str) -> str:
+    return next((child.text or "" for child in _named(element, name)), "")
 
 
 # --- Scoring ------------------------------------------------------------------------------------------------

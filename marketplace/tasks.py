@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from marketplace.services import files
 from marketplace.services.upkeep import bring_up_to_date
 
 
 @shared_task(name="marketplace.tasks.upkeep")  # type: ignore[untyped-decorator]  # Celery has no types
 def upkeep() -> int:
-    """Do what time alone brings about; how many HITs were looked at."""
-    return bring_up_to_date()
+    """Do what time alone brings about; how many HITs were looked at. One that fails does not hold up the others."""
+    return bring_up_to_date(keep_going=True)
+
+
+@shared_task(name="marketplace.tasks.remove_files")  # type: ignore[untyped-decorator]
+def remove_files() -> int:
+    """Delete uploaded files that nobody can ask for any more; how many."""
+    return files.remove_unneeded()

@@ -6,6 +6,7 @@ from marketplace.sites.work.submit import external_submit
 from marketplace.wire.endpoint import endpoint
 
 urlpatterns = [
+    path("marketplace/api", endpoint),  # clients sign the address as they were given it, so none is redirected
     path("marketplace/api/", endpoint, name="market_api"),
     path("marketplace/operate/", include("marketplace.sites.operate.urls")),
     path("marketplace/", include("marketplace.sites.work.urls")),

@@ -48,15 +48,43 @@
     submitted.querySelector("[data-framed]").hidden = true;
   }
 
+  // What is wrong with a form that came back is read out first.
+  document.querySelector("[data-problems]")?.focus();
+
+  // A file that is too large is not sent first and refused then.
+  const inWords = (bytes) => (bytes >= 1e6 ? `${(bytes / 1e6).toPrecision(3)} MB` : `${Math.ceil(bytes / 1e3)} kB`);
+  for (const input of document.querySelectorAll("input[type=file][data-most-bytes]")) {
+    const problem = document.createElement("p");
+    problem.className = "error";
+    problem.setAttribute("role", "alert");
+    input.addEventListener("change", () => {
+      const file = input.files[0];
+      const most = Number(input.dataset.mostBytes);
+      if (!file || file.size <= most) {
+        problem.remove();
+        return;
+      }
+      problem.textContent = `“${file.name}” has ${inWords(file.size)}; at most ${inWords(most)} can be sent.`;
+      input.value = "";
+      input.before(problem);
+    });
+  }
+
   // A second click does not send a form twice.
   for (const form of document.querySelectorAll("form[method=post]")) {
     let sent = false;
+    const button = form.enctype === "multipart/form-data" ? form.querySelector("button.primary") : null;
+    const label = button && button.textContent;
     form.addEventListener("submit", (event) => {
       if (event.defaultPrevented) return;
       if (sent) event.preventDefault();
       sent = true;
+      if (button) button.textContent = "Sending…";
     });
-    window.addEventListener("pageshow", () => { sent = false; });
+    window.addEventListener("pageshow", () => {
+      sent = false;
+      if (button) button.textContent = label;
+    });
   }
 
   // Leaving with typed answers asks first.

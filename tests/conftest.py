@@ -36,11 +36,17 @@ def uses_database(item: pytest.Item) -> bool:
     return issubclass(test_class, TransactionTestCase)
 
 
+def only_once(item: pytest.Item) -> bool:
+    """A test in a browser, unless it is marked `browser(on_every_database=True)`."""
+    marker = item.get_closest_marker("browser")
+    return marker is not None and not marker.kwargs.get("on_every_database")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL only what touches the database is worth a second run."""
+    """On PostgreSQL only what touches the database is worth a second run, and of what has a browser only a little."""
     if connections["default"].vendor != "postgresql":
         return
-    kept = [item for item in items if uses_database(item) and not item.get_closest_marker("browser")]
+    kept = [item for item in items if uses_database(item) and not only_once(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
@@ -55,6 +61,26 @@ def django_db_modify_db_settings(
         database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
     else:
         database["TEST"]["NAME"] = f"test_hitserver_{os.getpid()}"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> None:
+    """After a test with transactions Django empties all tables, on SQLite row by row; those that refuse it, too."""
+    if connections["default"].vendor != "sqlite":
+        return
+    operations = type(connections["default"].ops)  # not of this connection alone: beside a browser there is another
+    empty = operations.sql_flush
+
+    def sql_flush(self: object, style: object, tables: object, **options: object) -> list[str]:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '% BEFORE delete %'"
+            )
+            triggers = cursor.fetchall()
+        statements = empty(self, style, tables, **options)
+        return [*(f"DROP TRIGGER {name}" for name, _ in triggers), *statements, *(sql for _, sql in triggers)]
+
+    operations.sql_flush = sql_flush
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,10 +15,12 @@ from tests import services
 from tests.support import clean_environment
 
 NO_TESTS = 5
+# More than a small machine has cores: many tests wait for a process, a browser or a lease.
+WORKERS = "3"
 
 
 def pytest(arguments: list[str], environment: dict[str, str]) -> int:
-    parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", "2"]
+    parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", WORKERS]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
     return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
 

@@ -24,6 +24,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 AXE_CORE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+MTURK_SDK = ROOT / "node_modules" / "@aws-sdk" / "client-mturk" / "package.json"
 START_SECONDS = 20.0
 
 
@@ -246,6 +247,27 @@ def axe_core() -> Path:
     if not AXE_CORE.exists():
         raise Missing("axe-core is not in node_modules; script/test fetches it where npm is installed")
     return AXE_CORE
+
+
+def javascript_sdk() -> str:
+    """The node that runs Amazon's SDK for JavaScript."""
+    node = shutil.which("node")
+    if node is None:
+        raise Missing("node is not on PATH")
+    if not MTURK_SDK.exists():
+        raise Missing("@aws-sdk/client-mturk is not in node_modules; script/test fetches it where npm is installed")
+    return node
+
+
+def curl_that_signs() -> str:
+    """A curl with --aws-sigv4, which came with 7.75."""
+    curl = shutil.which("curl")
+    if curl is None:
+        raise Missing("curl is not on PATH")
+    shown = subprocess.run([curl, "--version"], capture_output=True, text=True, check=True).stdout
+    if [int(number) for number in shown.split()[1].split(".")[:2]] < [7, 75]:
+        raise Missing(f"{shown.split(' (')[0]} is older than 7.75 and cannot sign for AWS")
+    return curl
 
 
 def released() -> Path:

@@ -1,8 +1,18 @@
-"""What is in the ledger and in the audit log stays as it was written: the database refuses an UPDATE, and PostgreSQL a DELETE too."""
+"""What is in the ledger, the payrolls, the disputes and the audit log stays: the database refuses UPDATE and DELETE."""
 
 from django.db import migrations
 
-TABLES = ("marketplace_ledgertransaction", "marketplace_ledgerentry", "marketplace_auditrow")
+TABLES = (
+    "marketplace_ledgertransaction",
+    "marketplace_ledgerentry",
+    "marketplace_auditrow",
+    "marketplace_disputestatement",
+    "marketplace_payroll",
+    "marketplace_payrollrow",
+    "marketplace_payrollentry",
+    "marketplace_payout",
+    "marketplace_payoutreturn",
+)
 
 POSTGRES_FUNCTION = """
 CREATE FUNCTION marketplace_refuse_change() RETURNS trigger AS $$
@@ -25,7 +35,8 @@ def forwards(apps, schema_editor):
             schema_editor.execute(POSTGRES.format(table), params=None)
         return
     for table in TABLES:
-        schema_editor.execute(SQLITE.format(table, "update"), params=None)
+        for change in ("update", "delete"):
+            schema_editor.execute(SQLITE.format(table, change), params=None)
 
 
 def backwards(apps, schema_editor):
@@ -35,7 +46,8 @@ def backwards(apps, schema_editor):
         schema_editor.execute("DROP FUNCTION marketplace_refuse_change()")
         return
     for table in TABLES:
-        schema_editor.execute(f"DROP TRIGGER {table}_append_only_update")
+        for change in ("update", "delete"):
+            schema_editor.execute(f"DROP TRIGGER {table}_append_only_{change}")
 
 
 class Migration(migrations.Migration):

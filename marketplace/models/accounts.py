@@ -14,6 +14,9 @@ class Requester(models.Model):
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    user_made_here = models.BooleanField(
+        default=False, help_text="The user was made for this requester alone, so an operator may renew its password."
+    )
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
 
@@ -43,6 +46,9 @@ class Worker(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     name = models.CharField(max_length=150, blank=True)
+    payment_address = models.CharField(
+        max_length=200, blank=True, help_text="Where to send the money, as they typed it. Requesters never see it."
+    )
     country = models.CharField(max_length=2, blank=True, help_text="ISO 3166, capital letters.")
     subdivision = models.CharField(max_length=2, blank=True, help_text="ISO 3166-2 without the country.")
     joined_at = models.DateTimeField()
@@ -66,6 +72,25 @@ class Invitation(models.Model):
         return f"invitation {self.pk}"
 
 
+class RequesterLink(models.Model):
+    """A link by which one person signs in for a requester, once: with a user of their own, or with a new password.
+
+    ``user`` is whose password it renews; without one, it makes the requester's user.
+    """
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="links")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"link of requester {self.requester_id}"
+
+
 class LoginLink(models.Model):
     """A link by which a worker signs in, once."""
 
@@ -80,10 +105,25 @@ class LoginLink(models.Model):
 
 
 class AuditRow(models.Model):
-    """Who did what, for the operator. Appended; a trigger refuses an UPDATE."""
+    """Who did what. Appended; a trigger refuses an UPDATE and a DELETE.
+
+    ``actor`` is a user's name, or a requester's where an API call was signed with ``access_key`` (the key's id, never
+    its secret). ``about`` is the id or the name of what it was done to.
+    """
+
+    class Kind(models.TextChoices):
+        ACCESS = "access", "Requesters, users and keys"
+        MONEY = "money", "Money"
+        HITS = "hits", "HITs"
+        WORK = "work", "Decisions on work"
+        WORKERS = "workers", "Workers"
+        QUALIFICATIONS = "qualifications", "Qualifications"
+        OTHER = "other", "Other"
 
     at = models.DateTimeField()
+    kind = models.CharField(max_length=14, choices=Kind.choices, default=Kind.OTHER)
     actor = models.CharField(max_length=150)
+    access_key = models.CharField(max_length=32, blank=True)
     action = models.CharField(max_length=60)
     about = models.CharField(max_length=100, blank=True)
     detail = models.JSONField(default=dict)
@@ -91,7 +131,10 @@ class AuditRow(models.Model):
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
     class Meta:
-        indexes = [models.Index(fields=["-at", "-id"], name="market_audit_latest")]
+        indexes = [
+            models.Index(fields=["at"], name="market_audit_at"),
+            models.Index(fields=["about"], name="market_audit_about"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.at:%F %T} {self.actor}: {self.action} {self.about}"

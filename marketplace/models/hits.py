@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from marketplace.models.accounts import Requester, Worker
+from marketplace.models.layouts import HITLayout
 
 LIVE_STATES = ("Accepted", "Submitted", "Approved", "Rejected")
 
@@ -51,6 +52,7 @@ class Hit(models.Model):
     hit_id = models.CharField(max_length=64, unique=True)
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, db_index=False, related_name="hits")
     hit_type = models.ForeignKey(HITType, on_delete=models.PROTECT, related_name="hits")
+    layout = models.ForeignKey(HITLayout, on_delete=models.PROTECT, null=True, blank=True, related_name="hits")
     question = models.TextField()
     question_kind = models.CharField(max_length=20, help_text="ExternalQuestion, HTMLQuestion or QuestionForm.")
     annotation = models.CharField(max_length=255, blank=True)
@@ -68,6 +70,7 @@ class Hit(models.Model):
     due_at = models.DateTimeField(null=True, blank=True, help_text="When something changes by itself next.")
     assignment_review_policy = models.JSONField(null=True, blank=True)
     hit_review_policy = models.JSONField(null=True, blank=True)
+    review_due_at = models.DateTimeField(null=True, blank=True, help_text="Since when its HIT-level policy has to run.")
     unique_request_token = models.CharField(max_length=64, blank=True)
 
     class Meta:
@@ -118,7 +121,6 @@ class Assignment(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was returned or abandoned.")
     answer = models.TextField(blank=True, help_text="QuestionFormAnswers.")
     requester_feedback = models.TextField(blank=True)
-    worker_comment = models.TextField(blank=True, help_text="What the worker says to a rejection.")
 
     class Meta:
         constraints = [

@@ -10,11 +10,11 @@ from marketplace.models.hits import Assignment
 
 
 class LedgerAccount(models.Model):
-    """Where money is: a requester's available balance, what is held for their HITs, a worker's earnings, the fees,
-    or outside (deposits come from there, payouts go there).
+    """Where money is: a requester's available balance, what is held for their HITs, the fees they paid, a worker's
+    earnings, or outside (deposits come from there, payouts go there).
 
-    ``balance`` is kept for requesters and what they hold only, where it decides whether a request is refused; it always
-    equals the sum of the entries. The others are added up when asked, so that no row is every payment's bottleneck.
+    ``balance`` always equals the sum of the entries and the last entry's ``balance_after``: it is moved under the row's
+    lock, with the entries. Fees have one account for every requester, so that no row is every payment's bottleneck.
     """
 
     class Kind(models.TextChoices):
@@ -29,19 +29,17 @@ class LedgerAccount(models.Model):
         Requester, on_delete=models.PROTECT, null=True, blank=True, related_name="ledger_accounts"
     )
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, null=True, blank=True, related_name="ledger_accounts")
-    balance = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    balance = models.DecimalField(max_digits=14, decimal_places=2, default=0)
 
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(kind__in=["requester", "held"], requester__isnull=False, worker__isnull=True)
+                condition=Q(kind__in=["requester", "held", "fees"], requester__isnull=False, worker__isnull=True)
                 | Q(kind="worker", requester__isnull=True, worker__isnull=False)
-                | Q(kind__in=["fees", "outside"], requester__isnull=True, worker__isnull=True),
+                | Q(kind="outside", requester__isnull=True, worker__isnull=True),
                 name="ledger_account_owner",
             ),
-            models.CheckConstraint(
-                condition=Q(balance__isnull=True) | Q(balance__gte=0), name="ledger_balance_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(kind="outside") | Q(balance__gte=0), name="ledger_balance_not_negative"),
             models.UniqueConstraint(
                 fields=["kind", "requester"], condition=Q(requester__isnull=False), name="ledger_requester_account_once"
             ),
@@ -72,7 +70,12 @@ class LedgerTransaction(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """Money into (+) or out of (-) an account. Written once; a trigger refuses an UPDATE."""
+    """Money into (+) or out of (-) an account. Written once; a trigger refuses an UPDATE and a DELETE.
+
+    The entries of one account are numbered in the order in which they were made: each is written under its lock.
+    A deposit that is negative on the requester's account was paid back; a payout that is positive on the worker's came
+    back.
+    """
 
     class Kind(models.TextChoices):
         REWARD = "reward"
@@ -84,15 +87,17 @@ class LedgerEntry(models.Model):
         HOLD = "hold"
 
     transaction = models.ForeignKey(LedgerTransaction, on_delete=models.PROTECT, related_name="entries")
-    account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
+    account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, db_index=False, related_name="entries")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     amount = models.DecimalField(max_digits=12, decimal_places=2)
+    balance_after = models.DecimalField(max_digits=14, decimal_places=2, help_text="What the account then held.")
     about = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
         verbose_name_plural = "ledger entries"
         constraints = [models.CheckConstraint(condition=~Q(amount=0), name="ledger_entry_not_zero")]
+        indexes = [models.Index(fields=["account", "id"], name="market_ledger_of_account")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount}"

@@ -7,12 +7,16 @@ from decimal import Decimal
 from functools import wraps
 from typing import Any, TypeVar
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from marketplace import money
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.operations.registry import Call, Handler, operation
-from marketplace.services.refusals import Invalid, NotFound, Refused
+from marketplace.services import log
+from marketplace.services.payments import InsufficientFunds
+from marketplace.services.refusals import AlreadyExists, Invalid, NotFound, Refused, WrongState
+from marketplace.services.upkeep import bring_up_to_date
 from marketplace.wire import errors, pagination
 
 Row = TypeVar("Row", bound=Model)
@@ -26,20 +30,51 @@ def answers(name: str) -> Callable[[Handler], Handler]:
         @wraps(handler)
         def translated(call: Call) -> Output:
             try:
-                return handler(call)
+                return _logged(name, handler, call) if name in log.CHANGES else handler(call)
             except Refused as refusal:
-                raise in_words_of_the_api(refusal) from None
+                raise in_words_of_the_api(refusal, call) from None
 
         return operation(name)(translated)
 
     return register
 
 
-def in_words_of_the_api(refusal: Refused) -> errors.WireError:
-    if isinstance(refusal, Invalid):
-        message = f"The parameter {refusal.parameter} is not valid. {refusal.message}"
-        return errors.ParameterValidationError(message, code=refusal.code)
+def _logged(name: str, handler: Handler, call: Call) -> Output:
+    """What the call changes and its row in the audit log are written together, or neither is."""
+    by = log.Signed(call.requester, call.access_key)
+    bring_up_to_date(requester=call.requester, now=call.now)  # first: it commits HIT by HIT
+    with transaction.atomic():
+        output = handler(call)
+        log.record_call(by=by, operation=name, parameters=call.parameters, result=output, now=call.now)
+    return output
+
+
+def in_words_of_the_api(refusal: Refused, call: Call) -> errors.WireError:
+    match refusal:
+        case Invalid(code="XMLParseError"):
+            return errors.bad_question(refusal.parameter, refusal.message)
+        case Invalid(code="InvalidParameterValue"):
+            return errors.bad_parameter(refusal.parameter, call.parameters.get(refusal.parameter), refusal.message)
+        case Invalid():
+            return errors.ParameterValidationError(f"{refusal.parameter}: {refusal.message}", code=refusal.code)
+        case NotFound():
+            return errors.not_found(refusal.kind, refusal.identifier)
+        case WrongState():
+            return errors.wrong_state(refusal.kind, refusal.identifier, state=refusal.state, wanted=refusal.wanted)
+        case InsufficientFunds():
+            return errors.insufficient_funds(wanted=refusal.wanted, available=refusal.available)
+        case AlreadyExists():
+            return _exists(refusal, call)
     return errors.RequestError(refusal.message, code=refusal.code)
+
+
+def _exists(refusal: AlreadyExists, call: Call) -> errors.WireError:
+    if refusal.kind == "HIT":
+        return errors.hit_exists(refusal.identifier)
+    if refusal.kind == "QualificationType":
+        return errors.name_taken(refusal.identifier)
+    token = call.parameters.get("UniqueRequestToken", "")
+    return errors.token_used(token, what=f"{refusal.kind} {refusal.identifier}", code=refusal.code)
 
 
 # --- Found by id, and only the caller's own -----------------------------------------------------------------
@@ -47,7 +82,11 @@ def in_words_of_the_api(refusal: Refused) -> errors.WireError:
 
 def own_hit(call: Call, name: str = "HITId") -> Hit:
     hit_id = call.parameters[name]
-    hit = Hit.objects.select_related("hit_type", "requester").filter(hit_id=hit_id, requester=call.requester).first()
+    hit = (
+        Hit.objects.select_related("hit_type", "requester", "layout")
+        .filter(hit_id=hit_id, requester=call.requester)
+        .first()
+    )
     if hit is None:
         raise NotFound("HIT", hit_id)
     return hit
@@ -64,7 +103,7 @@ def own_hit_type(call: Call, name: str = "HITTypeId") -> HITType:
 def own_assignment(call: Call, name: str = "AssignmentId") -> Assignment:
     """An assignment of a HIT of the caller's. Those that were returned or abandoned are no results: not found."""
     assignment_id = call.parameters[name]
-    found = Assignment.objects.select_related("worker", "hit__hit_type", "hit__requester")
+    found = Assignment.objects.select_related("worker", "hit__hit_type", "hit__requester", "hit__layout")
     assignment = found.filter(assignment_id=assignment_id, hit__requester=call.requester).first()
     if assignment is None or assignment.state in (Assignment.State.RETURNED, Assignment.State.ABANDONED):
         raise NotFound("Assignment", assignment_id)
@@ -89,7 +128,7 @@ def listed(
     write: Callable[[Row], Output],
     order: tuple[str, ...] = ("created_at", "pk"),
 ) -> Output:
-    """One page: the rows under ``name``, NumResults, and NextToken unless it is the last."""
+    """One page: the rows under ``name``, NumResults, and NextToken unless there are no rows."""
     filters = {key: value for key, value in call.parameters.items() if key not in ("NextToken", "MaxResults")}
     found, next_token = pagination.page(
         rows,
@@ -129,6 +168,7 @@ def hit_out(hit: Hit) -> Output:
         HITId=hit.hit_id,
         HITTypeId=hit_type.type_id,
         HITGroupId=hit_type.type_id,
+        HITLayoutId=hit.layout.layout_id if hit.layout else None,
         CreationTime=hit.created_at,
         Title=hit_type.title,
         Description=hit_type.description,

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from marketplace.models import Hit
+from marketplace.models import Hit, HITLayout
 from marketplace.operations.common import Output, answers, dollars, hit_out, listed, own_hit, own_hit_type
 from marketplace.operations.registry import Call
-from marketplace.services import hits
+from marketplace.services import hits, layouts
 from marketplace.services.qualifications import find_type
-from marketplace.services.refusals import Invalid, Refused
+from marketplace.services.refusals import Invalid
 from marketplace.services.upkeep import bring_up_to_date
 
 
@@ -53,18 +53,42 @@ def _properties(call: Call) -> hits.Properties:
 
 def _work(call: Call) -> hits.Work:
     given = call.parameters
-    if "HITLayoutId" in given or "HITLayoutParameters" in given:
-        raise Refused("There are no HIT layouts on this marketplace; give a Question.", code="NotSupported")
-    if "Question" not in given:
-        raise Invalid("Question", "A HIT needs it.", code="MissingParameter")
+    layout = _layout(call)
     return hits.Work(
-        question=given["Question"],
+        question=given["Question"] if layout is None else layouts.filled(layout, _layout_values(call)),
+        layout=layout,
         lifetime=given["LifetimeInSeconds"],
         max_assignments=given.get("MaxAssignments", 1),
         annotation=given.get("RequesterAnnotation", ""),
         assignment_review_policy=given.get("AssignmentReviewPolicy"),
         hit_review_policy=given.get("HITReviewPolicy"),
     )
+
+
+def _layout(call: Call) -> HITLayout | None:
+    """The layout that the HIT is made from, if no question is given instead."""
+    given = call.parameters
+    if "HITLayoutId" not in given:
+        if "HITLayoutParameters" in given:
+            raise Invalid("HITLayoutId", "HITLayoutParameters go with it.")
+        if "Question" not in given:
+            raise Invalid("Question", "A HIT needs a Question or a HITLayoutId.")
+        return None
+    if "Question" in given:
+        raise Invalid("HITLayoutId", "A HIT takes a Question or a HITLayoutId, not both.")
+    return layouts.find_layout(requester=call.requester, layout_id=given["HITLayoutId"])
+
+
+def _layout_values(call: Call) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for number, parameter in enumerate(call.parameters.get("HITLayoutParameters", ()), start=1):
+        name = parameter.get("Name")
+        if not name or "Value" not in parameter:
+            raise Invalid("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
+        if name in values:
+            raise Invalid("HITLayoutParameters", f"There are two values for {name[:100]}.")
+        values[name] = parameter["Value"]
+    return values
 
 
 @answers("GetHIT")
@@ -102,7 +126,7 @@ def _current(call: Call) -> QuerySet[Hit]:
     """The caller's HITs, as they are now, without those disposed of."""
     bring_up_to_date(requester=call.requester, now=call.now)
     own = Hit.objects.filter(requester=call.requester).exclude(state=Hit.State.DISPOSED)
-    return own.select_related("hit_type")
+    return own.select_related("hit_type", "layout")
 
 
 @answers("CreateAdditionalAssignmentsForHIT")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from marketplace.models import Bonus
+from marketplace.models import Assignment, Bonus
 from marketplace.operations.common import (
     Output,
     answers,
@@ -14,7 +14,7 @@ from marketplace.operations.common import (
 )
 from marketplace.operations.registry import Call
 from marketplace.services import payments
-from marketplace.services.refusals import Invalid
+from marketplace.services.refusals import Invalid, NotFound
 from marketplace.services.upkeep import bring_up_to_date
 
 
@@ -27,10 +27,14 @@ def get_account_balance(call: Call) -> Output:
 
 @answers("SendBonus")
 def send_bonus(call: Call) -> Output:
+    worker = worker_called(call.parameters["WorkerId"])
+    assignment = own_assignment(call)
+    if assignment.state == Assignment.State.ACCEPTED:  # for bonuses there is none on MTurk before it is handed in
+        raise NotFound("Assignment", assignment.assignment_id)
     payments.send_bonus(
         requester=call.requester,
-        worker=worker_called(call.parameters["WorkerId"]),
-        assignment=own_assignment(call),
+        worker=worker,
+        assignment=assignment,
         amount=dollars(call, "BonusAmount"),
         reason=call.parameters["Reason"],
         token=call.parameters.get("UniqueRequestToken", ""),
@@ -41,12 +45,12 @@ def send_bonus(call: Call) -> Output:
 
 @answers("ListBonusPayments")
 def list_bonus_payments(call: Call) -> Output:
-    if ("HITId" in call.parameters) == ("AssignmentId" in call.parameters):
-        raise Invalid("HITId", "Give either HITId or AssignmentId.")
+    if not {"HITId", "AssignmentId"} & set(call.parameters):
+        raise Invalid("HITId", "Give the HITId or the AssignmentId.")
     paid = Bonus.objects.filter(requester=call.requester).select_related("worker", "assignment")
     if "HITId" in call.parameters:
         paid = paid.filter(assignment__hit=own_hit(call))
-    else:
+    if "AssignmentId" in call.parameters:
         paid = paid.filter(assignment=own_assignment(call))
     return listed(call, paid, name="BonusPayments", write=_bonus_out)
 

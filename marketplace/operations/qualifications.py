@@ -11,7 +11,7 @@ from marketplace.operations.common import Output, answers, listed, present, work
 from marketplace.operations.registry import Call
 from marketplace.services import builtin, qualifications
 from marketplace.services.qualifications import Terms, find_type
-from marketplace.services.refusals import NotFound, Refused
+from marketplace.services.refusals import NotFound, Refused, WrongState
 
 _TERMS = {
     "description": "Description",
@@ -185,6 +185,9 @@ def get_score(call: Call) -> Output:
     row = Qualification.objects.select_related("type", "worker").filter(type=type_, worker=worker).first()
     if row is None:
         raise NotFound("Qualification", f"{type_.type_id} of worker {worker.worker_id}")
+    if row.status != Qualification.Status.GRANTED:
+        name = f"{type_.type_id} of worker {worker.worker_id}"
+        raise WrongState("Qualification", name, state=row.status, wanted=Qualification.Status.GRANTED)
     return {"Qualification": _qualification_out(row)}
 
 

@@ -29,6 +29,7 @@ class Call:
     parameters: dict[str, Any]
     now: datetime
     operation: str = ""
+    access_key: str = ""  # the id of the key that the request was signed with
 
 
 Handler = Callable[[Call], dict[str, Any]]

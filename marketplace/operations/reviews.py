@@ -1,22 +1,66 @@
-"""Review policies. They are stored and listed as they were given, and not run: their reports are empty."""
+"""What review policies found out and did."""
 
 from __future__ import annotations
 
-from marketplace.operations.common import Output, answers, own_hit
-from marketplace.operations.registry import Call
+from typing import Any
 
-EMPTY: Output = {"ReviewResults": [], "ReviewActions": []}
+from marketplace.models import ReviewEntry
+from marketplace.operations.common import Output, answers, own_hit, present
+from marketplace.operations.registry import Call
+from marketplace.services.upkeep import bring_up_to_date
+from marketplace.wire import pagination
 
 
 @answers("ListReviewPolicyResultsForHIT")
 def list_review_policy_results(call: Call) -> Output:
-    hit = own_hit(call)
-    levels = call.parameters.get("PolicyLevels") or ("Assignment", "HIT")
-    output: Output = {"HITId": hit.hit_id}
-    if "Assignment" in levels and hit.assignment_review_policy:
-        output["AssignmentReviewPolicy"] = {"PolicyName": hit.assignment_review_policy["PolicyName"]}
-        output["AssignmentReviewReport"] = EMPTY
-    if "HIT" in levels and hit.hit_review_policy:
-        output["HITReviewPolicy"] = {"PolicyName": hit.hit_review_policy["PolicyName"]}
-        output["HITReviewReport"] = EMPTY
-    return output
+    """One page holds at most MaxResults results and actions together, in the order in which they came about."""
+    bring_up_to_date(hit=own_hit(call), now=call.now)
+    hit, given = own_hit(call), call.parameters
+    policies = {"Assignment": hit.assignment_review_policy or {}, "HIT": hit.hit_review_policy or {}}
+    levels = [level for level in given.get("PolicyLevels") or policies if policies[level]]
+    rows = ReviewEntry.objects.filter(hit=hit, level__in=levels)
+    rows = rows if given.get("RetrieveActions", True) else rows.filter(status="")
+    rows = rows if given.get("RetrieveResults", True) else rows.exclude(status="")
+    found, next_token = pagination.page(
+        rows,
+        order=("pk",),
+        next_token=given.get("NextToken"),
+        max_results=given.get("MaxResults"),
+        scope=[call.operation, call.requester.pk, hit.pk, sorted(levels), given.get("RetrieveActions", True)],
+    )
+    output: dict[str, Any] = {"HITId": hit.hit_id}
+    for level in levels:
+        output[f"{level}ReviewPolicy"] = {"PolicyName": policies[level]["PolicyName"]}
+        output[f"{level}ReviewReport"] = _report([row for row in found if row.level == level])
+    return output | ({"NextToken": next_token} if next_token else {})
+
+
+def _report(rows: list[ReviewEntry]) -> Output:
+    return {
+        "ReviewResults": [_result_out(row) for row in rows if not row.status],
+        "ReviewActions": [_action_out(row) for row in rows if row.status],
+    }
+
+
+def _result_out(row: ReviewEntry) -> Output:
+    written = present(
+        ActionId=row.entry_id,
+        SubjectId=row.about_id,
+        SubjectType=row.about_type,
+        QuestionId=row.question_id,
+        Key=row.key,
+    )
+    return written | {"Value": row.value}
+
+
+def _action_out(row: ReviewEntry) -> Output:
+    return present(
+        ActionId=row.entry_id,
+        ActionName=row.key,
+        TargetId=row.about_id,
+        TargetType=row.about_type,
+        Status=row.status,
+        CompleteTime=row.created_at,
+        Result=row.value,
+        ErrorCode=row.error_code,
+    )

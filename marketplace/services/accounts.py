@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from marketplace import clock
-from marketplace.models import AccessKey, AuditRow, Invitation, LoginLink, Requester, Worker
+from marketplace.models import AccessKey, Invitation, LedgerAccount, LoginLink, Requester, Worker
+from marketplace.services.log import record
 from marketplace.services.refusals import Refused
 from marketplace.services.secrets import hashed, new_id, new_token, seal, unseal
 
 LOGIN_MINUTES = 15
-_USED = "This link has been used or has expired. Ask for a new one."
+NAME_TAKEN = "Somebody has this user name already. Please choose another."
+LINK_USED = "This link has been used or has expired. Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +37,21 @@ class NewInvitation:
     token: str
 
 
-def record(
-    *,
-    actor: str,
-    action: str,
-    about: str = "",
-    requester: Requester | None = None,
-    worker: Worker | None = None,
-    **detail: Any,
-) -> AuditRow:
-    """Append one row to the audit log, in the transaction of what it tells of. Money and times become text."""
-    return AuditRow.objects.create(
-        at=clock.now(),
-        actor=actor[:150],
-        action=action,
-        about=about[:100],
-        requester=requester,
-        worker=worker,
-        detail=json.loads(json.dumps(detail, cls=DjangoJSONEncoder)),
-    )
-
-
 @transaction.atomic
-def create_requester(*, name: str, email: str = "", user: User | None = None, actor: str) -> Requester:
+def create_requester(
+    *, name: str, email: str = "", user: User | None = None, user_made_here: bool = False, actor: str
+) -> Requester:
     """A requester with an empty balance. Raises Refused if the name is taken."""
     name = name.strip()
     if not name:
         raise Refused("A requester needs a name, which workers see.")
     if Requester.objects.filter(name=name).exists():
         raise Refused(f"There is a requester named “{name}” already.")
-    requester = Requester.objects.create(name=name, email=email, user=user, created_at=clock.now())
+    requester = Requester.objects.create(
+        name=name, email=email, user=user, user_made_here=user_made_here, created_at=clock.now()
+    )
+    kinds = (LedgerAccount.Kind.REQUESTER, LedgerAccount.Kind.HELD, LedgerAccount.Kind.FEES)
+    LedgerAccount.objects.bulk_create(LedgerAccount(kind=kind, requester=requester) for kind in kinds)
     record(actor=actor, action="requester created", about=name, requester=requester)
     return requester
 
@@ -124,8 +108,29 @@ def create_worker(
         subdivision=subdivision.upper(),
         joined_at=clock.now(),
     )
+    LedgerAccount.objects.create(kind=LedgerAccount.Kind.WORKER, worker=worker)
     record(actor=actor, action="worker joined", about=worker.worker_id, worker=worker)
     return worker
+
+
+@transaction.atomic
+def change_worker(*, worker: Worker, actor: str, **details: str) -> bool:
+    """Set some of name, country and payment_address; whether that changed anything.
+
+    Qualifications by place go by the country from now on. The log says what was changed, and the country; not names and
+    addresses, which are nobody's business after they have been put right.
+    """
+    now = Worker.objects.select_for_update().get(pk=worker.pk)
+    changed = {name: value.strip() for name, value in details.items() if getattr(now, name) != value.strip()}
+    if not changed:
+        return False
+    if "country" in changed:
+        changed |= {"country": changed["country"].upper(), "subdivision": ""}
+    Worker.objects.filter(pk=now.pk).update(**changed)
+    what = ", ".join(name.replace("_", " ") for name in details if name in changed)
+    detail = {"what": what} | ({"was": now.country, "country": changed["country"]} if "country" in changed else {})
+    record(actor=actor, action="worker changed", about=now.worker_id, requester=None, worker=now, **detail)
+    return True
 
 
 @transaction.atomic
@@ -158,8 +163,8 @@ def redeem_invitation(
     """Make the invited person a worker. Without a password they sign in by links sent to their address."""
     invitation = Invitation.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if invitation is None or invitation.used_at is not None or invitation.expires_at <= timezone.now():
-        raise Refused(_USED)
-    user = _create_user(username.strip(), password, email.strip() or invitation.email)
+        raise Refused(LINK_USED)
+    user = create_user(username.strip(), password, email.strip() or invitation.email)
     worker = create_worker(user=user, name=name, country=country, subdivision=subdivision, actor=username)
     invitation.used_at = timezone.now()
     invitation.used_by = worker
@@ -167,8 +172,11 @@ def redeem_invitation(
     return worker
 
 
-def _create_user(username: str, password: str | None, email: str) -> User:
+def create_user(username: str, password: str | None, email: str) -> User:
+    """Raises Refused when the name is taken or the password too weak. Without one nobody signs in by password."""
     user = User(username=username, email=email)
+    if User.objects.filter(username__iexact=username).exists():
+        raise Refused(NAME_TAKEN)
     try:
         user.full_clean(exclude=["password"])
         if password:
@@ -180,7 +188,7 @@ def _create_user(username: str, password: str | None, email: str) -> User:
         with transaction.atomic():
             user.save()
     except IntegrityError:
-        raise Refused("A user with that username already exists.") from None
+        raise Refused(NAME_TAKEN) from None
     return user
 
 
@@ -199,7 +207,7 @@ def redeem_login_link(*, token: str) -> Worker:
     """The worker whom this link signs in. Raises Refused."""
     link = LoginLink.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if link is None or link.used_at is not None or link.expires_at <= timezone.now():
-        raise Refused(_USED)
+        raise Refused(LINK_USED)
     worker = link.worker
     user: AbstractBaseUser | None = worker.user
     if user is None or not user.is_active or not worker.active:

@@ -5,26 +5,41 @@ Every change happens under the HIT's lock, so that places are never given out tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from marketplace import clock
 from marketplace.answers import Answers, answers_xml
 from marketplace.models import Assignment, Hit, HITType, Worker, WorkerBlock
-from marketplace.questions import Form, parse_question
+from marketplace.models.hits import LIVE_STATES
+from marketplace.questions import Form, check_answers, parse_question
+from marketplace.services import files, reviews
 from marketplace.services.events import tell
 from marketplace.services.hits import offered
 from marketplace.services.refusals import NotFound, Refused, WrongState
 from marketplace.services.requirements import Standing
 from marketplace.services.secrets import new_id
-from marketplace.services.upkeep import bring_up_to_date, end, lock_hit, pay_and_approve, price, settle
+from marketplace.services.upkeep import (
+    bring_up_to_date,
+    end,
+    give_places_back,
+    lock_hit,
+    make_ready,
+    pay_and_approve,
+    price,
+    refuse_work,
+    settle,
+)
 
 State = Assignment.State
 OVERRIDE_DAYS = 30
 MOST_ANSWER_CHARACTERS = 2_000_000
 MOST_RUNNING = 25
+MOST_TRIES = 50
+ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
 NONE_LEFT = "There are no more of these HITs that you could work on."
 
 
@@ -38,18 +53,15 @@ def accept(
     now = now or clock.now()
     _refuse_worker(worker)
     if hit is not None:
+        make_ready(hit, now)
         with transaction.atomic():
             return _accept(worker, hit.pk, now)
     if hit_type is None:
         raise TypeError("accept takes a HIT or a HIT type.")
-    bring_up_to_date(requester=hit_type.requester, now=now)  # on its own: it locks HITs besides the one accepted
-    with transaction.atomic():
-        for pk in _candidates(worker, hit_type, now):
-            try:
-                with transaction.atomic():
-                    return _accept(worker, pk, now)
-            except _Gone:
-                continue
+    give_places_back(hit_type=hit_type, now=now)  # on its own: it locks HITs besides the one accepted
+    for candidates in (_unlocked, _free):
+        with suppress(_Gone):
+            return candidates(worker, hit_type, now)
     raise Refused(NONE_LEFT, code="HITNotAvailable")
 
 
@@ -57,12 +69,28 @@ class _Gone(Refused):
     """The HIT had no place left by the time it was locked."""
 
 
-def _candidates(worker: Worker, hit_type: HITType, now: datetime) -> Iterator[int]:
-    free = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
-    if connection.features.has_select_for_update_skip_locked:
-        unlocked = free.select_for_update(skip_locked=True, of=("self",), no_key=True)
-        yield from unlocked.values_list("pk", flat=True)[:1]
-    yield from free.values_list("pk", flat=True)[:50]
+def _unlocked(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
+    """A place on the first HIT that nobody else is taking a place of: so those who come at once do not wait."""
+    if not connection.features.has_select_for_update_skip_locked:
+        raise _Gone(NONE_LEFT)
+    with transaction.atomic():
+        rows = _on_offer(worker, hit_type, now).select_for_update(skip_locked=True, of=("self",), no_key=True)
+        pk = rows.values_list("pk", flat=True).first()
+        if pk is None:
+            raise _Gone(NONE_LEFT)
+        return _accept(worker, pk, now)
+
+
+def _free(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
+    """A place on the first HIT that still has one when it is this worker's turn."""
+    for pk in list(_on_offer(worker, hit_type, now).values_list("pk", flat=True)[:MOST_TRIES]):
+        with suppress(_Gone), transaction.atomic():
+            return _accept(worker, pk, now)
+    raise _Gone(NONE_LEFT)
+
+
+def _on_offer(worker: Worker, hit_type: HITType, now: datetime) -> QuerySet[Hit]:
+    return offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
 
 
 def _refuse_worker(worker: Worker) -> None:
@@ -72,17 +100,16 @@ def _refuse_worker(worker: Worker) -> None:
 
 def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
     hit = lock_hit(pk=hit_pk, now=now)
-    theirs = Assignment.objects.filter(hit=hit, worker=worker)
-    running = theirs.filter(state=State.ACCEPTED).first()
-    if running:
-        return running
-    if theirs.filter(state__in=(State.SUBMITTED, State.APPROVED, State.REJECTED)).exists():
+    theirs = Assignment.objects.filter(hit=hit, worker=worker, state__in=LIVE_STATES).first()  # there is one at most
+    if theirs is not None and theirs.state == State.ACCEPTED:
+        return theirs
+    if theirs is not None:
         raise Refused("You have done this HIT already.", code="HITAlreadyDone")
     if hit.state != Hit.State.ASSIGNABLE or not hit.requester.active:
         raise _Gone("This HIT is not available any more.", code="HITNotAvailable")
     if WorkerBlock.objects.filter(requester_id=hit.requester_id, worker=worker).exists():
         raise Refused("This requester does not take work from you.", code="WorkerBlocked")
-    reasons = Standing(worker).unmet(hit.hit_type.requirements)
+    reasons = Standing(worker, now=now).unmet(hit.hit_type.requirements)
     if reasons:
         raise Refused(" ".join(reasons), code="QualificationNotMet")
     if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
@@ -123,21 +150,23 @@ def running(worker: Worker, now: datetime | None = None) -> list[Assignment]:
     """What the worker has in progress, the most urgent first."""
     now = now or clock.now()
     theirs = Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now)
-    return list(theirs.select_related("hit__hit_type__requester").order_by("deadline", "pk"))
+    theirs = theirs.select_related("hit__hit_type__requester").defer("hit__question")
+    return list(theirs.order_by("deadline", "pk"))
 
 
-@transaction.atomic
 def return_(*, assignment_id: str, worker: Worker, now: datetime | None = None) -> Assignment:
     """Give a HIT back unfinished. Raises Refused."""
     now = now or clock.now()
-    hit, assignment = _lock(find(assignment_id=assignment_id, worker=worker), now)
-    _need_running(assignment)
-    freed = end(hit, assignment, State.RETURNED, at=now)
-    settle(hit, now=now, freed=freed, may_refuse=False)
+    found = find(assignment_id=assignment_id, worker=worker)
+    make_ready(found.hit, now)
+    with transaction.atomic():
+        hit, assignment = _lock(found, now)
+        _need_running(assignment)
+        freed = end(hit, assignment, State.RETURNED, at=now)
+        settle(hit, now=now, freed=freed, may_refuse=False)
     return assignment
 
 
-@transaction.atomic
 def submit(
     *, assignment_id: str, worker: Worker | None = None, answers: Answers, now: datetime | None = None
 ) -> Assignment:
@@ -147,13 +176,41 @@ def submit(
     """
     now = now or clock.now()
     found = find(assignment_id=assignment_id, worker=worker)
-    hit, assignment = _lock(found, now)
-    if assignment.state in (State.SUBMITTED, State.APPROVED, State.REJECTED):
-        return assignment
-    _need_running(assignment)
-    xml = answers_xml(answers, form_of(found.hit))
+    if found.state in ARRIVED:
+        return found
+    _need_running(found)
+    form = form_of(found.hit)  # all of this before the lock: it may take its time
+    if form is not None:
+        _check_form(form, answers)
+    xml = answers_xml(answers, form)
     if len(xml) > MOST_ANSWER_CHARACTERS:
         raise Refused("These answers are too long to be stored.", code="ParameterTooLong")
+    make_ready(found.hit, now)
+    with transaction.atomic():
+        hit, assignment = _lock(found, now)
+        if assignment.state in ARRIVED:
+            return assignment
+        _need_running(assignment)
+        files.mark_submitted(assignment=assignment, answers=answers)
+        _store(hit, assignment, xml, now)
+        reviews.review_assignment(hit, assignment, now=now)
+    if hit.review_due_at is not None:
+        bring_up_to_date(hit=hit, now=now)
+        assignment.refresh_from_db()
+    return assignment
+
+
+def _check_form(form: Form, answers: Answers) -> None:
+    """Our own page has checked a form's answers; this is for whoever sends them past it."""
+    unknown = set(answers) - {question.identifier for question in form.questions}
+    if unknown:
+        raise Refused(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
+    problems = check_answers(form, answers)
+    if problems:
+        raise Refused(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
+
+
+def _store(hit: Hit, assignment: Assignment, xml: str, now: datetime) -> None:
     assignment.state = State.SUBMITTED
     assignment.submitted_at = now
     assignment.auto_approve_at = now + timedelta(seconds=hit.hit_type.auto_approval_delay)
@@ -163,7 +220,6 @@ def submit(
     hit.n_submitted += 1
     tell(event="AssignmentSubmitted", hit=hit, assignment=assignment, now=now)
     settle(hit, now=now, may_refuse=False)
-    return assignment
 
 
 def form_of(hit: Hit) -> Form | None:
@@ -183,37 +239,37 @@ def _need_running(assignment: Assignment) -> None:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.ACCEPTED)
 
 
-@transaction.atomic
-def comment_on_rejection(*, assignment_id: str, worker: Worker, comment: str) -> Assignment:
-    """What the worker says to a rejection; the operator sees it. Raises Refused."""
-    assignment = find(assignment_id=assignment_id, worker=worker)
-    if assignment.state != State.REJECTED:
-        raise WrongState("Assignment", assignment_id, state=assignment.state, wanted=State.REJECTED)
-    assignment.worker_comment = comment.strip()[:4000]
-    assignment.save(update_fields=["worker_comment"])
-    return assignment
-
-
 # --- Requesters ---------------------------------------------------------------------------------------------
 
 
-@transaction.atomic
 def approve(
-    *, assignment: Assignment, feedback: str = "", override: bool = False, now: datetime | None = None
+    *,
+    assignment: Assignment,
+    feedback: str = "",
+    override: bool = False,
+    by_operator: bool = False,
+    now: datetime | None = None,
 ) -> Assignment:
-    """Accept the work and pay for it. ``override`` takes a rejection back, within 30 days of the submission."""
+    """Accept the work and pay for it. ``override`` takes a rejection back, within 30 days of the submission.
+
+    An operator, who settles a dispute, is not bound by those days, nor by the requester's deleting the HIT.
+    """
     now = now or clock.now()
-    hit, assignment = _lock(assignment, now)
-    rejected = assignment.state == State.REJECTED
-    if assignment.state != State.SUBMITTED and not (override and rejected):
-        wanted = "Submitted, Rejected" if override else "Submitted"
-        raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=wanted)
-    if rejected:
-        _check_override(hit, assignment, now)
-    if feedback:
-        assignment.requester_feedback = feedback
-    pay_and_approve(hit, assignment, at=now, held=not rejected)
-    settle(hit, now=now, may_refuse=False)
+    if override:
+        bring_up_to_date(requester=assignment.hit.requester, now=now)  # what expired HITs held may be needed
+    make_ready(assignment.hit, now)
+    with transaction.atomic():
+        hit, assignment = _lock(assignment, now)
+        rejected = assignment.state == State.REJECTED
+        if assignment.state != State.SUBMITTED and not (override and rejected):
+            wanted = "Submitted, Rejected" if override else "Submitted"
+            raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=wanted)
+        if rejected and not by_operator:
+            _check_override(hit, assignment, now)
+        if feedback:
+            assignment.requester_feedback = feedback
+        pay_and_approve(hit, assignment, at=now, held=not rejected)
+        settle(hit, now=now, may_refuse=False)
     return assignment
 
 
@@ -235,12 +291,5 @@ def reject(*, assignment: Assignment, feedback: str, now: datetime | None = None
     hit, assignment = _lock(assignment, now)
     if assignment.state != State.SUBMITTED:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.SUBMITTED)
-    assignment.state = State.REJECTED
-    assignment.rejected_at = now
-    assignment.requester_feedback = feedback
-    assignment.save(update_fields=["state", "rejected_at", "requester_feedback"])
-    hit.n_submitted -= 1
-    hit.n_completed += 1
-    tell(event="AssignmentRejected", hit=hit, assignment=assignment, now=now)
-    settle(hit, now=now, freed=assignment.reward + assignment.fee, may_refuse=False)
+    settle(hit, now=now, freed=refuse_work(hit, assignment, feedback=feedback, at=now), may_refuse=False)
     return assignment

@@ -14,15 +14,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, Q, QuerySet, Sum
 
 from marketplace import clock
-from marketplace.models import Assignment, Hit, HITType, Requester, Worker, WorkerBlock
+from marketplace.models import Assignment, Hit, HITLayout, HITType, Requester, Worker, WorkerBlock
 from marketplace.money import MANY
 from marketplace.questions import BadXml, TooLarge, parse_question
+from marketplace.services import files, reviews
 from marketplace.services import requirements as rules
 from marketplace.services.events import tell
 from marketplace.services.refusals import AlreadyExists, Invalid, Refused, WrongState
 from marketplace.services.secrets import new_id
 from marketplace.services.tokens import claim
-from marketplace.services.upkeep import bring_up_to_date, dispose, lock_hit, settle
+from marketplace.services.upkeep import bring_up_to_date, dispose, give_places_back, lock_hit, settle
 
 State = Hit.State
 YEAR = 31_536_000
@@ -52,6 +53,7 @@ class Work:
     lifetime: int
     max_assignments: int = 1
     annotation: str = ""
+    layout: HITLayout | None = None
     assignment_review_policy: Mapping[str, Any] | None = None
     hit_review_policy: Mapping[str, Any] | None = None
 
@@ -101,24 +103,34 @@ def _check_range(parameter: str, value: int, least: int, most: int) -> None:
         raise Invalid(parameter, f"It takes a whole number from {least} to {most}.")
 
 
-@transaction.atomic
 def create_hit(
     *, requester: Requester, hit_type: HITType | Properties, work: Work, token: str = "", now: datetime | None = None
 ) -> Hit:
     """Offer a HIT and hold what it may cost. Raises Refused; AlreadyExists for a token of the last 24 hours."""
     now = now or clock.now()
-    claimed = claim(requester=requester, operation="CreateHIT", token=token, now=now)
-    if claimed.target_id:
-        raise AlreadyExists("HIT", claimed.target_id, code="HitAlreadyExists")
     kind = _check_work(work)
-    if isinstance(hit_type, Properties):
-        hit_type = create_hit_type(requester=requester, properties=hit_type, now=now)
-    else:
-        rules.checked(hit_type.requirements)  # a qualification type may have been deleted since
-    hit = Hit(
+    bring_up_to_date(requester=requester, now=now)  # what expired HITs held may be needed for this one
+    with transaction.atomic():
+        claimed = claim(requester=requester, operation="CreateHIT", token=token, now=now)
+        if claimed.target_id:
+            raise AlreadyExists("HIT", claimed.target_id, code="HitAlreadyExists")
+        if isinstance(hit_type, Properties):
+            hit_type = create_hit_type(requester=requester, properties=hit_type, now=now)
+        else:
+            rules.checked(hit_type.requirements)  # a qualification type may have been deleted since
+        hit = _new_hit(requester, hit_type, work, kind, token, now)
+        settle(hit, now=now)
+        claimed.settle(hit.hit_id)
+        tell(event="HITCreated", hit=hit, now=now)
+    return hit
+
+
+def _new_hit(requester: Requester, hit_type: HITType, work: Work, kind: str, token: str, now: datetime) -> Hit:
+    return Hit(
         hit_id=new_id(),
         requester=requester,
         hit_type=hit_type,
+        layout=work.layout,
         question=work.question,
         question_kind=kind,
         annotation=work.annotation,
@@ -131,34 +143,44 @@ def create_hit(
         hit_review_policy=work.hit_review_policy,
         unique_request_token=token,
     )
-    settle(hit, now=now)
-    claimed.settle(hit.hit_id)
-    tell(event="HITCreated", hit=hit, now=now)
-    return hit
 
 
 def _check_work(work: Work) -> str:
     _check_range("MaxAssignments", work.max_assignments, 1, MOST_ASSIGNMENTS)
     _check_range("LifetimeInSeconds", work.lifetime, 30, YEAR)
     _check_length("RequesterAnnotation", work.annotation, most=255)
+    reviews.check_policy("AssignmentReviewPolicy", work.assignment_review_policy)
+    reviews.check_policy("HITReviewPolicy", work.hit_review_policy)
     try:
-        return parse_question(work.question).kind
+        question = parse_question(work.question)
     except TooLarge as error:
         raise Invalid("Question", str(error), code="ParameterTooLong") from None
     except BadXml as error:
         raise Invalid("Question", str(error), code="XMLParseError") from None
+    if question.form is not None and (too_large := files.unanswerable(question.form)):
+        raise Invalid("Question", too_large, code="XMLParseError")
+    return question.kind
 
 
-@transaction.atomic
 def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | None = None) -> Hit:
     """More assignments. A HIT made with fewer than ten stays below ten, as the fee depends on it."""
     now = now or clock.now()
-    claimed = claim(requester=hit.requester, operation="CreateAdditionalAssignmentsForHIT", token=token, now=now)
-    if claimed.target_id:
-        raise AlreadyExists("HIT extension", claimed.target_id, code="HitAlreadyExtended")
-    hit = lock_hit(pk=hit.pk, now=now)
-    _refuse_disposed(hit)
     _check_range("NumberOfAdditionalAssignments", additional, 1, MOST_ASSIGNMENTS)
+    bring_up_to_date(requester=hit.requester, now=now)  # what expired HITs held may be needed, here and below
+    with transaction.atomic():
+        claimed = claim(requester=hit.requester, operation="CreateAdditionalAssignmentsForHIT", token=token, now=now)
+        if claimed.target_id:
+            raise AlreadyExists("HIT extension", claimed.target_id, code="HitAlreadyExtended")
+        hit = lock_hit(pk=hit.pk, now=now)
+        _refuse_disposed(hit)
+        _add_places(hit, additional)
+        settle(hit, now=now)
+        claimed.settle(hit.hit_id)
+        tell(event="HITExtended", hit=hit, now=now)
+    return hit
+
+
+def _add_places(hit: Hit, additional: int) -> None:
     total = hit.max_assignments + additional
     if hit.max_assignments < MANY <= total or total > MOST_ASSIGNMENTS:
         raise Refused(
@@ -168,10 +190,6 @@ def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | No
         )
     hit.max_assignments = total
     hit.n_available += additional
-    settle(hit, now=now)
-    claimed.settle(hit.hit_id)
-    tell(event="HITExtended", hit=hit, now=now)
-    return hit
 
 
 def _refuse_disposed(hit: Hit) -> None:
@@ -179,19 +197,20 @@ def _refuse_disposed(hit: Hit) -> None:
         raise WrongState("HIT", hit.hit_id, state=hit.state, wanted="Assignable, Unassignable, Reviewable, Reviewing")
 
 
-@transaction.atomic
 def set_expiration(*, hit: Hit, expires_at: datetime, now: datetime | None = None) -> Hit:
     """A moment that is past ends it now; a later one offers it again, and holds what that may cost."""
     now = now or clock.now()
-    hit = lock_hit(pk=hit.pk, now=now)
-    _refuse_disposed(hit)
     if expires_at > now + FAR:
         raise Invalid("ExpireAt", "It is at most 365 days ahead.")
-    was_expired = hit.expired
-    hit.expires_at = max(expires_at, hit.created_at)
-    settle(hit, now=now)
-    if was_expired and not hit.expired:
-        tell(event="HITExtended", hit=hit, now=now)
+    bring_up_to_date(requester=hit.requester, now=now)
+    with transaction.atomic():
+        hit = lock_hit(pk=hit.pk, now=now)
+        _refuse_disposed(hit)
+        was_expired = hit.expired
+        hit.expires_at = max(expires_at, hit.created_at)
+        settle(hit, now=now)
+        if was_expired and not hit.expired:
+            tell(event="HITExtended", hit=hit, now=now)
     return hit
 
 
@@ -208,24 +227,25 @@ def set_review_status(*, hit: Hit, revert: bool, now: datetime | None = None) ->
     return hit
 
 
-@transaction.atomic
 def change_type(*, hit: Hit, hit_type: HITType, now: datetime | None = None) -> Hit:
     """Give the HIT other properties. Work that was accepted keeps the reward it was accepted for."""
     now = now or clock.now()
-    hit = lock_hit(pk=hit.pk, now=now)
-    _refuse_disposed(hit)
-    hit.hit_type = hit_type
-    settle(hit, now=now)
+    bring_up_to_date(requester=hit.requester, now=now)
+    with transaction.atomic():
+        hit = lock_hit(pk=hit.pk, now=now)
+        _refuse_disposed(hit)
+        hit.hit_type = hit_type
+        settle(hit, now=now)
     return hit
 
 
 @transaction.atomic
 def delete_hit(*, hit: Hit, now: datetime | None = None) -> Hit:
-    """Dispose of a reviewable HIT on all of whose submitted work a decision was made."""
+    """Dispose of a HIT that waits for review, on all of whose submitted work a decision was made."""
     now = now or clock.now()
     hit = lock_hit(pk=hit.pk, now=now)
-    if hit.state != State.REVIEWABLE:
-        raise WrongState("HIT", hit.hit_id, state=hit.state, wanted=State.REVIEWABLE)
+    if hit.state not in (State.REVIEWING, State.REVIEWABLE):
+        raise WrongState("HIT", hit.hit_id, state=hit.state, wanted="Reviewing, Reviewable")
     if hit.n_submitted:
         raise Refused(
             f"HIT {hit.hit_id} has {hit.n_submitted} submitted assignments; approve or reject them first.",
@@ -259,11 +279,16 @@ SORTS = {
 
 
 def groups_for(
-    *, worker: Worker | None, search: str = "", sort: str = "newest", now: datetime | None = None
+    *,
+    worker: Worker | None,
+    search: str = "",
+    sort: str = "newest",
+    standing: rules.Standing | None = None,
+    now: datetime | None = None,
 ) -> list[Group]:
-    """What is on offer for this worker, without what is hidden from them."""
+    """What is on offer for this worker, without what is hidden from them. ``standing`` is theirs, if it was read."""
     now = now or clock.now()
-    bring_up_to_date(now=now)
+    give_places_back(now=now)
     on_offer = HITType.objects.filter(requester__active=True, hits__in=offered(worker=worker, now=now))
     for word in search.split():
         on_offer = on_offer.filter(
@@ -273,9 +298,11 @@ def groups_for(
             | Q(requester__name__icontains=word)
         )
     found = on_offer.annotate(available=Sum("hits__n_available"), newest_at=Max("hits__created_at"))
-    standing = rules.Standing(worker)
+    listed = list(found.select_related("requester").order_by(*SORTS.get(sort, SORTS["newest"])))
+    standing = standing or rules.Standing(worker, now=now)
+    standing.learn(requirement for each in listed for requirement in each.requirements)
     groups = []
-    for each in found.select_related("requester").order_by(*SORTS.get(sort, SORTS["newest"])):
+    for each in listed:
         if not standing.unmet(each.requirements, action="Discover"):
             reasons = standing.unmet(each.requirements)
             can_preview = not standing.unmet(each.requirements, action="Preview")
@@ -298,8 +325,8 @@ def offered(*, worker: Worker | None, now: datetime) -> QuerySet[Hit]:
 def preview_hit(*, hit_type: HITType, worker: Worker | None, now: datetime | None = None) -> Hit:
     """One HIT of the group, to be looked at. Raises Refused."""
     now = now or clock.now()
-    bring_up_to_date(requester=hit_type.requester, now=now)
-    reasons = rules.Standing(worker).unmet(hit_type.requirements, action="Preview")
+    give_places_back(hit_type=hit_type, now=now)
+    reasons = rules.Standing(worker, now=now).unmet(hit_type.requirements, action="Preview")
     if reasons:
         raise Refused(" ".join(reasons), code="QualificationNotMet")
     hit = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk").first()

@@ -65,17 +65,20 @@ def notify_workers(
     workers = {worker.worker_id: worker for worker in Worker.objects.filter(worker_id__in=wanted)}
     decided = Assignment.objects.filter(hit__requester=requester, state__in=("Approved", "Rejected"))
     known = set(decided.filter(worker__in=workers.values()).values_list("worker__worker_id", flat=True))
-    failures = []
+    failures, told = [], []
     for worker_id in wanted:
         if worker_id not in workers:
             failures.append(NotNotified(worker_id, True, f"Worker {worker_id} does not exist."))
         elif worker_id not in known:
-            reason = f"You have not approved or rejected work of worker {worker_id}."
+            reason = "Cannot send a notification to a worker who has not done any work for you"  # as MTurk says it
             failures.append(NotNotified(worker_id, True, reason))
         elif not workers[worker_id].active:
             failures.append(NotNotified(worker_id, False, f"Worker {worker_id} is not active at present."))
         else:
-            send(worker=workers[worker_id], requester=requester, subject=subject, text=text, now=now)
+            told.append(workers[worker_id])
+    Message.objects.bulk_create(
+        Message(worker=worker, requester=requester, subject=subject, text=text, created_at=now) for worker in told
+    )
     return failures
 
 
@@ -112,7 +115,7 @@ def set_notification(
             f"HIT type {hit_type.type_id} has no notification yet; give a specification.", code="NotificationMissing"
         )
     if active is None:
-        raise Invalid("Active", "Give a specification, or say whether it is active.", code="MissingParameter")
+        raise Invalid("Active", "Give a specification, or say whether it is active.")
     found.active, found.updated_at = active, now
     found.save(update_fields=["active", "updated_at"])
     return found

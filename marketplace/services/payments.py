@@ -1,7 +1,7 @@
 """Money: prepaid, double entry. Every transaction's entries add up to zero and none is ever changed.
 
 A requester's money is available or held. Creating a HIT holds the reward and the fee of every assignment, so that
-work that was accepted can always be paid; what is not needed goes back as a refund.
+work that was accepted can always be paid; what is not needed goes back as a refund. Every account's balance is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, F, IntegerField, Q, Sum, Value, When
 from django.db.models.functions import TruncDate
 
 from marketplace import clock
@@ -27,12 +27,11 @@ from marketplace.models import (
     Worker,
 )
 from marketplace.money import ZERO, bonus_fee, cents
-from marketplace.services.accounts import record
-from marketplace.services.refusals import AlreadyExists, Invalid, Refused
+from marketplace.services.log import record
+from marketplace.services.refusals import AlreadyExists, Invalid, Refused, violates
 
 Account = LedgerAccount.Kind
 Kind = LedgerEntry.Kind
-KEPT = (Account.REQUESTER, Account.HELD)
 
 
 class InsufficientFunds(Refused):
@@ -68,10 +67,9 @@ def account(
     found = LedgerAccount.objects.filter(kind=kind, **owner).first()
     if found:
         return found
-    balance = ZERO if kind in KEPT else None
     try:
         with transaction.atomic():
-            return LedgerAccount.objects.create(kind=kind, balance=balance, **owner)
+            return LedgerAccount.objects.create(kind=kind, **owner)
     except IntegrityError:
         return LedgerAccount.objects.get(kind=kind, **owner)
 
@@ -85,31 +83,42 @@ def post(
         raise ValueError(f"The entries of {kind} {about} do not add up to zero.")
     with transaction.atomic():
         written = LedgerTransaction.objects.create(kind=kind, key=key, about=about, created_at=now)
-        for leg in sorted(legs, key=lambda leg: leg.account.pk):
-            if leg.account.kind in KEPT:
-                _move_balance(leg)
-        LedgerEntry.objects.bulk_create(
-            LedgerEntry(
-                transaction=written,
-                account=leg.account,
-                kind=leg.kind,
-                amount=leg.amount,
-                about=leg.about or about,
-                created_at=now,
-            )
-            for leg in legs
-        )
+        rows = locked(leg.account for leg in legs)
+        entries, moved = [], {}
+        for leg in legs:
+            row = moved[leg.account.pk] = rows[leg.account.pk]
+            before = row.balance
+            row.balance = before + leg.amount  # here and not in SQL: SQLite would add in floating point
+            if row.balance < 0 and row.kind != Account.OUTSIDE:
+                raise InsufficientFunds(wanted=-leg.amount, available=before)
+            entry = LedgerEntry(transaction=written, account=row, kind=leg.kind, amount=leg.amount, created_at=now)
+            entry.balance_after, entry.about = row.balance, leg.about or about
+            entries.append(entry)
+        LedgerEntry.objects.bulk_create(entries)
+        LedgerAccount.objects.bulk_update(moved.values(), ["balance"])
     return written
 
 
-def _move_balance(leg: Leg) -> None:
-    # Added here, under the row's lock: SQLite would do it in floating point.
-    row = LedgerAccount.objects.select_for_update(no_key=True).get(pk=leg.account.pk)
-    balance = row.balance or ZERO
-    if balance + leg.amount < 0:
-        raise InsufficientFunds(wanted=-leg.amount, available=balance)
-    row.balance = balance + leg.amount
-    row.save(update_fields=["balance"])
+#: The order in which accounts are locked. All of a requester's come first and stay locked, then workers by number: two
+#: transactions that pay the same workers wait for each other in a queue, and not crosswise.
+_RANKS = {Account.REQUESTER: 0, Account.HELD: 0, Account.FEES: 0, Account.WORKER: 1, Account.OUTSIDE: 2}
+
+
+def locked(accounts: Iterable[LedgerAccount]) -> dict[int, LedgerAccount]:
+    """These accounts as they are now; nobody else moves their balances before the caller's transaction ends."""
+    wanted = list(accounts)
+    of_requesters = {each.requester_id for each in wanted} - {None}
+    rank = Case(*(When(kind=kind, then=Value(rank)) for kind, rank in _RANKS.items()), output_field=IntegerField())
+    found = LedgerAccount.objects.filter(Q(pk__in=[each.pk for each in wanted]) | Q(requester__in=of_requesters))
+    rows = found.order_by(rank, "worker_id", "pk").select_for_update(no_key=True)
+    return {row.pk: row for row in rows}
+
+
+def lock_to_pay(*, requester_id: int, workers: Iterable[int]) -> None:
+    """Before one transaction pays several workers, in whatever order: others may be paying the same people."""
+    payees = list(workers)
+    if payees:
+        locked(LedgerAccount.objects.filter(Q(requester=requester_id) | Q(worker__in=payees)))
 
 
 # --- Holding and paying, in the transaction of what it is for ------------------------------------------------
@@ -134,7 +143,7 @@ def pay_reward(*, assignment: Assignment, requester_id: int, held: bool, now: da
         Leg(source, Kind.REWARD, -assignment.reward),
         Leg(source, Kind.FEE, -assignment.fee),
         Leg(account(Account.WORKER, worker=assignment.worker_id), Kind.REWARD, assignment.reward),
-        Leg(account(Account.FEES), Kind.FEE, assignment.fee),
+        Leg(account(Account.FEES, requester=requester_id), Kind.FEE, assignment.fee),
     ]
     post(kind=Kind.REWARD, key=f"reward {about}", legs=legs, now=now, about=about)
 
@@ -179,7 +188,7 @@ def send_bonus(
     legs = [
         Leg(source, Kind.BONUS, -amount - fee),
         Leg(account(Account.WORKER, worker=worker), Kind.BONUS, amount),
-        Leg(account(Account.FEES), Kind.FEE, fee),
+        Leg(account(Account.FEES, requester=requester), Kind.FEE, fee),
     ]
     post(kind=Kind.BONUS, key=f"bonus {bonus.pk}", legs=legs, now=now, about=assignment.assignment_id)
     claimed.settle(str(bonus.pk))
@@ -187,83 +196,88 @@ def send_bonus(
 
 
 @transaction.atomic
-def deposit(*, requester: Requester, amount: Decimal, actor: str, about: str = "") -> None:
-    """Money the requester has paid in."""
+def deposit(*, requester: Requester, amount: Decimal, actor: str, about: str = "", once: str = "") -> None:
+    """Money the requester has paid in. A form's ``once`` deposits once, however often it is sent. Raises Refused."""
     amount = cents(amount)
     if amount <= 0:
         raise Refused("A deposit is at least 0.01 USD.")
-    legs = [
-        Leg(account(Account.OUTSIDE), Kind.DEPOSIT, -amount),
-        Leg(account(Account.REQUESTER, requester=requester), Kind.DEPOSIT, amount),
-    ]
-    post(kind=Kind.DEPOSIT, legs=legs, now=clock.now(), about=about[:120])
+    _move_outside(requester=requester, amount=amount, about=about, once=once)
     record(actor=actor, action="deposit", about=requester.name, requester=requester, amount=amount, note=about)
 
 
 @transaction.atomic
+def withdraw(*, requester: Requester, amount: Decimal, actor: str, about: str, once: str = "") -> None:
+    """Money given back to the requester, or a deposit put right. Raises Refused, InsufficientFunds."""
+    amount = cents(amount)
+    if amount <= 0:
+        raise Refused("What is paid back is at least 0.01 USD.")
+    _move_outside(requester=requester, amount=-amount, about=about, once=once)
+    record(actor=actor, action="paid back", about=requester.name, requester=requester, amount=amount, note=about)
+
+
+def _move_outside(*, requester: Requester, amount: Decimal, about: str, once: str) -> None:
+    kind = "deposit" if amount > 0 else "paid back"
+    legs = [
+        Leg(account(Account.OUTSIDE), Kind.DEPOSIT, -amount),
+        Leg(account(Account.REQUESTER, requester=requester), Kind.DEPOSIT, amount),
+    ]
+    try:
+        with transaction.atomic():
+            post(kind=kind, key=f"{kind} {once}" if once else None, legs=legs, now=clock.now(), about=about[:120])
+    except IntegrityError as error:
+        if once and violates(error, "marketplace_ledgertransaction", "key"):
+            raise Refused("This form was sent before, and its amount was booked then.") from None
+        raise
+
+
+@transaction.atomic
 def pay_out(*, worker: Worker, amount: Decimal | None = None, actor: str, about: str = "") -> Decimal:
-    """Note that a worker was paid: that much, or all that is owed. Returns the amount. Raises Refused."""
+    """Note that a worker was paid outside of a payroll: that much, or all that is owed. Returns it. Raises Refused."""
     theirs = account(Account.WORKER, worker=worker)
-    LedgerAccount.objects.select_for_update(no_key=True).get(pk=theirs.pk)  # two payouts never see the same debt
-    debt = owed(worker)
+    debt = locked([theirs])[theirs.pk].balance
     paid = debt if amount is None else cents(amount)
     if paid <= 0:
         raise Refused(f"Nothing is owed to {worker.worker_id}." if amount is None else "A payout is at least 0.01 USD.")
     if paid > debt:
         raise Refused(f"{debt} USD are owed to {worker.worker_id}, less than the payout of {paid} USD.")
-    legs = [Leg(theirs, Kind.PAYOUT, -paid), Leg(account(Account.OUTSIDE), Kind.PAYOUT, paid)]
-    post(kind=Kind.PAYOUT, legs=legs, now=clock.now(), about=about[:120])
+    post_payout(worker=worker, amount=paid, about=about)
     record(actor=actor, action="payout", about=worker.worker_id, worker=worker, amount=paid, note=about)
     return paid
+
+
+def post_payout(*, worker: Worker, amount: Decimal, about: str, key: str | None = None) -> LedgerTransaction:
+    """A payment to a worker; a negative one came back."""
+    legs = [
+        Leg(account(Account.WORKER, worker=worker), Kind.PAYOUT, -amount),
+        Leg(account(Account.OUTSIDE), Kind.PAYOUT, amount),
+    ]
+    kind = "payout" if amount > 0 else "payout returned"
+    return post(kind=kind, key=key, legs=legs, now=clock.now(), about=about[:120])
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
 
 
 def available(requester: Requester) -> Decimal:
-    return account(Account.REQUESTER, requester=requester).balance or ZERO
+    return _balance(kind=Account.REQUESTER, requester=requester)
 
 
 def held(requester: Requester) -> Decimal:
-    return account(Account.HELD, requester=requester).balance or ZERO
+    return _balance(kind=Account.HELD, requester=requester)
+
+
+def owed(worker: Worker) -> Decimal:
+    return _balance(kind=Account.WORKER, worker=worker)
+
+
+def _balance(*, kind: str, **owner: Requester | Worker) -> Decimal:
+    found = LedgerAccount.objects.filter(kind=kind, **owner).values_list("balance", flat=True).first()
+    return ZERO if found is None else found
 
 
 def imbalance() -> Decimal:
     """The sum of all entries: zero, or the books are wrong."""
-    return _total(LedgerEntry.objects.all())
-
-
-def owed(worker: Worker) -> Decimal:
-    return _total(LedgerEntry.objects.filter(account__worker=worker))
-
-
-def _total(entries: QuerySet[LedgerEntry]) -> Decimal:
-    return cents(entries.aggregate(total=Sum("amount"))["total"] or 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Owed:
-    worker: Worker
-    earned: Decimal
-    paid: Decimal
-
-    @property
-    def owed(self) -> Decimal:
-        return self.earned - self.paid
-
-
-def owed_to_all() -> list[Owed]:
-    """What every worker has earned and been paid, for a payroll. Those who never earned anything are left out."""
-    out = Case(When(kind=Kind.PAYOUT, then=F("amount")), default=Value(ZERO))
-    sums = (
-        LedgerEntry.objects.filter(account__kind=Account.WORKER)
-        .values("account__worker")
-        .annotate(total=Sum("amount"), paid=-Sum(out))
-        .values_list("account__worker", "total", "paid")
-    )
-    workers = Worker.objects.select_related("user").in_bulk([worker for worker, _, _ in sums])
-    rows = [Owed(workers[pk], cents(total + paid), cents(paid)) for pk, total, paid in sums]
-    return sorted(rows, key=lambda row: row.worker.worker_id)
+    return cents(LedgerEntry.objects.aggregate(total=Sum("amount"))["total"] or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from marketplace.answers import Answers, answers_xml, check_answer_key, score, v
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Requester, Worker, WorkerBlock
 from marketplace.questions import BadXml, TooLarge, check_answers, parse_question
 from marketplace.services import builtin
-from marketplace.services.accounts import record
+from marketplace.services.log import record
 from marketplace.services.messages import send
 from marketplace.services.refusals import AlreadyExists, Invalid, NotFound, Refused, WrongState
 from marketplace.services.requirements import Standing
@@ -80,7 +80,7 @@ def update_type(*, type: QualificationType, terms: Terms) -> QualificationType:
     """Change what is given. A new test without an answer key has none: its requests are then decided by hand."""
     locked = QualificationType.objects.select_for_update(no_key=True).get(pk=type.pk)
     if terms.test is None and (terms.answer_key is not None or terms.test_duration is not None):
-        raise Invalid("Test", "An answer key or a duration goes with the test that it is for.", code="MissingParameter")
+        raise Invalid("Test", "An answer key or a duration goes with the test that it is for.")
     _apply(locked, terms)
     locked.save()
     return locked
@@ -108,13 +108,14 @@ def _apply(type: QualificationType, terms: Terms) -> None:
 
 def _check_test(terms: Terms) -> None:
     if terms.test_duration is None:
-        raise Invalid("TestDurationInSeconds", "A test needs it.", code="MissingParameter")
+        raise Invalid("TestDurationInSeconds", "A test needs it.")
     if not 1 <= terms.test_duration <= 31_536_000:
         raise Invalid("TestDurationInSeconds", "It takes a whole number from 1 to 31536000.")
     parameter = "Test"
     try:
-        if parse_question(terms.test or "").kind != "QuestionForm":
-            raise BadXml("A test is a QuestionForm.")
+        form = parse_question(terms.test or "").form
+        if form is None or form.takes_files:
+            raise BadXml("A test is a QuestionForm, and takes no files.")
         parameter = "AnswerKey"
         if terms.answer_key is not None:
             check_answer_key(terms.answer_key)
@@ -204,8 +205,7 @@ def take_test(*, request: QualificationRequest, answers: Answers, now: datetime 
     form = parse_question(asked.test).form
     if form is None:
         raise TypeError("A test is a QuestionForm: that was checked when its type was made.")
-    given = values_of(answers)
-    problems = check_answers(form, given)
+    problems = check_answers(form, answers)
     if problems:
         raise Refused(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
     asked.answer = answers_xml(answers, form)
@@ -213,7 +213,7 @@ def take_test(*, request: QualificationRequest, answers: Answers, now: datetime 
     asked.state = State.PENDING
     asked.save(update_fields=["answer", "submitted_at", "state"])
     if asked.type.answer_key:
-        _decide(asked, granted=score(asked.type.answer_key, given), now=now)
+        _decide(asked, granted=score(asked.type.answer_key, values_of(answers)), now=now)
     return asked
 
 

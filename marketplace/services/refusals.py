@@ -27,6 +27,7 @@ class NotFound(Refused):
 
     def __init__(self, kind: str, identifier: str) -> None:
         super().__init__(f"{kind} {identifier} does not exist.", code=f"{kind}DoesNotExist")
+        self.kind, self.identifier = kind, identifier
 
 
 class WrongState(Refused):
@@ -35,6 +36,7 @@ class WrongState(Refused):
     def __init__(self, kind: str, identifier: str, *, state: str, wanted: str) -> None:
         message = f"This can be done when the status is {wanted}. {kind} {identifier} has the status {state}."
         super().__init__(message, code=f"Invalid{kind}State")
+        self.kind, self.identifier, self.state, self.wanted = kind, identifier, state, wanted
 
 
 class AlreadyExists(Refused):
@@ -42,7 +44,7 @@ class AlreadyExists(Refused):
 
     def __init__(self, kind: str, identifier: str, *, code: str = "") -> None:
         super().__init__(f"{kind} {identifier} already exists.", code=code or f"{kind}AlreadyExists")
-        self.identifier = identifier
+        self.kind, self.identifier = kind, identifier
 
 
 def violates(error: IntegrityError, constraint: str, *columns: str) -> bool:

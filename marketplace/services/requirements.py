@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from django.db.models import Count, Q
 
+from marketplace import clock
 from marketplace.models import Assignment, Qualification, QualificationType, Worker
 from marketplace.services import builtin
 from marketplace.services.refusals import Invalid, NotFound
@@ -90,8 +92,23 @@ def _wrong(message: str) -> Invalid:
 class Standing:
     """What a worker has, read once for any number of requirements. Nobody signed in has nothing."""
 
-    def __init__(self, worker: Worker | None) -> None:
+    def __init__(self, worker: Worker | None, *, now: datetime | None = None) -> None:
         self.worker = worker
+        self.now = now or clock.now()
+        self._types: dict[str, QualificationType | None] = {}
+
+    def learn(self, requirements: Iterable[Requirement]) -> None:
+        """Read the types that these requirements name at once, where there will be words about many."""
+        unknown = {each["QualificationTypeId"] for each in requirements} - self._types.keys() - _NAMES.keys()
+        if unknown:
+            rows = QualificationType.objects.filter(type_id__in=unknown).defer("test", "answer_key")
+            found = {row.type_id: row for row in rows}
+            self._types |= {type_id: found.get(type_id) for type_id in unknown}
+
+    def type_of(self, requirement: Requirement) -> QualificationType | None:
+        """The type that a requirement names; none for the built-in ones, which nobody can ask for."""
+        self.learn([requirement])
+        return self._types.get(requirement["QualificationTypeId"])
 
     def unmet(self, requirements: Iterable[Requirement], *, action: str = "Accept") -> list[str]:
         """Why the worker may not take this action ("Discover", "Preview" or "Accept"); empty if they may."""
@@ -147,16 +164,19 @@ class Standing:
     def _record(self) -> tuple[int, int]:
         if self.worker is None:
             return 0, 0
+        state = Assignment.State
+        # Nobody may have come by since it counts as approved.
+        due = Q(state=state.SUBMITTED, auto_approve_at__lte=self.now)
         counts = Assignment.objects.filter(worker=self.worker).aggregate(
-            approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
-            rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
+            approved=Count("pk", filter=Q(state=state.APPROVED) | due),
+            rejected=Count("pk", filter=Q(state=state.REJECTED)),
         )
         return counts["approved"], counts["rejected"]
 
     def in_words(self, requirement: Requirement) -> str:
         """The requirement and what the worker has of it, for the worker to read."""
         type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
-        name = self._name(type_id)
+        name = self.name(requirement)
         if comparator == "Exists":
             return f"{name} is needed, which you do not have."
         if comparator == "DoesNotExist":
@@ -171,11 +191,13 @@ class Standing:
             have = str(self.value(type_id)) if self.has(type_id) else ""
         return f"{name} must be {wanted}; {f'yours is {have}' if have else 'you have none'}."
 
-    def _name(self, type_id: str) -> str:
+    def name(self, requirement: Requirement) -> str:
+        """What a requirement is about, at the beginning of a sentence."""
+        type_id = requirement["QualificationTypeId"]
         if type_id in _NAMES:
             return _NAMES[type_id]
-        name = QualificationType.objects.filter(type_id=type_id).values_list("name", flat=True).first()
-        return f"The qualification “{name or type_id}”"
+        found = self.type_of(requirement)
+        return f"The qualification “{found.name if found else type_id}”"
 
 
 _NAMES = {

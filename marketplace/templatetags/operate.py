@@ -12,8 +12,11 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from marketplace.models import LedgerAccount
+
 register = template.Library()
 
+_SUFFIXES = {"held": " (held)", "fees": " (fees)"}
 _TONES = {
     "Assignable": "good",
     "Unassignable": "",
@@ -35,9 +38,20 @@ def money(amount: Decimal | None) -> str:
 
 
 @register.filter
+def whose(account: LedgerAccount) -> str:
+    """An account in words: whose it is, and what it is for."""
+    if account.worker is not None:
+        return account.worker.worker_id
+    if account.requester is None:
+        return "Outside"
+    suffix = _SUFFIXES.get(account.kind, "")
+    return f"{account.requester.name}{suffix}"
+
+
+@register.filter
 def moment(when: datetime | None) -> str | SafeString:
     """A point in time, in UTC as everywhere in this server's data."""
-    if when is None:
+    if not when:  # none, or nobody whose moment it could be
         return "–"
     text = f"{when.astimezone(UTC):%Y-%m-%d %H:%M}"
     return format_html('<time datetime="{}" class="nowrap">{} UTC</time>', when.isoformat(), text)

@@ -70,66 +70,84 @@ class ThrottlingError(WireError):
         super().__init__(message)
 
 
-# --- By name: the refusals that operations share ------------------------------------------------------------
+# --- In MTurk's words ---------------------------------------------------------------------------------------
+#
+# Tools go by these sentences where they show no code: docs/marketplace-errors.md names who saw them. What follows
+# the first sentence is ours: what exactly, and how to mend it.
 
 
 def not_found(kind: str, identifier: str) -> RequestError:
     """Nothing of that kind has this id, or it is somebody else's, which must look the same.
 
     `kind` is "HIT", "Assignment", "HITType", "QualificationType", "QualificationRequest", "Qualification" or "Worker".
+    MTurk takes an unknown worker for a parameter that is wrong.
     """
+    if kind == "Worker":
+        return bad_parameter("WorkerId", identifier, "There is no such worker.")
+    if kind == "Qualification":
+        message = f"You requested a Qualification that does not exist. That is {identifier}."
+        return RequestError(message, code="QualificationDoesNotExist")
     return RequestError(f"{kind} {identifier} does not exist.", code=f"{kind}DoesNotExist")
 
 
-def not_allowed(what: str) -> RequestError:
-    """The thing may be seen by the caller and not changed."""
-    return RequestError(what, code="PermissionDeniedException")
+def wrong_state(kind: str, identifier: str, *, state: str, wanted: str) -> RequestError:
+    """`wrong_state("HIT", id, state="Assignable", wanted="Reviewing, Reviewable")` gives code InvalidHITState.
 
-
-def wrong_state(kind: str, identifier: str, *, state: str, wanted: str | tuple[str, ...]) -> RequestError:
-    """`wrong_state("HIT", id, state="Assignable", wanted="Reviewable")` gives code InvalidHITState."""
-    states = wanted if isinstance(wanted, str) else ", ".join(wanted)
-    message = f"This operation can be called with a status of: {states}. {kind} {identifier} has the status {state}."
+    Other people's tools look for the first sentences, which MTurk words so: Dallinger for "currently in the state
+    'Disposed'", ParlAI for "This operation can be called with a status of: Reviewable,Approved,Rejected".
+    """
+    rule = f"This operation can be called with a status of: {wanted}."
+    if kind == "HIT":
+        message = f"This HIT is currently in the state '{state}'.  {rule} Its id is {identifier}."
+    else:
+        message = f"{rule} {kind} {identifier} has the status {state}."
     return RequestError(message, code=f"Invalid{kind}State")
 
 
 def bad_parameter(name: str, value: object, why: str = "") -> ParameterValidationError:
     """A value that the parameter can never take; `why` says what it takes, as a sentence."""
-    shown = str(value)
-    shown = shown if len(shown) <= 100 else shown[:100] + "…"
-    message = f'The value "{shown}" is not valid for the parameter {name}.'
+    if isinstance(value, str | int | float):
+        shown = str(value) if len(str(value)) <= 100 else str(value)[:100] + "…"
+        message = f'The value "{shown}" is not valid for the parameter {name}.'
+    else:  # none, or a structure, which would fill the message
+        message = f"The value is not valid for the parameter {name}."
     return ParameterValidationError(f"{message} {why}".strip(), code="InvalidParameterValue")
 
 
-def missing_parameter(name: str, why: str = "") -> ParameterValidationError:
-    message = f"Your request is missing the required parameter {name}."
-    return ParameterValidationError(f"{message} {why}".strip(), code="MissingParameter")
-
-
-def bad_question(details: str) -> ParameterValidationError:
+def bad_question(name: str, details: str) -> ParameterValidationError:
     """The XML of a question, test or answer key is broken or says what it may not."""
-    message = "There was an error parsing the XML question or answer data in your request."
-    return ParameterValidationError(f"{message} {details}".strip(), code="XMLParseError")
-
-
-def too_large(name: str, *, size: int, most: int) -> ParameterValidationError:
-    """A text over its limit, as an oversize question."""
-    message = f"Your request parameter {name} has {size} bytes and exceeds the maximum length of {most} bytes."
-    return ParameterValidationError(message, code="ParameterTooLong")
+    message = (
+        "There was an error parsing the XML question or answer data in your request.  Please make sure the data is "
+        f"well-formed and validates against the appropriate schema. Details: {name}: {details}"
+    )
+    return ParameterValidationError(message, code="XMLParseError")
 
 
 def insufficient_funds(*, wanted: object, available: object) -> RequestError:
-    message = f"This requester's balance of {available} USD does not cover the {wanted} USD that the request needs."
+    message = (
+        "This Requester has insufficient funds in their account to complete this transaction. "
+        f"The balance of {available} USD does not cover {wanted} USD."
+    )
     return RequestError(message, code="InsufficientFunds")
 
 
-def already_exists(kind: str, identifier: str, *, code: str = "") -> RequestError:
-    """A request token was used before, or a name is taken; the message holds the id of what exists.
+def hit_exists(hit_id: str) -> RequestError:
+    """The HIT was made before by a request with this token. The id is what a client that tries again needs."""
+    return RequestError(f'The HIT with ID "{hit_id}" already exists.', code="HitAlreadyExists")
 
-    `kind="HIT"` gives HitAlreadyExists, which is how the model's documentation spells it.
-    """
-    named = "Hit" if kind == "HIT" else kind
-    return RequestError(f"{kind} {identifier} already exists.", code=code or f"{named}AlreadyExists")
+
+def token_used(token: str, *, what: str, code: str) -> RequestError:
+    """A request with this token was carried out before; `what` came of it."""
+    return RequestError(f'The idempotency token "{token}" has already been processed. It made {what}.', code=code)
+
+
+def name_taken(identifier: str) -> RequestError:
+    """The requester has a qualification type of this name. Mephisto and Dallinger go by the first sentence."""
+    message = (
+        "You have already created a QualificationType with this name. A QualificationType's name must be unique "
+        f"among all of the QualificationTypes created by the same user: {identifier}."
+    )
+    return RequestError(message, code="QualificationTypeAlreadyExists")
 
 
 def not_supported(what: str) -> RequestError:

@@ -1,6 +1,5 @@
 """Which requester a signed request comes from."""
 
-import secrets
 from datetime import timedelta
 
 from django.conf import settings
@@ -15,8 +14,6 @@ from marketplace.wire.service import signing_name
 
 # A key's last use is for people to look at; writing it at every request would cost more than the request.
 USE_NOTED_EVERY = timedelta(minutes=10)
-# Signed with when there is no such key, so that the answer takes as long as for one that exists.
-NO_SECRET = secrets.token_urlsafe(30)
 
 
 def authenticate(request: sigv4.Request) -> Requester:
@@ -25,14 +22,12 @@ def authenticate(request: sigv4.Request) -> Requester:
     claim = sigv4.read_claim(request)
     sigv4.check_claim(claim, request, now=now, region=settings.MARKETPLACE_REGION, service=signing_name())
     key = _key(claim.access_key_id)
-    try:
-        secret = unseal(key.secret_sealed) if key else NO_SECRET
-    except ValueError:  # sealed under a SECRET_KEY that is no more: its owner needs a new key
-        key, secret = None, NO_SECRET
     if key is None:
-        sigv4.signature(claim, request, secret=secret)
-        message = "The security token included in the request is invalid."
-        raise AuthenticationError("UnrecognizedClientException", message)
+        raise sigv4.unrecognized()
+    try:
+        secret = unseal(key.secret_sealed)
+    except ValueError:  # sealed under a SECRET_KEY that is no more: its owner needs a new key
+        raise sigv4.unrecognized() from None
     sigv4.verify(claim, request, secret=secret)
     if not key.requester.active:
         raise AuthenticationError("AccessDeniedException", "This requester's account is closed.")

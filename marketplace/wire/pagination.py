@@ -29,7 +29,10 @@ def page(
     max_results: int | None,
     scope: object,
 ) -> tuple[list[Row], str | None]:
-    """The rows after the token, at most `max_results`, and the token of the next page or None at the end.
+    """The rows after the token, at most `max_results`, and a token for what comes after the last of them.
+
+    There is none only where there are no rows. MTurk does it so (aws/aws-sdk-js issue 2522 shows a page of one row with
+    a token), and Mephisto and others read on until a page is empty, taking a token from each before.
 
     `order` names fields (with "-" for falling ones, "__" into relations) whose values never change and together are
     unique; `scope` is anything with a stable JSON form that tells this list from others: requester, operation and
@@ -39,10 +42,8 @@ def page(
     if next_token:
         ordered = ordered.filter(_after(order, _read(next_token, scope)))
     size = max_results or DEFAULT_RESULTS
-    rows = list(ordered[: size + 1])
-    if len(rows) <= size:
-        return rows, None
-    return rows[:size], _write(rows[size - 1], order, scope)
+    rows = list(ordered[:size])
+    return rows, _write(rows[-1], order, scope) if rows else None
 
 
 def _after(order: Sequence[str], values: Sequence[object]) -> Q:

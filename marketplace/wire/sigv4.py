@@ -80,9 +80,7 @@ def read_claim(request: Request) -> Claim:
 def check_claim(claim: Claim, request: Request, *, now: datetime, region: str, service: str) -> datetime:
     """Refuses what no secret could make right: scope, unsigned headers, time. Returns when it was signed."""
     if "x-amz-security-token" in request.headers:
-        raise AuthenticationError(
-            "UnrecognizedClientException", "The security token included in the request is invalid."
-        )
+        raise unrecognized()
     if claim.region != region:
         _invalid(f"Credential should be scoped to a valid region, not '{claim.region}'. ")
     if claim.service != service:
@@ -108,11 +106,13 @@ def _check_time(claim: Claim, headers: Mapping[str, str], now: datetime) -> date
         _incomplete(f"The date {text} does not exist.")
     if text[:8] != claim.date:
         _invalid("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP.")
-    if abs(now - signed_at) > SKEW:
-        late = "Signature expired" if signed_at < now else "Signature not yet current"
-        bound = (now - SKEW if signed_at < now else now + SKEW).strftime(TIME_FORMAT)
-        side = "earlier" if signed_at < now else "later"
-        raise AuthenticationError("RequestExpired", f"{late}: {text} is now {side} than {bound} (5 min.)")
+    here = now.strftime(TIME_FORMAT)
+    if signed_at < now - SKEW:
+        bound = (now - SKEW).strftime(TIME_FORMAT)
+        _invalid(f"Signature expired: {text} is now earlier than {bound} ({here} - 5 min.)")
+    if signed_at > now + SKEW:
+        bound = (now + SKEW).strftime(TIME_FORMAT)
+        _invalid(f"Signature not yet current: {text} is still later than {bound} ({here} + 5 min.)")
     return signed_at
 
 
@@ -134,11 +134,17 @@ def signature(claim: Claim, request: Request, *, secret: str) -> str:
 
 def canonical_request(claim: Claim, request: Request) -> str:
     headers = "".join(f"{name}:{' '.join(request.headers[name].split())}\n" for name in claim.signed_headers)
-    query = "&".join(sorted(part if "=" in part else f"{part}=" for part in request.query.split("&") if part))
+    pairs = sorted(part.partition("=")[::2] for part in request.query.split("&") if part)
+    query = "&".join("=".join(pair) for pair in pairs)
     signed = ";".join(claim.signed_headers)
     # Every service but S3 has the path escaped once more than it is on the wire.
     path = quote(request.path, safe="/~") or "/"
     return "\n".join((request.method, path, query, headers, signed, _hash(request.body)))
+
+
+def unrecognized() -> AuthenticationError:
+    """No key of that name is in use here. AWS says this too, and so tells known keys from unknown ones."""
+    return AuthenticationError("UnrecognizedClientException", "The security token included in the request is invalid.")
 
 
 def _mac(key: bytes, text: str) -> bytes:

@@ -1,50 +1,104 @@
 """How many requests a requester may send: a bucket of tokens each, refilled at a steady rate.
 
-The bucket lies in Django's cache, which the processes of a machine share (all machines, with Redis behind it). In a
-cache in memory every web process has a bucket of its own and allows its share of the rate.
+A request takes a token or is refused, and no two take the same one: the bucket is read and written under a lock, or
+inside Redis. With Redis (`CELERY_BROKER_URL`) all machines share the buckets, and its clock fills them; without it they
+are files that the processes of one machine share, and each machine allows the whole rate.
 """
 
+import fcntl
+import logging
+import os
+import struct
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
+import redis
 from django.conf import settings
-from django.core.cache import cache
+from django.utils.crypto import salted_hmac
 
 from marketplace.wire.errors import ThrottlingError
 
-LOCK_SECONDS = 2
+logger = logging.getLogger(__name__)
+
+_BUCKET = struct.Struct("<dd")  # tokens, and when there were so many
+_FOLDER = "marketplace-buckets"
+# KEYS: the bucket. ARGV: rate, burst, seconds after which an unused bucket is full and can be forgotten.
+_TAKE = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local tokens = tonumber(bucket[1] or burst)
+local at = tonumber(bucket[2] or now)
+tokens = math.min(burst, tokens + math.max(0, now - at) * rate)
+local enough = tokens >= 1
+if enough then tokens = tokens - 1 end
+redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', tokens), 'at', string.format('%.6f', now))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return enough and 1 or 0
+"""
 
 
 def take_token(requester_id: int) -> None:
-    """Takes one token or refuses the request."""
-    rate, burst = _sizes()
-    if not rate:
-        return
-    key = f"marketplace:bucket:{requester_id}"
-    with _locked(key):
-        now = time.time()
-        tokens, filled_at = cache.get(key) or (burst, now)
-        tokens = min(burst, tokens + max(0.0, now - filled_at) * rate)
-        enough = tokens >= 1
-        cache.set(key, (tokens - 1 if enough else tokens, now), timeout=int(burst / rate) + 60)
-    if not enough:
+    """Takes one token of the requester's or refuses the request."""
+    rate, burst = settings.MARKETPLACE_RATE_LIMIT, max(1, settings.MARKETPLACE_RATE_BURST)
+    if rate and not _taken(requester_id, rate=rate, burst=burst):
         raise ThrottlingError
 
 
-def _sizes() -> tuple[float, float]:
-    alone = "locmem" in str(settings.CACHES["default"]["BACKEND"])  # each process then counts for itself
-    shares = max(1, getattr(settings, "WEB_WORKERS", 1)) if alone else 1
-    return settings.MARKETPLACE_RATE_LIMIT / shares, max(1.0, settings.MARKETPLACE_RATE_BURST / shares)
-
-
-@contextmanager
-def _locked(key: str) -> Iterator[None]:
-    """One at a time. Whoever waited for the whole life of a lock goes on: its holder has died."""
-    lock, deadline = f"{key}:lock", time.monotonic() + LOCK_SECONDS
-    while not cache.add(lock, 1, timeout=LOCK_SECONDS) and time.monotonic() < deadline:
-        time.sleep(0.002)
+def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
+    address = _redis_address()
+    if not address:
+        return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
     try:
-        yield
+        return taken_from_redis(address, _bucket_key(requester_id), rate=rate, burst=burst)
+    except redis.RedisError:
+        # The limit protects others from a requester's mistake; work need not stop because nobody can count.
+        logger.exception("Requests are not counted: Redis does not answer.")
+        return True
+
+
+def _redis_address() -> str:
+    cache: dict[str, Any] = settings.CACHES["default"]
+    return str(cache["LOCATION"]) if cache["BACKEND"].endswith("RedisCache") else ""
+
+
+@lru_cache(maxsize=4)
+def _client(address: str) -> "redis.Redis":
+    """Made at the first request of a process, not before it forks; threads share its connections."""
+    return redis.Redis.from_url(address, socket_timeout=2, socket_connect_timeout=2)
+
+
+def _bucket_key(requester_id: int) -> str:
+    """No other installation's, whose requesters have the same numbers."""
+    return "hitserver:bucket:" + salted_hmac("marketplace.throttling", str(requester_id)).hexdigest()
+
+
+def taken_from_redis(address: str, key: str, *, rate: float, burst: float) -> bool:
+    """Whether there was a token. Raises RedisError."""
+    script = _client(address).register_script(_TAKE)
+    return bool(script(keys=[key], args=[rate, burst, int(burst / rate) + 60]))
+
+
+def _bucket_file(requester_id: int) -> Path:
+    folder = Path(settings.VAR) / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / str(requester_id)
+
+
+def taken_from_file(path: Path, *, rate: float, burst: float) -> bool:
+    """Whether there was a token. One process or thread at a time reads and writes the bucket."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        now = time.time()
+        kept = os.pread(descriptor, _BUCKET.size, 0)
+        tokens, filled_at = _BUCKET.unpack(kept) if len(kept) == _BUCKET.size else (burst, now)
+        tokens = min(burst, tokens + max(0.0, now - filled_at) * rate)
+        enough: bool = tokens >= 1
+        os.pwrite(descriptor, _BUCKET.pack(tokens - 1 if enough else tokens, now), 0)
     finally:
-        cache.delete(lock)
+        os.close(descriptor)  # and with it the lock
+    return enough

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from marketplace import clock
 from marketplace.models import WorkerBlock
-from marketplace.services import accounts, assignments
+from marketplace.services import accounts, disputes, payroll, sign_ins
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.marketplace.operate_site.helpers import (
     PASSWORD,
@@ -44,7 +44,7 @@ def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new
     make_operator("olga")
     page = new_page()
     sign_in(page, live_server, "olga")
-    page.get_by_role("link", name="Set up a requester").click()
+    page.get_by_role("link", name="Set up a requester").first.click()
     page.get_by_label("Name", exact=True).fill("Speech lab")
     page.get_by_label("First deposit in USD").fill("20")
     page.get_by_role("button", name="Set up").click()
@@ -58,9 +58,11 @@ def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new
     page.get_by_role("link", name="Speech lab").click()
     expect(made).to_have_count(0)
     page.get_by_role("button", name=f"Revoke {key}").click()
+    expect(page.get_by_role("heading", name=f"Revoke {key}?")).to_be_visible()
+    page.get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("status")).to_contain_text(f"{key} is revoked")
 
-    page.get_by_label("Amount in USD").fill("5.50")
+    page.get_by_label("Amount in USD").first.fill("5.50")
     page.get_by_role("button", name="Add to the balance").click()
     expect(page.get_by_text("25.50 USD", exact=False).first).to_be_visible()
 
@@ -70,12 +72,16 @@ def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new
     assert page.get_by_label("The new links").input_value().count("/join/") == 2
 
     worker = make_paid(reward="0.50").worker
-    page.get_by_role("link", name="Owed").click()
+    page.get_by_role("link", name="Payroll", exact=True).click()
+    page.get_by_role("button", name="Make the payroll").click()
+    expect(page.get_by_role("status")).to_contain_text("Payroll 1 is made.")
     page.get_by_label(worker.worker_id).check()
-    page.get_by_label("Note").fill("May")
-    page.get_by_role("button", name="Mark the ticked as paid out").click()
-    expect(page.get_by_role("status")).to_contain_text("0.50 USD marked as paid out to 1 worker.")
-    expect(page.get_by_text("Nothing is owed to anybody.")).to_be_visible()
+    page.get_by_label("Reference").fill("Transfer 5")
+    page.get_by_role("button", name="Mark as paid").click()
+    expect(page.get_by_role("heading", name="Mark 0.50 USD as paid to 1 worker?")).to_be_visible()
+    page.get_by_role("button", name="They were paid").click()
+    expect(page.get_by_role("status")).to_contain_text("0.50 USD marked as paid to 1 worker.")
+    expect(page.get_by_text("Transfer 5")).to_be_visible()
     page.get_by_role("link", name="Ledger").click()
     expect(page.get_by_text("and so does the whole: 0.00")).to_be_visible()
 
@@ -88,18 +94,24 @@ def test_a_requester_rejects_and_an_operator_overturns(live_server: LiveServer, 
     sign_in(page, live_server, "sue")
     page.get_by_role("link", name="Rate replies").click()
     page.get_by_role("link", name=done.assignment_id).click()
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_label("Reject").check()
+    page.get_by_role("button", name="Record the decision").click()
     expect(page.get_by_role("alert")).to_contain_text("Tell the worker why")
     page.get_by_label("Feedback to the worker").fill("All the same answer.")
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Record the decision").click()
     expect(page.get_by_role("status")).to_contain_text("Rejected.")
 
-    assignments.comment_on_rejection(assignment_id=done.assignment_id, worker=done.worker, comment="They differ.")
+    disputes.object_to(assignment_id=done.assignment_id, worker=done.worker, text="They differ.")
+    page.reload()
+    page.get_by_label("Your answer to the objection").fill("Not by much.")
+    page.get_by_role("button", name="Send the answer").click()
+    expect(page.get_by_role("status")).to_contain_text("Your answer is stored.")
     operator = new_page()
     sign_in(operator, live_server, "olga")
     operator.get_by_role("link", name="Disputes").click()
     operator.get_by_role("link", name=done.assignment_id).click()
     expect(operator.get_by_text("They differ.")).to_be_visible()
+    expect(operator.get_by_text("Not by much.")).to_be_visible()
     operator.get_by_label("Overturned").check()
     operator.get_by_label("Reason").fill("Three different answers.")
     operator.get_by_role("button", name="Record the decision").click()
@@ -121,14 +133,24 @@ def fill_the_marketplace() -> dict[str, list[str]]:
     accounts.invite(email="ann@example.org", actor="olga")
     blocked = {"requester": lab, "worker": done.worker, "reason": "Copies answers."}
     WorkerBlock.objects.create(**blocked, created_at=clock.now())
-    plain = ("home", "requesters", "new_requester", "workers", "invitations", "balances", "ledger", "owed", "disputes")
-    operators = [reverse(f"operate_{name}") for name in (*plain, "log", "password")]
+    made = payroll.make_payroll(actor="olga")
+    payroll.mark_paid(payroll=made, rows=None, reference="Transfer 5", actor="olga")
+    make_paid(requester=lab)
+    open_payroll = payroll.make_payroll(actor="olga")
+    make_paid(requester=lab)
+    alone = accounts.create_requester(name="Nobody signs in for it", email="lab@example.org", actor="olga")
+    plain = ("home", "requesters", "new_requester", "workers", "invitations", "balances", "ledger", "payrolls", "owed")
+    operators = [reverse(f"operate_{name}") for name in (*plain, "disputes", "log", "password")]
     operators += [
         reverse("operate_requester", args=[lab.pk]),
         reverse("operate_worker", args=[done.worker.worker_id]),
         reverse("operate_dispute", args=[dispute.assignment_id]),
+        reverse("operate_requester", args=[alone.pk]),
+        reverse("operate_payroll", args=[made.number]),
+        reverse("operate_payroll", args=[open_payroll.number]),
+        reverse("operate_welcome", args=[sign_ins.invite_user(requester=alone, actor="olga")]),
     ]
-    mine = [reverse(f"operate_my_{name}") for name in ("hits", "assignments", "balance", "keys", "blocks")]
+    mine = [reverse(f"operate_my_{name}") for name in ("hits", "assignments", "balance", "keys", "blocks", "log")]
     mine += [
         reverse("operate_my_hit", args=[done.hit.hit_id]),
         reverse("operate_my_assignment", args=[done.assignment_id]),

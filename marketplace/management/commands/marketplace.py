@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -18,9 +21,9 @@ from django.db import transaction
 from django.urls import NoReverseMatch, reverse
 
 from marketplace import clock
-from marketplace.models import Requester
+from marketplace.models import LedgerEntry, Requester
 from marketplace.money import amount as dollars
-from marketplace.services import accounts, operating, payments, upkeep
+from marketplace.services import accounts, books, layouts, operating, payments, upkeep
 from marketplace.services.refusals import Refused
 from marketplace.sites.operate.workers import CouldNotSend, make_links
 
@@ -56,15 +59,26 @@ class Command(BaseCommand):
         one.add_argument("requester", help="the requester's name")
         one.add_argument("amount", type=_amount, metavar="USD")
         one.add_argument("--note", default="", help="such as the number of an invoice")
+        one = add(
+            "make-layout", "Make a HIT layout from a page with ${placeholders} and print its id.", self.make_layout
+        )
+        one.add_argument("requester", help="the requester's name")
+        one.add_argument("file", type=Path, help="the page, HTML in UTF-8; - reads it from standard input")
+        one.add_argument("--name", default="", help="for you alone (default: the file's name)")
+        one.add_argument("--height", type=int, default=0, help="of the frame, in pixels (default: fills the window)")
+        add(
+            "check-ledger",
+            "Hold every entry and balance against each other; fails if the books are wrong.",
+            self.check_ledger,
+        )
         add("upkeep", "Do now what time alone brings about: expiry, abandonment, approval.", self.upkeep)
         one = add("clock", "Show the marketplace's time or move it (test controls only).", self.clock)
         one.add_argument("--forward", type=_span, metavar="SPAN", help="such as 90s, 30m, 12h or 3d")
         one.add_argument("--reset", action="store_true", help="back to the real time")
 
     def handle(self, *args: Any, run: Callable[..., None], do: str, **options: Any) -> None:
-        known = {"user", "name", "balance", "email", "requester", "count", "days", "amount", "note", "forward", "reset"}
         try:
-            run(**{name: value for name, value in options.items() if name in known})
+            run(**{name: options[name] for name in signature(run).parameters})
         except Refused as refused:
             raise CommandError(refused.message) from None
 
@@ -80,7 +94,7 @@ class Command(BaseCommand):
         found, password = self._user(user) if user else (None, "")
         if found is not None and Requester.objects.filter(user=found).exists():
             raise CommandError(f"{found.username} signs in for another requester already.")
-        made = accounts.create_requester(name=name, email=email, user=found, actor=ACTOR)
+        made = accounts.create_requester(name=name, email=email, user=found, user_made_here=bool(password), actor=ACTOR)
         if balance:
             payments.deposit(requester=made, amount=balance, actor=ACTOR, about="First deposit")
         self.stdout.write(f"Requester “{made.name}” has {payments.available(made):,.2f} USD.")
@@ -91,6 +105,7 @@ class Command(BaseCommand):
         self.stdout.write(f"AWS_ACCESS_KEY_ID={made.key.access_key_id}")
         self.stdout.write(f"AWS_SECRET_ACCESS_KEY={made.secret}")
         self.stdout.write(f"AWS_DEFAULT_REGION={settings.MARKETPLACE_REGION}")
+        self.stdout.write(f"AWS_REGION={settings.MARKETPLACE_REGION}")  # what the SDKs besides Python's read
         if address := _endpoint():
             self.stdout.write(f"AWS_ENDPOINT_URL_MTURK={address}")
         self.stderr.write("The secret is not shown again.")
@@ -111,6 +126,26 @@ class Command(BaseCommand):
         found = _requester(requester)
         payments.deposit(requester=found, amount=amount, actor=ACTOR, about=note)
         self.stdout.write(f"Requester “{found.name}” has {payments.available(found):,.2f} USD.")
+
+    def make_layout(self, *, requester: str, file: Path, name: str, height: int) -> None:
+        try:
+            html = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{file} cannot be read as text in UTF-8: {error}") from None
+        made = layouts.create_layout(
+            requester=_requester(requester), name=name or file.name, html=html, frame_height=height
+        )
+        names = layouts.placeholders(made.html)
+        self.stdout.write(f"HITLayoutId {made.layout_id}")
+        self.stdout.write(f"Parameters  {', '.join(names) or 'none'}")
+
+    def check_ledger(self) -> None:
+        wrong = books.problems()
+        for sentence in wrong:
+            self.stdout.write(sentence)
+        if wrong:
+            raise CommandError(f"{len(wrong)} thing{'s' if len(wrong) != 1 else ''} in the books cannot be.")
+        self.stdout.write(f"{LedgerEntry.objects.count()} entries, and all of them add up.")
 
     def upkeep(self) -> None:
         n = upkeep.bring_up_to_date(now=clock.now())

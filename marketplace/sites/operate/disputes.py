@@ -7,7 +7,8 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
-from marketplace.services import operating
+from marketplace.models import Assignment, DisputeStatement
+from marketplace.services import disputes as service
 from marketplace.services.refusals import Refused
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import DecisionForm
@@ -17,11 +18,8 @@ from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, 
 @for_operators
 def disputes(request: SignedIn) -> HttpResponse:
     decided = request.GET.get("show") == "decided"
-    page = page_of(queries.disputes(decided=decided), request)
-    for row in page:
-        row.overturned = getattr(row, "decision", "") == operating.OVERTURNED
     context = {
-        "page": page,
+        "page": page_of(queries.disputes(decided=decided), request),
         "decided": decided,
         "filters": filters_of(request),
         "section": "disputes",
@@ -32,23 +30,28 @@ def disputes(request: SignedIn) -> HttpResponse:
 @for_operators
 @require_http_methods(["GET", "HEAD", "POST"])
 def dispute(request: SignedIn, assignment_id: str) -> HttpResponseBase:
-    """One open dispute: what both sides say, and the form that decides it."""
-    found = get_object_or_404(queries.disputes(), assignment_id=assignment_id)
+    """What was said about a rejection, and while it is open the form that decides it."""
+    known = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
+    found = get_object_or_404(known.exclude(statements=None).distinct(), assignment_id=assignment_id)
     form = DecisionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        overturn = form.cleaned_data["decision"] == "overturned"
+        overturn = form.cleaned_data["decision"] == DisputeStatement.Decision.OVERTURNED
+        reason, actor = form.cleaned_data["reason"], request.user.get_username()
         try:
-            operating.decide_dispute(
-                assignment=found,
-                overturn=overturn,
-                reason=form.cleaned_data["reason"],
-                actor=request.user.get_username(),
-            )
+            service.decide(assignment=found, overturn=overturn, reason=reason, actor=actor)
         except Refused as refused:
             form.add_error(None, refused.message)
         else:
             said = "overturned; the worker is paid" if overturn else "upheld"
             messages.success(request, f"The rejection is {said}. The worker was told why.")
             return redirect("operate_disputes")
-    context = {"assignment": found, "form": form, "section": "disputes"}
+    statements = list(found.statements.order_by("pk"))
+    decided = any(each.party == DisputeStatement.Party.OPERATOR for each in statements)
+    context = {
+        "assignment": found,
+        "statements": statements,
+        "open": found.state == Assignment.State.REJECTED and not decided,
+        "form": form,
+        "section": "disputes",
+    }
     return show(request, "dispute.html", context, status=422 if form.errors else 200)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 
-from marketplace.models import LedgerEntry
+from marketplace.models import AuditRow, LedgerEntry
 
 MOST = Decimal("1000000")
 
@@ -49,12 +51,12 @@ class RequesterForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="At least ten characters. Hand it over yourself.",
+        help_text="At least ten characters. Or leave both empty, and invite them by a link afterwards.",
     )
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"].strip()
-        if name and User.objects.filter(username=name).exists():
+        if name and User.objects.filter(username__iexact=name).exists():
             raise ValidationError(f"There is a user called “{name}” already. Choose another name.")
         if name:
             User.username_validator(name)
@@ -75,9 +77,56 @@ class RequesterForm(forms.Form):
         return data
 
 
+def _once() -> str:
+    return secrets.token_urlsafe(12)
+
+
 class DepositForm(forms.Form):
+    """Money paid in. ``once`` is new in every form, so that one sent twice is booked once."""
+
     amount = _amount("Amount in USD")
-    note = forms.CharField(label="Note", max_length=200, required=False, help_text="Such as the number of an invoice.")
+    note = forms.CharField(label="Note", max_length=120, required=False, help_text="Such as the number of an invoice.")
+    once = forms.CharField(max_length=40, initial=_once, widget=forms.HiddenInput)
+
+
+class WithdrawalForm(forms.Form):
+    """Money paid back, or a deposit put right."""
+
+    amount = _amount("Amount in USD")
+    note = forms.CharField(label="Reason", max_length=120, help_text="Such as “typed 500 for 50” or “account closed”.")
+    once = forms.CharField(max_length=40, initial=_once, widget=forms.HiddenInput)
+
+
+class AttachUserForm(forms.Form):
+    username = forms.CharField(
+        label="User name", max_length=150, help_text="Of somebody who has a user on this server already."
+    )
+
+
+class NewUserForm(forms.Form):
+    """What the person who was invited chooses."""
+
+    username = forms.CharField(
+        label="User name",
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+    )
+    password = forms.CharField(
+        label="Password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="At least ten characters.",
+    )
+
+
+class NewPasswordForm(forms.Form):
+    password = forms.CharField(
+        label="New password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="At least ten characters.",
+    )
 
 
 class InvitationForm(forms.Form):
@@ -105,6 +154,13 @@ class WorkerFilter(forms.Form):
 
 
 class WorkerForm(forms.Form):
+    name = forms.CharField(label="Name", max_length=150, required=False, help_text="As the payroll has to have it.")
+    payment_address = forms.CharField(
+        label="Payment address",
+        max_length=200,
+        required=False,
+        help_text="Where their money is sent, such as an account number. They can type it in themselves.",
+    )
     country = country_field(help_text="Two letters, such as NL. Qualifications by place read it.")
 
 
@@ -115,6 +171,38 @@ class LedgerFilter(forms.Form):
     kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "All"), *LedgerEntry.Kind.choices])
     since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+
+
+class PayrollForm(forms.Form):
+    until = forms.DateField(
+        label="Everything earned up to the end of",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="A day in UTC. For today, it is up to now.",
+    )
+
+
+class PaidForm(forms.Form):
+    reference = forms.CharField(
+        label="Reference", max_length=100, help_text="Such as the number of the transfer. The workers see it, too."
+    )
+
+
+class ReturnedForm(forms.Form):
+    reason = forms.CharField(label="Reason", max_length=100, help_text="Such as “account closed”.")
+
+
+class LogFilter(forms.Form):
+    requester = forms.CharField(label="Requester", max_length=150, required=False, widget=forms.SearchInput)
+    kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "All"), *AuditRow.Kind.choices])
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    q = forms.CharField(label="Person, action, id or key", max_length=100, required=False, widget=forms.SearchInput)
+
+
+class OwnLogFilter(LogFilter):
+    """A requester's own, so nobody else's can be asked for."""
+
+    requester = None  # type: ignore[assignment]  # which is how Django leaves a field out
 
 
 class DecisionForm(forms.Form):
@@ -133,6 +221,33 @@ class DecisionForm(forms.Form):
 class ReviewForm(forms.Form):
     """What a requester says about an assignment; a rejection needs it."""
 
+    do = forms.ChoiceField(
+        label="Decision",
+        choices=[("approve", "Approve and pay"), ("reject", "Reject")],
+        widget=forms.RadioSelect,
+    )
     feedback = forms.CharField(
-        label="Feedback to the worker", max_length=1024, required=False, widget=forms.Textarea(attrs={"rows": 3})
+        label="Feedback to the worker",
+        max_length=1024,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Needed for a rejection.",
+    )
+
+
+class OverrideForm(ReviewForm):
+    """The one thing left to decide about a rejection: to take it back."""
+
+    do = forms.ChoiceField(choices=[("override", "Approve after all")], widget=forms.HiddenInput, initial="override")
+    feedback = forms.CharField(
+        label="Feedback to the worker", max_length=1024, required=False, widget=forms.Textarea(attrs={"rows": 2})
+    )
+
+
+class StatementForm(forms.Form):
+    text = forms.CharField(
+        label="Your answer to the objection",
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="The worker and whoever runs this marketplace read it.",
     )

@@ -6,15 +6,22 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from marketplace import clock
-from marketplace.models import AccessKey, Assignment, Hit, Requester
-from marketplace.services import accounts, operating, payments, upkeep
+from marketplace import clock, links
+from marketplace.models import AccessKey, Assignment, DisputeStatement, Hit, LedgerAccount, Requester
+from marketplace.services import accounts, disputes, operating, payments, upkeep
 from marketplace.services.refusals import Refused
-from marketplace.sites.operate import queries
-from marketplace.sites.operate.forms import ReviewForm
-from marketplace.sites.operate.page import SignedIn, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate import money_queries, queries
+from marketplace.sites.operate.forms import OverrideForm, OwnLogFilter, ReviewForm, StatementForm
+from marketplace.sites.operate.page import SignedIn, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.requesters import ask_to_revoke
+
+
+def endpoint_of(request: SignedIn) -> str:
+    """Where MTurk clients send their requests."""
+    return links.absolute(reverse("market_api"), request)
 
 
 @for_requesters
@@ -37,6 +44,8 @@ def hits(request: SignedIn, requester: Requester) -> HttpResponse:
         "search": search,
         "filters": filters_of(request),
         "requester": requester,
+        "any": any(counts.values()),
+        "endpoint": endpoint_of(request),
         "section": "hits",
     }
     return show(request, "my_hits.html", context, role="requester")
@@ -72,30 +81,72 @@ def my_assignments(request: SignedIn, requester: Requester) -> HttpResponse:
 @for_requesters
 @require_http_methods(["GET", "HEAD", "POST"])
 def assignment(request: SignedIn, requester: Requester, assignment_id: str) -> HttpResponseBase:
-    """What a worker sent, and the buttons that approve or reject it."""
-    mine = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
-    found = get_object_or_404(mine, assignment_id=assignment_id, hit__requester=requester)
-    upkeep.bring_up_to_date(hit=found.hit, now=clock.now())
-    form = ReviewForm(request.POST or None)
+    """What a worker sent, and the form that approves it, rejects it, or takes a rejection back."""
+    found = _own_assignment(requester, assignment_id)
+    form = _review_form(found)(request.POST or None)
     if request.method == "POST" and form.is_valid():
+        decision, feedback = form.cleaned_data["do"], form.cleaned_data["feedback"]
         try:
-            actor, decision = request.user.get_username(), request.POST.get("do", "")
-            feedback = form.cleaned_data["feedback"]
-            operating.review(assignment=found, decision=decision, feedback=feedback, actor=actor)
+            operating.review(assignment=found, decision=decision, feedback=feedback, actor=request.user.get_username())
         except Refused as refused:
             form.add_error(None, refused.message)
         else:
             messages.success(request, _SAID[decision])
             return redirect("operate_my_assignment", assignment_id)
+    return _assignment_page(request, found, review=form, status=422 if form.errors else 200)
+
+
+@for_requesters
+@require_POST
+def answer(request: SignedIn, requester: Requester, assignment_id: str) -> HttpResponseBase:
+    """What the requester says to an objection."""
+    found = _own_assignment(requester, assignment_id)
+    form = StatementForm(request.POST)
+    if form.is_valid():
+        try:
+            disputes.answer(assignment=found, text=form.cleaned_data["text"], actor=request.user.get_username())
+        except Refused as refused:
+            form.add_error(None, refused.message)
+        else:
+            messages.success(request, "Your answer is stored. Whoever runs this marketplace decides.")
+            return redirect("operate_my_assignment", assignment_id)
+    return _assignment_page(request, found, answering=form, status=422)
+
+
+def _own_assignment(requester: Requester, assignment_id: str) -> Assignment:
+    mine = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
+    found = get_object_or_404(mine, assignment_id=assignment_id, hit__requester=requester)
+    upkeep.bring_up_to_date(hit=found.hit, now=clock.now())
+    found.refresh_from_db(fields=["state"])
+    return found
+
+
+def _review_form(found: Assignment) -> type[ReviewForm]:
+    return OverrideForm if found.state == Assignment.State.REJECTED else ReviewForm
+
+
+def _assignment_page(
+    request: SignedIn,
+    found: Assignment,
+    *,
+    review: ReviewForm | None = None,
+    answering: StatementForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
     found.refresh_from_db()
+    statements = list(found.statements.order_by("pk"))
+    decided = any(each.party == DisputeStatement.Party.OPERATOR for each in statements)
     context = {
         "assignment": found,
         "answers": queries.answers_of(found),
         "bonuses": found.bonuses.order_by("pk")[:50],
-        "form": form,
+        "statements": statements,
+        "may_answer": bool(statements) and not decided and found.state == Assignment.State.REJECTED,
+        "answering": answering or StatementForm(),
+        "form": review or _review_form(found)(),
         "section": "assignments",
     }
-    return show(request, "my_assignment.html", context, role="requester", status=422 if form.errors else 200)
+    return show(request, "my_assignment.html", context, role="requester", status=status)
 
 
 _SAID = {
@@ -108,13 +159,15 @@ _SAID = {
 @for_requesters
 @require_GET
 def balance(request: SignedIn, requester: Requester) -> HttpResponse:
+    """What is free to spend and what is held, each with its entries: ``?of=held`` shows the latter's."""
+    kind = LedgerAccount.Kind.HELD if request.GET.get("of") == "held" else LedgerAccount.Kind.REQUESTER
     upkeep.bring_up_to_date(requester=requester, now=clock.now())
-    page = page_of(queries.entries_of(requester), request)
     context = {
         "available": payments.available(requester),
         "held": payments.held(requester),
-        "page": page,
-        "entries": queries.with_running_totals(page.object_list),
+        "page": page_of(money_queries.entries_of(requester, kind), request),
+        "of_held": kind == LedgerAccount.Kind.HELD,
+        "filters": filters_of(request),
         "section": "balance",
     }
     return show(request, "my_balance.html", context, role="requester")
@@ -128,7 +181,7 @@ def keys(request: SignedIn, requester: Requester) -> HttpResponse:
 
 def _keys_page(request: SignedIn, requester: Requester, made: accounts.NewKey | None = None) -> HttpResponse:
     found = AccessKey.objects.filter(requester=requester).order_by("revoked_at", "-created_at", "-pk")
-    context = {"page": page_of(found, request), "made": made, "section": "keys"}
+    context = {"page": page_of(found, request), "made": made, "endpoint": endpoint_of(request), "section": "keys"}
     return show(request, "my_keys.html", context, role="requester")
 
 
@@ -144,6 +197,8 @@ def make_key(request: SignedIn, requester: Requester) -> HttpResponse:
 @require_POST
 def revoke_key(request: SignedIn, requester: Requester, key_pk: int) -> HttpResponseBase:
     key = get_object_or_404(AccessKey, pk=key_pk, requester=requester)
+    if not confirmed(request):
+        return ask_to_revoke(request, key, back=reverse("operate_my_keys"), section="keys", role="requester")
     accounts.revoke_access_key(key=key, actor=request.user.get_username())
     messages.success(request, f"Access key {key.access_key_id} is revoked.")
     return redirect("operate_my_keys")
@@ -154,3 +209,18 @@ def revoke_key(request: SignedIn, requester: Requester, key_pk: int) -> HttpResp
 def blocks(request: SignedIn, requester: Requester) -> HttpResponse:
     found = requester.blocks.select_related("worker").order_by("-created_at", "-pk")
     return show(request, "my_blocks.html", {"page": page_of(found, request), "section": "blocks"}, role="requester")
+
+
+@for_requesters
+@require_GET
+def log(request: SignedIn, requester: Requester) -> HttpResponse:
+    """What was done for, by and to this requester: on these pages, by the API, by the operators."""
+    form = OwnLogFilter(request.GET)
+    found = queries.log(**form.cleaned_data) if form.is_valid() else queries.log()
+    context = {
+        "page": page_of(found.filter(requester=requester), request),
+        "filter": form,
+        "filters": filters_of(request),
+        "section": "log",
+    }
+    return show(request, "log.html", context, role="requester", status=422 if form.errors else 200)

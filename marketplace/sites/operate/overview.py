@@ -2,42 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from django.db.models import Count, Q
 from django.http import HttpResponse
+from django.urls import reverse
 
-from marketplace import clock
-from marketplace.models import AuditRow, Invitation, Requester, Worker
-from marketplace.sites.operate import queries
+from marketplace import clock, links
+from marketplace.models import AccessKey, AuditRow, Hit, Invitation, LedgerEntry, Requester, Worker
+from marketplace.sites.operate import money_queries, queries
+from marketplace.sites.operate.forms import LogFilter
 from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the steps to a marketplace that works, in the order in which one takes them."""
+
+    text: str
+    url: str
+    done: bool
+    is_next: bool = False
+
+
 def overview(request: SignedIn) -> HttpResponse:
-    """Whom there is, where the money is, and what waits for the operator."""
-    open_links = Invitation.objects.filter(used_by=None, expires_at__gt=clock.now()).count()
-    totals = queries.totals_by_kind()
+    """Whom there is, where the money is, what waits for the operator, and at first what to do to get going."""
+    totals = money_queries.totals_by_kind()
+    requesters = Requester.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True)))
+    workers = Worker.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True)))
+    steps = first_steps(bool(requesters["all"]), bool(workers["all"]))
     context = {
-        "requesters": Requester.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True))),
-        "workers": Worker.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True))),
-        "open_links": open_links,
+        "requesters": requesters,
+        "workers": workers,
+        "open_links": Invitation.objects.filter(used_by=None, expires_at__gt=clock.now()).count(),
         "totals": totals,
-        "sum": sum((row.total for row in totals), queries.NOTHING),
-        "n_owed": queries.owed().count(),
+        "sum": money_queries.sum_of(totals),
+        "debt": money_queries.debt(),
         "n_disputes": queries.disputes().count(),
-        "unbalanced": queries.unbalanced_transactions()[:20],
-        "latest": AuditRow.objects.order_by("-at", "-pk")[:8],
+        "broke": list(queries.requesters_without_money()[:5]),
+        "steps": steps,
+        "getting_started": not all(step.done for step in steps),
+        "endpoint": links.absolute(reverse("market_api"), request),
+        "latest": AuditRow.objects.order_by("-pk")[:8],
         "section": "home",
     }
     return show(request, "overview.html", context)
 
 
+def first_steps(any_requester: bool, any_worker: bool) -> list[Step]:
+    has_deposit = any_requester and LedgerEntry.objects.filter(kind=LedgerEntry.Kind.DEPOSIT).exists()
+    has_key = any_requester and AccessKey.objects.exists()
+    one = Requester.objects.order_by("-pk").values_list("pk", flat=True).first()
+    requester = reverse("operate_requester", args=[one]) if one else ""
+    new = reverse("operate_new_requester")
+    steps = [
+        Step("Set up a requester: whoever posts the tasks and pays for them", new, any_requester),
+        Step("Deposit what the requester may spend", requester, has_deposit),
+        Step("Make an access key for the requester's programs", requester, has_key),
+        Step("Invite workers by link", reverse("operate_invitations"), any_worker),
+        Step("Create the first HIT: point an MTurk client at the address below", "", has_key and Hit.objects.exists()),
+    ]
+    first = next((number for number, step in enumerate(steps) if not step.done), None)
+    return [replace(step, is_next=number == first) for number, step in enumerate(steps)]
+
+
 @for_operators
 def log(request: SignedIn) -> HttpResponse:
-    """Who did what, newest first; ``?q=`` is part of an actor's name, an action or what it was about."""
-    search = request.GET.get("q", "").strip()[:100]
-    rows = AuditRow.objects.select_related("requester", "worker").order_by("-at", "-pk")
-    if search:
-        words = search.replace(" ", "_")
-        found = Q(actor__icontains=search) | Q(action__icontains=words) | Q(about__icontains=search)
-        rows = rows.filter(found | Q(requester__name__icontains=search) | Q(worker__worker_id__icontains=search))
-    context = {"page": page_of(rows, request), "search": search, "filters": filters_of(request), "section": "log"}
-    return show(request, "log.html", context)
+    """Who did what, newest first; filtered by requester, kind, days and words."""
+    form = LogFilter(request.GET)
+    found = queries.log(**form.cleaned_data) if form.is_valid() else queries.log()
+    context = {"page": page_of(found, request), "filter": form, "filters": filters_of(request), "section": "log"}
+    return show(request, "log.html", context, status=422 if form.errors else 200)

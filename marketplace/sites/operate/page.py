@@ -10,12 +10,13 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from marketplace.access import require_operator, require_requester
+from marketplace.access import is_operator, requester_of, require_operator, require_requester
 from marketplace.models import Requester
 from marketplace.sites.operate.cells import csv_lines
 
@@ -77,8 +78,45 @@ def for_requesters(
 def show(
     request: HttpRequest, template: str, context: dict[str, Any], *, role: str = "operator", status: int = 200
 ) -> HttpResponse:
-    """A page with the menu of one role."""
-    return render(request, f"marketplace/operate/{template}", {"role": role} | context, status=status)
+    """A page with the menu of one role, and the way to the other for whoever has both."""
+    other = requester_of(request.user) is not None if role == "operator" else is_operator(request.user)
+    return render(
+        request, f"marketplace/operate/{template}", {"role": role, "has_both": other} | context, status=status
+    )
+
+
+def confirmed(request: HttpRequest) -> bool:
+    """Whether this form comes from the page that `ask` shows."""
+    return request.POST.get("confirmed") == "yes"
+
+
+def ask(
+    request: HttpRequest,
+    *,
+    heading: str,
+    text: str,
+    button: str,
+    back: str,
+    section: str,
+    lines: Sequence[str] = (),
+    form: Form | None = None,
+    role: str = "operator",
+    status: int = 200,
+) -> HttpResponse:
+    """A page that asks before something that cannot be undone: it sends the same form again, with ``confirmed``."""
+    own = {"csrfmiddlewaretoken", "confirmed", *(form.fields if form else ())}
+    kept = [(name, value) for name, values in request.POST.lists() for value in values if name not in own]
+    context = {
+        "heading": heading,
+        "text": text,
+        "lines": lines,
+        "button": button,
+        "back": back,
+        "kept": kept,
+        "form": form,
+        "section": section,
+    }
+    return show(request, "confirm.html", context, role=role, status=status)
 
 
 def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:

@@ -1,17 +1,13 @@
-"""What the pages read: balances, the ledger, what is owed, how workers and HITs are doing.
-
-Sums are rounded to cents once more, as SQLite adds decimals up as binary fractions.
-"""
+"""What the pages read about requesters, workers, HITs, disputes and the log. Money is in ``money_queries``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, DecimalField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
@@ -20,36 +16,31 @@ from marketplace.models import (
     AccessKey,
     Assignment,
     AuditRow,
+    DisputeStatement,
     Hit,
     Invitation,
     LedgerAccount,
     LedgerEntry,
-    LedgerTransaction,
     Requester,
     Worker,
 )
-from marketplace.services.operating import OVERTURNED, UPHELD
+from marketplace.money import ZERO, cents
 
-CENT = Decimal("0.01")
-NOTHING = Decimal("0.00")
 _MONEY: DecimalField[Any, Any] = DecimalField(max_digits=14, decimal_places=2)
 Kind = LedgerAccount.Kind
 State = Assignment.State
+Party = DisputeStatement.Party
 
 
-def cents(amount: Decimal | float | None) -> Decimal:
-    return Decimal(str(amount or 0)).quantize(CENT)
-
-
-def _sum(field: str = "amount", **options: Any) -> Coalesce:
-    return Coalesce(Sum(field, **options), Value(NOTHING), output_field=_MONEY)
+def midnight(day: date) -> datetime:
+    """The beginning of a day, in UTC as everything here."""
+    return datetime.combine(day, time.min, tzinfo=UTC)
 
 
 def _balance_of(**owner: Any) -> Coalesce:
-    """The sum of one account of the outer row's owner, as a column."""
-    entries = LedgerEntry.objects.filter(**{f"account__{name}": value for name, value in owner.items()})
-    total = entries.order_by().values("account").annotate(total=Sum("amount")).values("total")
-    return Coalesce(Subquery(total, output_field=_MONEY), Value(NOTHING), output_field=_MONEY)
+    """The balance of one account of the outer row's owner, as a column."""
+    kept = LedgerAccount.objects.filter(**owner).values("balance")[:1]
+    return Coalesce(Subquery(kept, output_field=_MONEY), Value(ZERO), output_field=_MONEY)
 
 
 def _count_of(rows: QuerySet[Any, Any], owner: str) -> Coalesce:
@@ -73,6 +64,12 @@ def requesters() -> QuerySet[Requester, Requester]:
         )
         .order_by("name")
     )
+
+
+def requesters_without_money() -> QuerySet[Requester, Requester]:
+    """Active ones who have posted HITs and can pay for nothing more."""
+    broke = LedgerAccount.objects.filter(kind=Kind.REQUESTER, balance=0).values("requester")
+    return Requester.objects.filter(active=True, pk__in=broke, hit_types__isnull=False).distinct().order_by("name")
 
 
 def workers(*, search: str = "", country: str = "", active: str = "") -> QuerySet[Worker, Worker]:
@@ -110,10 +107,9 @@ class Record:
 def record_of(worker: Worker) -> Record:
     rows = Assignment.objects.filter(worker=worker).values_list("state").annotate(n=Count("pk"))
     counts = {state.value: 0 for state in State} | dict(rows.order_by())
-    money = LedgerEntry.objects.filter(account__kind=Kind.WORKER, account__worker=worker).aggregate(
-        owed=_sum(), paid=_sum(filter=Q(kind=LedgerEntry.Kind.PAYOUT))
-    )
-    owed, paid = cents(money["owed"]), -cents(money["paid"])
+    owed = LedgerAccount.objects.filter(worker=worker).values_list("balance", flat=True).first() or ZERO
+    payouts = LedgerEntry.objects.filter(account__worker=worker, kind=LedgerEntry.Kind.PAYOUT)
+    paid = -cents(payouts.aggregate(total=Sum("amount"))["total"] or 0)
     decided = counts[State.APPROVED] + counts[State.REJECTED]
     left = counts[State.RETURNED] + counts[State.ABANDONED]
     ended = left + decided + counts[State.SUBMITTED]
@@ -132,139 +128,6 @@ def invitations() -> QuerySet[Invitation, Invitation]:
     return Invitation.objects.select_related("used_by__user").order_by("-created_at", "-pk")
 
 
-# --- money ------------------------------------------------------------------------------------------------------
-
-
-def balances() -> QuerySet[LedgerAccount, LedgerAccount]:
-    """Every account with the sum of its entries, ``total``, and how many there are."""
-    return (
-        LedgerAccount.objects.select_related("requester", "worker")
-        .annotate(total=_sum("entries__amount"), n_entries=Count("entries"), last=Max("entries__created_at"))
-        .order_by("kind", "requester__name", "worker__worker_id", "pk")
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class KindTotal:
-    kind: str
-    label: str
-    total: Decimal
-    n_accounts: int
-
-
-_LABELS = {
-    Kind.REQUESTER: "Requesters: free to spend",
-    Kind.HELD: "Held for HITs on offer and in work",
-    Kind.WORKER: "Owed to workers",
-    Kind.FEES: "Fees",
-    Kind.OUTSIDE: "Outside: paid in (−) and paid out (+)",
-}
-
-
-def account_label(account: LedgerAccount) -> str:
-    """An account in words: whose it is, and what it is for."""
-    if account.worker is not None:
-        return account.worker.worker_id
-    if account.requester is not None:
-        return f"{account.requester.name} (held)" if account.kind == Kind.HELD else account.requester.name
-    return "Fees" if account.kind == Kind.FEES else "Outside"
-
-
-def totals_by_kind() -> list[KindTotal]:
-    """What all accounts of a kind hold. These sums add up to zero."""
-    sums = dict(LedgerEntry.objects.order_by().values_list("account__kind").annotate(total=Sum("amount")))
-    counts = dict(LedgerAccount.objects.order_by().values_list("kind").annotate(n=Count("pk")))
-    return [
-        KindTotal(kind.value, label, cents(sums.get(kind.value)), counts.get(kind.value, 0))
-        for kind, label in _LABELS.items()
-    ]
-
-
-def unbalanced_transactions() -> QuerySet[LedgerTransaction, LedgerTransaction]:
-    """Those whose entries do not add up to zero. There should be none."""
-    wrong = Q(off__gt=Decimal("0.004")) | Q(off__lt=Decimal("-0.004"))
-    return LedgerTransaction.objects.annotate(off=Sum("entries__amount")).filter(wrong).order_by("pk")
-
-
-def entries(
-    *, account: str = "", kind: str = "", since: date | None = None, until: date | None = None
-) -> QuerySet[LedgerEntry, LedgerEntry]:
-    """Entries, newest first. ``account`` is part of a requester's name or a worker's id, or fees or outside."""
-    found = LedgerEntry.objects.select_related("account__requester", "account__worker", "transaction")
-    if account:
-        owner = Q(account__requester__name__icontains=account) | Q(account__worker__worker_id__icontains=account)
-        found = found.filter(owner | Q(account__kind=account.lower()))
-    if kind:
-        found = found.filter(kind=kind)
-    if since:
-        found = found.filter(created_at__gte=_midnight(since))
-    if until:
-        found = found.filter(created_at__lt=_midnight(until + timedelta(days=1)))
-    return found.order_by("-pk")
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time.min, tzinfo=UTC)
-
-
-def entries_of(requester: Requester) -> QuerySet[LedgerEntry, LedgerEntry]:
-    """The entries of a requester's two accounts, newest first."""
-    found = LedgerEntry.objects.filter(account__requester=requester)
-    return found.select_related("account__requester", "account__worker", "transaction").order_by("-pk")
-
-
-_RUNNING = """
-SELECT id, running FROM (
-    SELECT id, SUM(amount) OVER (PARTITION BY account_id ORDER BY id) AS running
-    FROM marketplace_ledgerentry WHERE account_id IN ({accounts}) AND id <= %s
-) added_up WHERE id IN ({entries})
-"""
-
-
-def with_running_totals(rows: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The same entries, each with ``running``: what its account held after it, whatever is filtered out between."""
-    shown = list(rows)
-    if not shown:
-        return shown
-    accounts, ids = sorted({row.account_id for row in shown}), [row.pk for row in shown]
-    query = _RUNNING.format(accounts=", ".join(["%s"] * len(accounts)), entries=", ".join(["%s"] * len(ids)))
-    with connection.cursor() as cursor:
-        cursor.execute(query, [*accounts, max(ids), *ids])
-        running = dict(cursor.fetchall())
-    for row in shown:
-        row.running = cents(running[row.pk])  # type: ignore[attr-defined]
-        row.whose = account_label(row.account)  # type: ignore[attr-defined]
-    return shown
-
-
-def total_of(found: QuerySet[LedgerEntry, LedgerEntry]) -> Decimal:
-    return cents(found.order_by().aggregate(total=_sum())["total"])
-
-
-def owed() -> QuerySet[LedgerAccount, Any]:
-    """The accounts of workers who are owed something: ``total``, since when, and what has been paid before."""
-    payout = Q(entries__kind=LedgerEntry.Kind.PAYOUT)
-    return (
-        LedgerAccount.objects.filter(kind=Kind.WORKER)
-        .select_related("worker__user")
-        .annotate(
-            total=_sum("entries__amount"),
-            n_payouts=Count("entries", filter=payout),
-            last_paid=Max("entries__created_at", filter=payout),
-            first_earned=Min("entries__created_at", filter=~payout),
-            last_earned=Max("entries__created_at", filter=~payout),
-        )
-        .filter(total__gt=Decimal("0.004"))
-        .order_by("worker__worker_id")
-    )
-
-
-def payouts() -> QuerySet[LedgerEntry, LedgerEntry]:
-    """What has been paid out, newest first: the workers' side of it."""
-    found = LedgerEntry.objects.filter(kind=LedgerEntry.Kind.PAYOUT, account__kind=Kind.WORKER)
-    return found.select_related("account__worker", "transaction").order_by("-pk")
-
-
 # --- work -------------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +140,7 @@ def assignments_of(requester: Requester, *, state: str = "") -> QuerySet[Assignm
     found = Assignment.objects.filter(hit__requester=requester).select_related("hit__hit_type", "worker")
     if state:
         found = found.filter(state=state)
-    return found.defer("answer", "hit__question").order_by("-accepted_at", "-pk")
+    return with_objection(found).defer("answer", "hit__question").order_by("-accepted_at", "-pk")
 
 
 def answers_of(assignment: Assignment) -> list[tuple[str, str]]:
@@ -295,18 +158,67 @@ def state_counts(requester: Requester) -> dict[str, int]:
     return {state.value: 0 for state in Hit.State} | dict(rows)
 
 
+# --- disputes ---------------------------------------------------------------------------------------------------
+
+
 def disputes(*, decided: bool = False) -> QuerySet[Assignment, Assignment]:
-    """Rejections that a worker has commented on: those that wait for a decision, or those that have one."""
-    decisions = AuditRow.objects.filter(action__in=[UPHELD, OVERTURNED], about=OuterRef("assignment_id"))
-    commented = Assignment.objects.exclude(worker_comment="")
-    found = commented.select_related("hit__hit_type", "hit__requester", "worker").defer("hit__question")
-    if decided:
-        latest = decisions.order_by("-pk")
-        found = found.filter(Exists(decisions)).annotate(
-            decision=Subquery(latest.values("action")[:1]),
-            decided_by=Subquery(latest.values("actor")[:1]),
-            decided_at=Subquery(latest.values("at")[:1]),
-            decided_why=Subquery(latest.values("detail__reason")[:1]),
-        )
-        return found.order_by(F("decided_at").desc(), "-pk")
-    return found.filter(~Exists(decisions), state=State.REJECTED).order_by("rejected_at", "pk")
+    """Rejections that a worker objects to: those that wait for a decision, oldest first, or those that have one.
+
+    Each with ``objected_at``; those decided with ``decision``, ``decided_by``, ``decided_at`` and ``decided_why``.
+    """
+    objected = DisputeStatement.objects.filter(party=Party.WORKER).values("assignment")
+    final = DisputeStatement.objects.filter(party=Party.OPERATOR)
+    found = Assignment.objects.filter(pk__in=objected).select_related("hit__hit_type", "hit__requester", "worker")
+    found = found.defer("hit__question", "answer").annotate(objected_at=Min("statements__at"))
+    if not decided:
+        waiting = found.filter(state=State.REJECTED).exclude(pk__in=final.values("assignment"))
+        return waiting.order_by("objected_at", "pk")
+    last = final.filter(assignment=OuterRef("pk"))
+    found = found.filter(pk__in=final.values("assignment")).annotate(
+        decision=Subquery(last.values("decision")[:1]),
+        decided_by=Subquery(last.values("actor")[:1]),
+        decided_at=Subquery(last.values("at")[:1]),
+        decided_why=Subquery(last.values("text")[:1]),
+    )
+    return found.order_by(F("decided_at").desc(), "-pk")
+
+
+def with_objection(assignments: QuerySet[Assignment, Assignment]) -> QuerySet[Assignment, Assignment]:
+    """Each with ``objection``: whether its worker objects and the operator has not decided."""
+    said = DisputeStatement.objects.filter(assignment=OuterRef("pk"))
+    waiting = Exists(said) & ~Exists(said.filter(party=Party.OPERATOR))
+    return assignments.annotate(objection=waiting)
+
+
+# --- the log ----------------------------------------------------------------------------------------------------
+
+
+def log(
+    *, q: str = "", requester: str = "", kind: str = "", since: date | None = None, until: date | None = None
+) -> QuerySet[AuditRow, AuditRow]:
+    """Rows of the log, newest first. ``q`` is part of who, what or about what, or an access key's or a worker's id."""
+    found = AuditRow.objects.select_related("requester", "worker")
+    if requester:
+        found = found.filter(requester__in=Requester.objects.filter(name__icontains=requester).values("pk"))
+    if kind:
+        found = found.filter(kind=kind)
+    if since:
+        found = found.filter(at__gte=midnight(since))
+    if until:
+        found = found.filter(at__lt=midnight(until + timedelta(days=1)))
+    if q:
+        found = found.filter(_about_id(q) if _ID.fullmatch(q) else _with_words(q))
+    return found.order_by("-pk")
+
+
+#: Ids of HITs, assignments, workers, keys: looked up by index. Words have to be looked for in every row.
+_ID = re.compile(r"[A-Z0-9]{10,}", re.ASCII)
+
+
+def _about_id(identifier: str) -> Q:
+    found = Q(about=identifier) | Q(worker__in=Worker.objects.filter(worker_id=identifier).values("pk"))
+    return found | Q(access_key=identifier) if identifier.startswith("AKIA") else found
+
+
+def _with_words(words: str) -> Q:
+    return Q(actor__icontains=words) | Q(action__icontains=words) | Q(about__icontains=words)

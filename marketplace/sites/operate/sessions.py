@@ -6,11 +6,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import views as auth
-from django.http import Http404, HttpResponseBase
-from django.shortcuts import redirect
+from django.contrib.auth.forms import AuthenticationForm
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 
 from marketplace.access import is_operator, requester_of, worker_of
+from marketplace.sites import brake
 from marketplace.sites.operate import overview
 from marketplace.sites.operate.page import SignedIn, signed_in
 
@@ -18,13 +21,42 @@ from marketplace.sites.operate.page import SignedIn, signed_in
 WORKERS_SITE = "market_home"
 
 
+class SignInForm(AuthenticationForm):
+    """Django's, which asks nobody for a password while there have been too many wrong ones."""
+
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": "There is no user with this name and password. Mind capital and small letters."
+    }
+
+    def clean(self) -> dict[str, Any]:
+        name = str(self.cleaned_data.get("username", ""))
+        if self.request is None:
+            raise TypeError("Whose wrong passwords are counted? This form needs a request.")
+        if brake.is_on(self.request, name):
+            raise ValidationError(brake.WAIT, code="too_many")
+        try:
+            cleaned: dict[str, Any] = super().clean()
+        except ValidationError:
+            brake.count(self.request, name)
+            raise
+        if self.user_cache:
+            brake.release(self.request, name)
+        return cleaned
+
+
 class Login(auth.LoginView):
-    """No password e-mail is ever sent: whoever forgot theirs asks the operator."""
+    """Whoever forgot their password asks the operator for a link."""
 
     template_name = "marketplace/operate/login.html"
+    authentication_form = SignInForm
     next_page = "operate_home"
     redirect_authenticated_user = True
     extra_context = {"workers_site": WORKERS_SITE}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 429 if form.has_error(NON_FIELD_ERRORS, "too_many") else 422
+        return response
 
 
 class Logout(auth.LogoutView):
@@ -50,4 +82,4 @@ def home(request: SignedIn) -> HttpResponseBase:
         return redirect("operate_my_hits")
     if worker_of(request.user) is not None:
         return redirect(WORKERS_SITE)
-    raise Http404("No such page.")
+    return render(request, "marketplace/operate/no_part.html", status=404)

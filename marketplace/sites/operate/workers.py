@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.mail import send_mail
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from marketplace import clock
+from marketplace import clock, links
 from marketplace.models import Worker
-from marketplace.services import accounts, operating
-from marketplace.sites.operate import queries
+from marketplace.services import accounts
+from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import InvitationForm, WorkerFilter, WorkerForm
-from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_operators, page_of, show
 
 logger = logging.getLogger(__name__)
 
@@ -36,15 +35,22 @@ def workers(request: SignedIn) -> HttpResponse:
 @for_operators
 @require_http_methods(["GET", "HEAD", "POST"])
 def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
-    """A worker's record; sending the form changes the country."""
+    """A worker's record; sending the form changes what is known of them."""
     found = get_object_or_404(Worker.objects.select_related("user", "invitation"), worker_id=worker_id)
-    form = WorkerForm(request.POST or None, initial={"country": found.country})
+    known = {name: getattr(found, name) for name in WorkerForm.base_fields}
+    form = WorkerForm(request.POST or None, initial=known)
     if request.method == "POST" and form.is_valid():
-        country = form.cleaned_data["country"].upper()
-        operating.set_country(worker=found, country=country, actor=request.user.get_username())
-        messages.success(request, f"The country of {found.worker_id} is {country or 'not known'} now.")
+        details = form.cleaned_data | {"country": form.cleaned_data["country"].upper()}
+        changed = accounts.change_worker(worker=found, actor=request.user.get_username(), **details)
+        messages.success(request, "Saved." if changed else "There was nothing to change.")
         return redirect("operate_worker", worker_id)
-    context = {"worker": found, "record": queries.record_of(found), "form": form, "section": "workers"}
+    context = {
+        "worker": found,
+        "record": queries.record_of(found),
+        "rows": money_queries.payroll_rows_of(found)[:12],
+        "form": form,
+        "section": "workers",
+    }
     return show(request, "worker.html", context, status=422 if form.errors else 200)
 
 
@@ -53,6 +59,16 @@ def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
 def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
     found = get_object_or_404(Worker, worker_id=worker_id)
     active = request.POST.get("active") == "1"
+    if not active and not confirmed(request):
+        return ask(
+            request,
+            heading=f"Deactivate {worker_id}?",
+            text="They can sign in and accept tasks no more, and lose what they have not sent. "
+            "What they have earned stays owed, and you can activate them again.",
+            button="Deactivate",
+            back=reverse("operate_worker", args=[worker_id]),
+            section="workers",
+        )
     accounts.set_worker_active(worker=found, active=active, actor=request.user.get_username())
     said = "may work again" if active else "is deactivated and can accept nothing more. What was earned stays owed"
     messages.success(request, f"{found.worker_id} {said}.")
@@ -63,18 +79,18 @@ def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitations(request: SignedIn) -> HttpResponse:
     """New links are shown in the answer to the form, once: only their hashes are stored."""
-    links: list[str] = []
+    made: list[str] = []
     form = InvitationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            links = make_links(**form.cleaned_data, actor=request.user.get_username())
+            made = make_links(**form.cleaned_data, actor=request.user.get_username(), request=request)
         except CouldNotSend as failed:
-            links = [failed.link]
+            made = [failed.link]
             messages.warning(request, f"{failed} Hand the link over yourself.")
         form = InvitationForm()
     context = {
         "form": form,
-        "links": links,
+        "links": made,
         "page": page_of(queries.invitations(), request),
         "now": clock.now(),
         "section": "invitations",
@@ -94,19 +110,22 @@ class CouldNotSend(Exception):
         self.link = link
 
 
-def make_links(*, email: str, count: int, days: int, actor: str) -> list[str]:
+def make_links(*, email: str, count: int, days: int, actor: str, request: HttpRequest | None = None) -> list[str]:
     """New links for as many workers; one with an e-mail address is sent there, too. Raises CouldNotSend."""
-    links = []
-    for _ in range(count):
-        made = accounts.invite(email=email, days=days, actor=actor)
-        links.append(settings.BASE_URL + reverse(INVITATION_PAGE, args=[made.token]))
+    tokens = [accounts.invite(email=email, days=days, actor=actor).token for _ in range(count)]
+    made = [links.absolute(reverse(INVITATION_PAGE, args=[token]), request) for token in tokens]
     if email:
-        try:
-            send_mail("Your invitation", _letter(links[0], days), None, [email])
-        except OSError as error:
-            logger.exception("An invitation could not be sent")
-            raise CouldNotSend(email, links[0]) from error
-    return links
+        send("Your invitation", _letter(made[0], days), email, made[0])
+    return made
+
+
+def send(subject: str, letter: str, email: str, link: str) -> None:
+    """Raises CouldNotSend."""
+    try:
+        send_mail(subject, letter, None, [email])
+    except OSError as error:
+        logger.exception("A link could not be sent")
+        raise CouldNotSend(email, link) from error
 
 
 def _letter(link: str, days: int) -> str:

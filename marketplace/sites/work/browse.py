@@ -7,7 +7,6 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from marketplace import clock
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.services import assignments, hits
 from marketplace.services.refusals import Refused
@@ -31,12 +30,11 @@ SORTS = [(name, SORT_WORDS.get(name, name.capitalize())) for name in hits.SORTS]
 @require_safe
 def groups(request: SignedIn, worker: Worker) -> HttpResponse:
     search, sort = search_of(request), request.GET.get("sort", "newest")
-    only_qualified = request.GET.get("qualified") == "1"
-    found = hits.groups_for(worker=worker, search=search, sort=sort)
+    only_qualified, standing = request.GET.get("qualified") == "1", Standing(worker)
+    found = hits.groups_for(worker=worker, search=search, sort=sort, standing=standing)
     if only_qualified:
         found = [group for group in found if group.qualified]
     page = page_of(found, request)
-    standing = Standing(worker)
     context = {
         "page": page,
         "rows": [(group, queries.reasons(standing, group.hit_type.requirements)) for group in page],
@@ -61,12 +59,11 @@ def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
         return _nothing_here(request)
     guarded, hit = _preview(worker, hit_type)
     context, policy = question_context(request, hit) if hit else ({}, "")
-    offered = hits.offered(worker=worker, now=clock.now()).filter(hit_type=hit_type)
     context |= {
         "hit_type": hit_type,
         "hit": hit,
         "guarded": guarded,
-        "n_available": sum(offered.values_list("n_available", flat=True)),
+        "n_available": queries.n_on_offer(worker, hit_type),
         "mine": next((one for one in assignments.running(worker) if one.hit.hit_type_id == hit_type.pk), None),
         "reasons": queries.reasons(standing, hit_type.requirements),
         "qualified": not standing.unmet(hit_type.requirements),
@@ -95,7 +92,8 @@ def _preview(worker: Worker, hit_type: HITType) -> tuple[bool, Hit | None]:
 def accept(request: SignedIn, worker: Worker, type_id: str) -> HttpResponse:
     """The next task of the group, or the one that was looked at if it is still free."""
     hit_type = get_object_or_404(HITType.objects.select_related("requester"), type_id=type_id)
-    wanted = Hit.objects.filter(hit_id=request.POST.get("hit", "").replace("\x00", ""), hit_type=hit_type).first()
+    hit_id = request.POST.get("hit", "").replace("\x00", "")
+    wanted = Hit.objects.filter(hit_id=hit_id, hit_type=hit_type).first() if hit_id else None
     try:
         accepted = _accept(worker, hit_type, wanted)
     except Refused as refused:

@@ -91,8 +91,21 @@ class JoinForm(Described):
 
 
 class AccountForm(Described):
-    """E-mail address and, if one is typed, a new password, against the present one."""
+    """What the payroll needs, e-mail address and, if one is typed, a new password; against the present one."""
 
+    name = forms.CharField(
+        label="Your name",
+        max_length=150,
+        required=False,
+        help_text="As your bank knows it. Only whoever runs this marketplace and pays you sees it, and no requester.",
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    payment_address = forms.CharField(
+        label="Where to send your money",
+        max_length=200,
+        required=False,
+        help_text="Such as an account number. Ask whoever runs this marketplace how they pay. No requester sees it.",
+    )
     email = _email(label="E-mail address", required=False, help_text="For links to sign in with and nothing else.")
     new_password = _new_password(label="New password", help_text="Leave it empty to keep the one you have.")
     present_password = forms.CharField(
@@ -129,7 +142,7 @@ class DisputeForm(Described):
         label="Why this should have been approved",
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Whoever runs this marketplace reads it. At most 2,000 characters.",
+        help_text="The requester and whoever runs this marketplace read it. At most 2,000 characters.",
     )
 
 

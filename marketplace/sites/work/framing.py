@@ -13,10 +13,12 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT_PATH = "/mturk/externalSubmit"
-#: What an ExternalQuestion may do in its frame. It keeps its own origin, so its own storage and cookies.
-EXTERNAL_SANDBOX = "allow-scripts allow-forms allow-same-origin allow-popups"
+#: What every task may do in its frame. A link to a survey opens a window without these limits, as it needs cookies.
+_SANDBOX = "allow-scripts allow-forms allow-modals allow-downloads allow-popups allow-popups-to-escape-sandbox"
+#: An ExternalQuestion keeps its own origin, so its own storage and cookies.
+EXTERNAL_SANDBOX = f"{_SANDBOX} allow-same-origin"
 #: An HTMLQuestion has no origin at all: the address it comes from is ours.
-HTML_SANDBOX = "allow-scripts allow-forms allow-popups"
+HTML_SANDBOX = _SANDBOX
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
 _OWN_ADDRESSES = (
     (re.compile(r"https?://(?:www|workersandbox)\.mturk\.com/mturk/externalSubmit"), "submit"),

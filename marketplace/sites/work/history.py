@@ -9,8 +9,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace import clock
 from marketplace.answers import read_answers
-from marketplace.models import Assignment, Bonus, Hit, LedgerEntry, Worker
-from marketplace.services import assignments, payments, upkeep
+from marketplace.models import Assignment, Bonus, DisputeStatement, Hit, LedgerEntry, Worker
+from marketplace.services import disputes, payments, upkeep
 from marketplace.services.refusals import Refused
 from marketplace.sites.work import queries
 from marketplace.sites.work.forms import DisputeForm
@@ -51,19 +51,15 @@ def assignment(request: SignedIn, worker: Worker, assignment_id: str) -> HttpRes
     upkeep.bring_up_to_date(hit=found.hit)
     found.refresh_from_db()
     form = DisputeForm(request.POST or None)
-    may_dispute = found.state == State.REJECTED and not found.worker_comment
-    if request.method == "POST" and not may_dispute:
-        messages.error(request, "You can object to a rejection, and once.")
-        return redirect("market_assignment", assignment_id)
+    statements = list(found.statements.order_by("pk"))
+    decided = any(each.party == DisputeStatement.Party.OPERATOR for each in statements)
     if request.method == "POST" and form.is_valid():
         try:
-            assignments.comment_on_rejection(
-                assignment_id=assignment_id, worker=worker, comment=form.cleaned_data["comment"]
-            )
+            disputes.object_to(assignment_id=assignment_id, worker=worker, text=form.cleaned_data["comment"])
         except Refused as refused:
             say_refused(request, refused)
         else:
-            messages.success(request, "Your comment is stored. You will get a message when it has been decided.")
+            messages.success(request, "What you said is stored. You will get a message when it has been decided.")
         return redirect("market_assignment", assignment_id)
     context = {
         "assignment": found,
@@ -71,7 +67,8 @@ def assignment(request: SignedIn, worker: Worker, assignment_id: str) -> HttpRes
         "bonuses": Bonus.objects.filter(assignment=found, worker=worker).order_by("created_at"),
         "answers": read_answers(found.answer) if found.answer else {},
         "form": form,
-        "may_dispute": may_dispute,
+        "statements": statements,
+        "may_dispute": found.state == State.REJECTED and not decided,
     }
     status = 422 if request.method == "POST" else 200
     return show(request, "assignment.html", context, worker=worker, section="history", status=status)

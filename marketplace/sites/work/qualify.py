@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
-from marketplace.questions import BadXml, Form, parse_question
+from marketplace.questions import BadXml, Form, Given, parse_question
 from marketplace.services import qualifications as services
 from marketplace.services.refusals import Refused
 from marketplace.sites.work import framing, question_form
@@ -121,7 +121,7 @@ def _form_of(asked: QualificationRequest) -> Form | None:
         return None
 
 
-def _hand_in(request: SignedIn, asked: QualificationRequest, answers: dict[str, list[str]]) -> HttpResponse:
+def _hand_in(request: SignedIn, asked: QualificationRequest, answers: dict[str, Given]) -> HttpResponse:
     try:
         _tell_outcome(request, services.take_test(request=asked, answers=answers))
     except Refused as refused:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.http import Http404
 
 from marketplace import clock
-from marketplace.models import Assignment, HITType, QualificationType, Worker
+from marketplace.models import Assignment, HITType, Worker
 from marketplace.services.hits import offered
 from marketplace.services.requirements import Standing
 
@@ -29,6 +29,12 @@ def their_assignment(worker: Worker, assignment_id: str) -> Assignment:
     if found is None:
         raise Http404("No such task.")
     return found
+
+
+def n_on_offer(worker: Worker, hit_type: HITType) -> int:
+    """How many places of this group the worker could still take, whether they qualify or not."""
+    found = offered(worker=worker, now=clock.now()).filter(hit_type=hit_type)
+    return found.aggregate(n=Sum("n_available"))["n"] or 0
 
 
 def is_more_for(worker: Worker, hit_type: HITType) -> bool:
@@ -50,15 +56,19 @@ class Reason:
 def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> list[Reason]:
     """What a group asks for, met or not, in its order."""
     requirements = list(requirements)
-    names = [each["QualificationTypeId"] for each in requirements]
-    types = {each.type_id: each for each in QualificationType.objects.filter(type_id__in=names)} if names else {}
-    return [_reason(standing, each, types.get(each["QualificationTypeId"])) for each in requirements]
+    standing.learn(requirements)
+    return [_reason(standing, each) for each in requirements]
 
 
-def _reason(standing: Standing, requirement: Mapping[str, Any], type_: QualificationType | None) -> Reason:
-    met = standing.meets(requirement)
+def _reason(standing: Standing, requirement: Mapping[str, Any]) -> Reason:
+    met, type_ = standing.meets(requirement), standing.type_of(requirement)
     if met and requirement["Comparator"] in ("Exists", "DoesNotExist"):
-        have = "have" if requirement["Comparator"] == "Exists" else "do not have"
-        return Reason(True, f"You {have} the qualification “{type_.name if type_ else ''}”.")
+        have = "You have" if requirement["Comparator"] == "Exists" else "You do not have"
+        text = (
+            f"{have} the qualification “{type_.name}”."
+            if type_
+            else f"{standing.name(requirement)}: {have.lower()} it."
+        )
+        return Reason(True, text)
     can_ask = type_ is not None and type_.requestable and type_.deleted_at is None and type_.status == "Active"
     return Reason(met, standing.in_words(requirement), type_.type_id if type_ and can_ask and not met else "")

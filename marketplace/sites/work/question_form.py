@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.http import QueryDict
 
-from marketplace.questions import Block, Form, FormQuestion, Option, check_answers
+from marketplace.questions import Block, Form, FormQuestion, Given, Option, TextRule, Upload, check_answers
+from marketplace.services.files import in_words
 from marketplace.sites.work.framing import origin
 
 MOST_CHOICES_IN_VIEW = 12
@@ -25,12 +26,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One question with what is filled in. Its fields are called q1, q2, …: identifiers may be anything."""
+    """One question with what is filled in. Its fields are called q1, q2, …: identifiers may be anything.
+
+    Beside them are q1-other, what was typed beside the options, and q1-remove, to take back a file. ``most_bytes`` is
+    what a file may have here.
+    """
 
     number: int
     question: FormQuestion
-    values: tuple[str, ...] = ()
+    given: Given = field(default_factory=Given)
     error: str = ""
+    most_bytes: int | None = None
 
     @property
     def html_id(self) -> str:
@@ -45,40 +51,90 @@ class Field:
 
     @property
     def style(self) -> str:
-        """text, lines, radio, checkbox or select."""
+        """text, lines, file, radio, checkbox or select."""
         if self.question.kind == "several":
             return "checkbox"
         if self.question.kind == "one":
             words = all(block.kind == "text" for option in self.question.options for block in option.blocks)
             return "select" if words and self.question.style in ("dropdown", "combobox") else "radio"
-        return "lines" if self.question.lines > 1 else "text"
+        if self.question.kind == "file":
+            return "file"
+        return "lines" if self.question.rule.lines > 1 else "text"
 
     @property
     def value(self) -> str:
-        return self.values[0] if self.values else ""
+        return self.given.values[0] if self.given.values else ""
 
     @property
     def choices(self) -> list[Choice]:
-        return [Choice(option, option.identifier in self.values) for option in self.question.options]
+        return [Choice(option, option.identifier in self.given.values) for option in self.question.options]
 
     @property
     def long_list(self) -> bool:
         return len(self.question.options) > MOST_CHOICES_IN_VIEW
 
     @property
+    def upload(self) -> Upload | None:
+        return self.given.upload
+
+    @property
+    def upload_size(self) -> str:
+        return in_words(self.given.upload.size) if self.given.upload else ""
+
+    @property
+    def told(self) -> bool:
+        """Whether anything stands between the question and its answer."""
+        return bool(self.rule or self.question.required)
+
+    @property
+    def described_by(self) -> str:
+        """The ids of what says more about this question, for screen readers."""
+        parts = {"text": self.question.blocks, "rule": self.told, "kept": self.upload, "error": self.error}
+        return " ".join(f"{self.html_id}-{name}" for name, there in parts.items() if there)
+
+    @property
+    def keyboard(self) -> str:
+        """What a phone's keyboard should have: the one with digits has no minus sign everywhere."""
+        rule = self.question.rule
+        return "decimal" if rule.numeric and rule.least is not None and rule.least >= 0 else ""
+
+    @property
     def rule(self) -> str:
         """What to know before answering, in words."""
-        least, most = self.question.least, self.question.most
-        if self.question.kind == "one" or (least is None and most is None and self.question.kind != "number"):
-            return ""
-        parts = [f"at least {least}"] if least else []
-        parts += [f"at most {most}"] if most is not None else []
-        bounds = " and ".join(parts)
+        if self.question.kind == "file":
+            return _file_rule(self.question, self.most_bytes)
         if self.question.kind == "several":
+            bounds = _bounds(self.question.least, self.question.most)
             return f"Choose {bounds}." if bounds else ""
-        if self.question.kind == "number":
-            return f"A number{', ' if bounds else ''}{bounds}."
-        return f"Write {bounds} characters." if bounds else ""
+        return _text_rule(self.question.rule) if self.question.kind == "text" else ""
+
+    @property
+    def other_rule(self) -> str:
+        return _text_rule(self.question.other) if self.question.other else ""
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    parts = [f"at least {least}"] if least else []
+    parts += [f"at most {most}"] if most is not None else []
+    return " and ".join(parts)
+
+
+def _text_rule(rule: TextRule) -> str:
+    """Limits of a number may be below zero or zero; nobody has to be told of a least length of zero."""
+    said = []
+    if rule.numeric:
+        limits = [] if rule.least is None else [f"at least {rule.least}"]
+        limits += [] if rule.most is None else [f"at most {rule.most}"]
+        said.append(", ".join(["A number", *([" and ".join(limits)] if limits else [])]) + ".")
+    if lengths := _bounds(rule.shortest, rule.longest):
+        said.append(f"Write {lengths} characters.")
+    return " ".join(said)
+
+
+def _file_rule(question: FormQuestion, most: int | None) -> str:
+    limits = [f"at least {in_words(question.least)}"] if question.least and question.least > 1 else []
+    limits += [f"at most {in_words(most)}"] if most else []
+    return f"A file of {' and '.join(limits)}." if limits else "A file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,38 +148,66 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class FormPage:
     parts: list[Part] = field(default_factory=list)
+    takes_files: bool = False
 
     @property
     def wrong(self) -> list[Field]:
         return [part.field for part in self.parts if part.field and part.field.error]
 
 
-def fresh(form: Form) -> FormPage:
-    """The form as it is first seen."""
-    defaults = {question.identifier: [question.default] for question in form.questions if question.default}
-    return _page(form, defaults, {})
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a form's questions: those that are kept, what was wrong with others, and what fits."""
+
+    kept: Mapping[str, Upload] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    most_bytes: int | None = None
 
 
-def answered(form: Form, sent: QueryDict) -> tuple[FormPage, dict[str, list[str]]]:
+def fresh(form: Form, files: Files | None = None) -> FormPage:
+    """The form as it is first seen, with the files that were chosen before."""
+    files = files or Files()
+    filled = {question.identifier: _default(question) for question in form.questions}
+    filled |= {name: Given(upload=upload) for name, upload in files.kept.items()}
+    return _page(form, filled, {}, files)
+
+
+def _default(question: FormQuestion) -> Given:
+    other = question.other.default if question.other else ""
+    return Given((question.rule.default,) if question.rule.default else (), other)
+
+
+def answered(form: Form, sent: QueryDict, files: Files | None = None) -> tuple[FormPage, dict[str, Given]]:
     """The form with what was sent and what is wrong with it, and the answers by question."""
-    answers = {}
-    for number, question in enumerate(form.questions, start=1):
-        values = [value.replace("\r\n", "\n") for value in sent.getlist(f"q{number}")]
-        answers[question.identifier] = [value for value in values if value]
-    given = {name: values for name, values in answers.items() if values}
-    return _page(form, answers, check_answers(form, given)), given
+    files = files or Files()
+    answers = {
+        question.identifier: _given(question, number, sent, files)
+        for number, question in enumerate(form.questions, start=1)
+    }
+    given = {name: answer for name, answer in answers.items() if answer.values or answer.other or answer.upload}
+    problems = {**check_answers(form, given), **files.problems}
+    return _page(form, answers, problems, files), given
 
 
-def _page(form: Form, values: Mapping[str, list[str]], problems: Mapping[str, str]) -> FormPage:
+def _given(question: FormQuestion, number: int, sent: QueryDict, files: Files) -> Given:
+    if question.kind == "file":
+        return Given(upload=files.kept.get(question.identifier))
+    values = [value.replace("\r\n", "\n") for value in sent.getlist(f"q{number}")]
+    other = sent.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
+    return Given(tuple(value for value in values if value), other)
+
+
+def _page(form: Form, filled: Mapping[str, Given], problems: Mapping[str, str], files: Files) -> FormPage:
     parts, number = [], 0
     for part in form.parts:
         if isinstance(part, FormQuestion):
             number += 1
-            filled = tuple(values.get(part.identifier, ()))
-            parts.append(Part(field=Field(number, part, filled, problems.get(part.identifier, ""))))
+            given = filled.get(part.identifier, Given())
+            most = min(part.most, files.most_bytes) if part.kind == "file" and part.most and files.most_bytes else None
+            parts.append(Part(field=Field(number, part, given, problems.get(part.identifier, ""), most)))
         else:
             parts.append(Part(blocks=part))
-    return FormPage(parts)
+    return FormPage(parts, form.takes_files)
 
 
 def plain(block: Block) -> str:
@@ -134,14 +218,11 @@ def plain(block: Block) -> str:
 
 def media_origins(form: Form) -> list[str]:
     """Where the form's pictures and sounds come from: its page may load those and no others."""
-    found = {origin(url) for block in _all_blocks(form) for url in (block.url, *_SOURCE.findall(block.text))}
+    found = {origin(url) for block in form.blocks for url in _sources(block)}
     return sorted(found - {""})
 
 
-def _all_blocks(form: Form) -> Iterator[Block]:
-    for part in form.parts:
-        groups: Iterable[tuple[Block, ...]] = (part,)  # type: ignore[assignment]
-        if isinstance(part, FormQuestion):
-            groups = (part.blocks, *(option.blocks for option in part.options))
-        for blocks in groups:
-            yield from blocks
+def _sources(block: Block) -> list[str]:
+    if block.kind == "html":
+        return _SOURCE.findall(block.text)
+    return [block.url] if block.kind in ("image", "audio", "video") else []

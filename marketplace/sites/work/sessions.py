@@ -5,13 +5,11 @@ A link does nothing when it is only opened, so that a mail program that looks at
 
 from __future__ import annotations
 
-import hashlib
 import logging
 
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -22,9 +20,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from marketplace import links
 from marketplace.models import LoginLink, Worker
 from marketplace.services import accounts
 from marketplace.services.refusals import Refused
+from marketplace.sites import brake
 from marketplace.sites.work.forms import AccountForm, AskLinkForm, JoinForm, SignInForm
 from marketplace.sites.work.page import SignedIn, for_workers, say, show
 
@@ -34,9 +34,10 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 MOST_ACCOUNTS_OF_AN_ADDRESS = 3
 #: Nor are they when somebody else asks for their links again and again.
 MOST_LINKS_AT_A_TIME = 3
-#: Wrong passwords for one name from one address, and how long they are remembered.
+#: Wrong passwords for one name from one address.
 MOST_WRONG_PASSWORDS = 20
-WRONG_PASSWORD_SECONDS = 15 * 60
+#: And for all names: a class or a lab may come from one address.
+MOST_FROM_AN_ADDRESS = 200
 LINK_USED = "This link has been used, is too old, or was cut short when it was copied."
 
 
@@ -49,15 +50,16 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return redirect(back)
     form = SignInForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        guesses = _guesses_key(request, form.cleaned_data["username"])
-        if cache.get(guesses, 0) >= MOST_WRONG_PASSWORDS:
+        name = form.cleaned_data["username"]
+        if brake.is_on(request, name, most=MOST_WRONG_PASSWORDS, most_for_address=MOST_FROM_AN_ADDRESS):
             form.add_error(None, "Too many wrong passwords. Wait a quarter of an hour, or have a link sent to you.")
             return show(request, "sign_in.html", {"form": form, "next": back}, status=429)
         user = authenticate(request, **form.cleaned_data)
         if user is not None:
+            brake.release(request, name)
             login(request, user)
             return redirect(back)
-        cache.set(guesses, cache.get(guesses, 0) + 1, WRONG_PASSWORD_SECONDS)
+        brake.count(request, name)
         form.add_error(None, "There is no account with this user name and password.")
     status = 422 if request.method == "POST" else 200
     return show(request, "sign_in.html", {"form": form, "next": back}, status=status)
@@ -67,11 +69,6 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("market_sign_in")
-
-
-def _guesses_key(request: HttpRequest, username: str) -> str:
-    guessed = f"{request.META.get('REMOTE_ADDR', '')} {username.lower()}"
-    return f"marketplace-guesses-{hashlib.sha256(guessed.encode()).hexdigest()}"
 
 
 def _way_back(request: HttpRequest) -> str:
@@ -102,7 +99,7 @@ def _send_links(request: HttpRequest, email: str) -> None:
     for worker in theirs.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
         if _open_links(worker) >= MOST_LINKS_AT_A_TIME or worker.user is None:
             continue
-        url = request.build_absolute_uri(reverse("market_use_link", args=[accounts.create_login_link(worker=worker)]))
+        url = links.absolute(reverse("market_use_link", args=[accounts.create_login_link(worker=worker)]), request)
         text = (
             f"With this link you sign in as {worker.user.get_username()}:\n\n{url}\n\n"
             f"It works once, for {accounts.LOGIN_MINUTES} minutes. If you did not ask for it, ignore this message.\n"
@@ -165,13 +162,16 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters("new_password", "present_password")
 @require_http_methods(["GET", "POST"])
 def account(request: SignedIn, worker: Worker) -> HttpResponseBase:
-    form = AccountForm(request.user, request.POST or None, initial={"email": request.user.email})
+    known = {"email": request.user.email, "name": worker.name, "payment_address": worker.payment_address}
+    form = AccountForm(request.user, request.POST or None, initial=known)
     if request.method == "POST" and form.is_valid():
         user = User.objects.get(pk=request.user.pk)
         user.email = form.cleaned_data["email"]
         if new := form.cleaned_data["new_password"]:
             user.set_password(new)
         user.save(update_fields=["email", "password"])
+        details = {name: form.cleaned_data[name] for name in ("name", "payment_address")}
+        accounts.change_worker(worker=worker, actor=worker.worker_id, **details)
         update_session_auth_hash(request, user)
         messages.success(request, "Saved.")
         return redirect("market_account")

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from marketplace import links
 from marketplace.models import Assignment
 from marketplace.questions import BadXml, parse_question
 from marketplace.services import assignments, upkeep
@@ -23,7 +24,6 @@ from marketplace.services.refusals import Refused
 from marketplace.sites.work import framing
 
 State = Assignment.State
-ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
 
 
 @never_cache
@@ -53,9 +53,7 @@ def answers_in(sent: QueryDict) -> dict[str, list[str]]:
 
 
 def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, list[str]]) -> HttpResponse:
-    upkeep.bring_up_to_date(hit=assignment.hit)
-    assignment.refresh_from_db(fields=["state"])
-    if assignment.state in ARRIVED:
+    if assignment.state in assignments.ARRIVED:
         return _arrived(request, assignment)
     if not answers:
         line = "The page sent no field beside the assignment's id, so there is no answer. Nothing was stored."
@@ -63,8 +61,9 @@ def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, lis
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
     except Refused as refused:
+        upkeep.bring_up_to_date(hit=assignment.hit)  # its time may have just run out
         assignment.refresh_from_db(fields=["state"])
-        if assignment.state in ARRIVED:  # somebody sent the same a moment ago
+        if assignment.state in assignments.ARRIVED:  # somebody sent the same a moment ago
             return _arrived(request, assignment)
         return _refuse(request, "Not submitted", _why(assignment, refused), 409, assignment)
     return _arrived(request, assignment)
@@ -83,7 +82,7 @@ def _arrived(request: HttpRequest, assignment: Assignment) -> HttpResponse:
         "heading": "Submitted",
         "lines": ["Your answers have arrived."],
         "assignment_id": assignment.assignment_id,
-        "done_url": request.build_absolute_uri(reverse("market_done", args=[assignment.assignment_id])),
+        "done_url": links.absolute(reverse("market_done", args=[assignment.assignment_id]), request),
     }
     return _page(request, context, 200, assignment)
 
@@ -99,7 +98,7 @@ def _page(
 ) -> HttpResponse:
     # Rendered without the request: nothing on this page may come to ask for a session.
     response = HttpResponse(render_to_string("marketplace/work/submitted.html", dict(context)), status=status)
-    ours = framing.origin(request.build_absolute_uri("/"))
+    ours = framing.origin(links.base(request))
     response["Content-Security-Policy"] = framing.submitted_policy(ours, _framed_by(assignment))
     response.xframe_options_exempt = True
     return response

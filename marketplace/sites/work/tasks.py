@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace import clock
+from marketplace import clock, links
 from marketplace.models import Assignment, Hit, Worker
-from marketplace.questions import BadXml, Question, parse_question
+from marketplace.questions import BadXml, Given, Question, parse_question
 from marketplace.services import assignments, upkeep
 from marketplace.services.refusals import Refused
 from marketplace.sites.work import framing, question_form
+from marketplace.sites.work.files import chosen_files, take_files
 from marketplace.sites.work.page import SignedIn, for_workers, say, say_refused, show
 from marketplace.sites.work.queries import is_more_for, their_assignment
 
@@ -39,7 +40,7 @@ class Frame:
 
 def submit_to(request: HttpRequest) -> str:
     """What a requester's page puts before /mturk/externalSubmit."""
-    return request.build_absolute_uri(reverse("market_submit")).removesuffix(framing.SUBMIT_PATH)
+    return links.absolute(reverse("market_submit"), request).removesuffix(framing.SUBMIT_PATH)
 
 
 def parsed(hit: Hit) -> Question | None:
@@ -76,10 +77,12 @@ def question_context(
     if question is None:
         return {}, framing.page_policy([])
     if question.form is not None:
+        files = chosen_files(assignment, question.form)
         policy = framing.form_policy(question_form.media_origins(question.form))
-        return {"question_form": question_form.fresh(question.form)}, policy
+        return {"question_form": question_form.fresh(question.form, files)}, policy
     frame = frame_of(request, hit, question, assignment)
-    return {"frame": frame}, framing.page_policy([frame.origin] if frame and frame.origin else [])
+    ours = framing.origin(links.base(request))  # where the frame goes when its form is sent
+    return {"frame": frame}, framing.page_policy([each for each in (frame.origin if frame else "", ours) if each])
 
 
 @for_workers
@@ -96,7 +99,8 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
         question = parsed(assignment.hit)
         if question is None or question.form is None:
             raise Http404("This question is answered in its own page.")
-        page, answers = question_form.answered(question.form, request.POST)
+        files = take_files(request, assignment, question.form)
+        page, answers = question_form.answered(question.form, request.POST, files)
         if not page.wrong:
             return _send(request, assignment, answers)
         context, status = {"question_form": page}, 422
@@ -111,7 +115,7 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
     return response
 
 
-def _send(request: SignedIn, assignment: Assignment, answers: dict[str, list[str]]) -> HttpResponse:
+def _send(request: SignedIn, assignment: Assignment, answers: dict[str, Given]) -> HttpResponse:
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
     except Refused as refused:
@@ -172,10 +176,10 @@ def frame(request: HttpRequest, token: str) -> HttpResponse:
     question = parsed(get_object_or_404(Hit, pk=hit_pk))
     if question is None or question.kind != "HTMLQuestion":
         raise Http404("No such page.")
-    script = request.build_absolute_uri(static("marketplace-question.js"))
-    submit = request.build_absolute_uri(reverse("market_submit"))
+    script = links.absolute(static("marketplace-question.js"), request)
+    submit = links.absolute(reverse("market_submit"), request)
     response = HttpResponse(framing.with_own_addresses(question.html, submit=submit, script=script))
-    response["Content-Security-Policy"] = framing.html_question_policy(framing.origin(request.build_absolute_uri("/")))
+    response["Content-Security-Policy"] = framing.html_question_policy(framing.origin(links.base(request)))
     response["Referrer-Policy"] = "no-referrer"
     response.xframe_options_exempt = True
     return response

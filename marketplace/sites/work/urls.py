@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from marketplace.sites.work import browse, history, inbox, qualify, sessions, tasks
+from marketplace.sites.work import browse, files, history, inbox, qualify, sessions, tasks
 
 urlpatterns = [
     path("", browse.groups, name="market_home"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("tasks/<slug:assignment_id>/return", tasks.give_back, name="market_return"),
     path("tasks/<slug:assignment_id>/done", tasks.done, name="market_done"),
     path("frame/<str:token>/", tasks.frame, name="market_frame"),
+    path("files/<str:token>/", files.download, name="market_file"),
     path("history/", history.history, name="market_history"),
     path("history/<slug:assignment_id>/", history.assignment, name="market_assignment"),
     path("earnings/", history.earnings, name="market_earnings"),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
+import re
 from decimal import Decimal
+from html import unescape
+from typing import Any
 
 from django.contrib.auth.models import User
+from django.http import HttpResponseBase, StreamingHttpResponse
 from django.test import Client
 
 from marketplace import access
-from marketplace.models import Assignment, Hit, Requester, Worker
-from marketplace.services import accounts, assignments, hits, payments
+from marketplace.models import Assignment, AuditRow, Hit, Requester, Worker
+from marketplace.services import accounts, assignments, disputes, hits, payments
 
 PASSWORD = "correct horse battery"
 _numbers = itertools.count(1)
@@ -75,7 +81,30 @@ def make_dispute(*, requester: Requester | None = None, comment: str = "I read e
     """Rejected work to which the worker objects."""
     done = make_submitted(hit=make_hit(requester=requester))
     assignments.reject(assignment=done, feedback="Too fast.")
-    return assignments.comment_on_rejection(assignment_id=done.assignment_id, worker=done.worker, comment=comment)
+    disputes.object_to(assignment_id=done.assignment_id, worker=done.worker, text=comment)
+    done.refresh_from_db()
+    return done
+
+
+def sure(client: Client, address: str, data: dict[str, Any] | None = None) -> HttpResponseBase:
+    """Posts a form that asks first, and answers yes. Nothing may have happened before."""
+    before = AuditRow.objects.count()
+    asked = client.post(address, data or {})
+    assert asked.status_code == 200
+    page = asked.content.decode()
+    assert 'name="confirmed" value="yes"' in page
+    assert AuditRow.objects.count() == before
+    kept = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page)
+    again: dict[str, list[str]] = {}
+    for name, value in kept:
+        again.setdefault(name, []).append(unescape(value))
+    return client.post(address, again)
+
+
+def read_csv(answer: object) -> list[dict[str, str]]:
+    assert isinstance(answer, StreamingHttpResponse)
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")  # type: ignore[arg-type]
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def signed_in(user: User | None) -> Client:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry
-from marketplace.services import accounts
+from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry, Payout, Requester
+from marketplace.services import accounts, layouts, payroll, sign_ins
 from marketplace.sites.operate import urls
 from tests.marketplace.operate_site.helpers import (
     make_dispute,
     make_operator,
+    make_paid,
     make_requester,
     make_submitted,
     make_user,
@@ -26,12 +28,20 @@ pytestmark = pytest.mark.django_db
 
 OPERATORS_PAGES = (
     "requesters", "new_requester", "requester", "workers", "worker", "invitations", "balances", "ledger", "ledger_csv",
-    "owed", "owed_csv", "disputes", "dispute", "log",
+    "payrolls", "owed", "payroll", "payroll_csv", "payments_csv", "disputes", "dispute", "log",
 )  # fmt: skip
-OPERATORS_ACTIONS = ("deposit", "requester_active", "make_key", "revoke_key", "worker_active", "pay_out")
-REQUESTERS_PAGES = ("my_hits", "my_hit", "my_assignments", "my_assignment", "my_balance", "my_keys", "my_blocks")
-REQUESTERS_ACTIONS = ("my_new_key", "my_revoke_key")
-OPEN_TO_ALL = {"login", "logout", "password", "home"}
+OPERATORS_ACTIONS = (
+    "deposit", "withdraw", "requester_active", "make_key", "revoke_key", "attach_user", "detach_user", "user_link",
+    "worker_active", "make_payroll", "pay", "payment_returned",
+)  # fmt: skip
+REQUESTERS_PAGES = (
+    "my_hits", "my_hit", "my_assignments", "my_assignment", "my_balance", "my_keys", "my_blocks", "my_log",
+    "my_layouts", "my_new_layout", "my_layout",
+)  # fmt: skip
+REQUESTERS_ACTIONS = ("my_new_key", "my_revoke_key", "my_answer")
+OPEN_TO_ALL = {"login", "logout", "password", "home", "welcome"}
+#: What workers uploaded, with its own tests.
+ELSEWHERE = {"my_file"}
 
 
 @dataclass
@@ -54,23 +64,28 @@ def cast() -> Cast:
     requester = dispute.hit.requester
     submitted = make_submitted(hit=dispute.hit)
     key = accounts.create_access_key(requester=requester, actor="test").key
+    layout = layouts.create_layout(requester=requester, name="Pairs", html="<p>${text}</p>", frame_height=0)
+    make_paid(requester=requester)
+    made = payroll.make_payroll(actor="test")
+    payroll.mark_paid(payroll=made, rows=None, reference="T1", actor="test")
     worker = submitted.worker
     assert requester.user and worker.user
-    arguments: dict[str, list[object]] = {
-        "requester": [requester.pk],
-        "deposit": [requester.pk],
-        "requester_active": [requester.pk],
-        "make_key": [requester.pk],
-        "revoke_key": [requester.pk, key.pk],
-        "worker": [worker.worker_id],
-        "worker_active": [worker.worker_id],
-        "dispute": [dispute.assignment_id],
-        "my_hit": [dispute.hit.hit_id],
-        "my_assignment": [submitted.assignment_id],
-        "my_revoke_key": [key.pk],
+    arguments: dict[str, tuple[object, ...]] = {
+        **dict.fromkeys(("requester", "deposit", "withdraw", "requester_active", "make_key"), (requester.pk,)),
+        **dict.fromkeys(("attach_user", "detach_user", "user_link"), (requester.pk,)),
+        "revoke_key": (requester.pk, key.pk),
+        **dict.fromkeys(("worker", "worker_active"), (worker.worker_id,)),
+        **dict.fromkeys(("payroll", "payroll_csv", "payments_csv", "pay"), (made.number,)),
+        "payment_returned": (made.number, Payout.objects.get().pk),
+        "dispute": (dispute.assignment_id,),
+        "my_hit": (dispute.hit.hit_id,),
+        "my_assignment": (submitted.assignment_id,),
+        "my_answer": (dispute.assignment_id,),
+        "my_revoke_key": (key.pk,),
+        "my_layout": (layout.layout_id,),
     }
     names = (*OPERATORS_PAGES, *OPERATORS_ACTIONS, *REQUESTERS_PAGES, *REQUESTERS_ACTIONS)
-    addresses = {name: reverse(f"operate_{name}", args=arguments.get(name, [])) for name in names}
+    addresses = {name: reverse(f"operate_{name}", args=arguments.get(name, ())) for name in names}
     other = make_requester().user
     assert other
     return Cast(
@@ -79,7 +94,7 @@ def cast() -> Cast:
 
 
 def test_these_lists_name_every_address() -> None:
-    known = {f"operate_{name}" for name in OPEN_TO_ALL}
+    known = {f"operate_{name}" for name in OPEN_TO_ALL | ELSEWHERE}
     known |= {f"operate_{n}" for n in OPERATORS_PAGES + OPERATORS_ACTIONS + REQUESTERS_PAGES + REQUESTERS_ACTIONS}
     assert known == {pattern.name for pattern in urls.urlpatterns}
     assert get_resolver()  # the addresses are part of the whole
@@ -111,11 +126,11 @@ def test_a_requesters_page_is_not_there_for_who_is_no_requester(who: str, page: 
     assert client.post(cast.addresses[page]).status_code == 404
 
 
-@pytest.mark.parametrize("page", ["my_hit", "my_assignment"])
+@pytest.mark.parametrize("page", ["my_hit", "my_assignment", "my_answer", "my_layout"])
 def test_another_requester_finds_nothing_where_mine_is(page: str, cast: Cast) -> None:
     client = signed_in(cast.other_requester)
-    assert client.get(cast.addresses[page]).status_code == 404
-    assert client.post(cast.addresses[page], {"do": "approve"}).status_code in (404, 405)
+    assert client.get(cast.addresses[page]).status_code in (404, 405)
+    assert client.post(cast.addresses[page], {"do": "approve", "text": "No."}).status_code in (404, 405)
     cast.submitted.refresh_from_db()
     assert cast.submitted.state == "Submitted"
 
@@ -126,7 +141,9 @@ def test_another_requester_cannot_revoke_my_key(cast: Cast) -> None:
     assert cast.key.revoked_at is None
 
 
-@pytest.mark.parametrize("page", ["my_hits", "my_assignments", "my_balance", "my_keys"])
+@pytest.mark.parametrize(
+    "page", ["my_hits", "my_assignments", "my_balance", "my_keys", "my_blocks", "my_log", "my_layouts"]
+)
 def test_another_requesters_lists_hold_nothing_of_mine(page: str, cast: Cast) -> None:
     answer = signed_in(cast.other_requester).get(cast.addresses[page]).content.decode()
     for mine in (cast.submitted.assignment_id, cast.submitted.hit.hit_id, cast.key.access_key_id):
@@ -154,7 +171,9 @@ def test_everybody_begins_where_they_belong(cast: Cast) -> None:
     assert "Where the money is" in signed_in(cast.operator).get(home).content.decode()
     assert signed_in(cast.requester).get(home)["Location"] == reverse("operate_my_hits")
     assert signed_in(cast.worker).get(home)["Location"] == reverse("market_home")
-    assert signed_in(cast.stranger).get(home).status_code == 404
+    nobody = signed_in(cast.stranger).get(home)
+    assert nobody.status_code == 404
+    assert "nothing here for you" in nobody.content.decode()
     assert Client().get(home)["Location"].startswith(reverse("operate_login"))
 
 
@@ -176,6 +195,41 @@ def test_an_action_needs_the_forms_token(name: str, cast: Cast) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(cast.operator if name in OPERATORS_ACTIONS else cast.requester)
     assert client.post(cast.addresses[name]).status_code == 403
+
+
+def test_whoever_is_an_operator_and_a_requester_finds_the_way_from_one_to_the_other() -> None:
+    user = make_operator("olga")
+    make_requester(user=user)
+    client = signed_in(user)
+    assert reverse("operate_my_hits") in client.get(reverse("operate_home")).content.decode()
+    assert "Run the marketplace" in client.get(reverse("operate_my_hits")).content.decode()
+    plain = signed_in(make_requester().user)
+    assert "Run the marketplace" not in plain.get(reverse("operate_my_hits")).content.decode()
+
+
+def everything_stored() -> dict[str, list[dict[str, object]]]:
+    tables = {model.__name__: model for model in apps.get_app_config("marketplace").get_models()}
+    return {name: list(model._base_manager.order_by("pk").values()) for name, model in tables.items()}
+
+
+@pytest.mark.parametrize("who", ["operator", "requester", "other_requester", "worker", "stranger", "nobody"])
+def test_reading_writes_nothing(who: str, cast: Cast) -> None:
+    client = Client() if who == "nobody" else signed_in(getattr(cast, who))
+    welcome = reverse(
+        "operate_welcome", args=[sign_ins.make_password_link(requester=made_here_with_user(), actor="test")]
+    )
+    before = everything_stored()
+    plain = [reverse(f"operate_{name}") for name in ("home", "login", "password")]
+    for address in [*cast.addresses.values(), *plain, welcome]:
+        answer = client.get(address)
+        assert answer.status_code in (200, 302, 404, 405), address
+        if getattr(answer, "streaming", False):
+            b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+    assert everything_stored() == before
+
+
+def made_here_with_user() -> Requester:
+    return accounts.create_requester(name="Invited lab", user=make_user("ivy"), user_made_here=True, actor="test")
 
 
 def test_a_worker_who_is_also_a_requester_has_both(cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""What an operator does: requesters, keys, workers, invitations, disputes; and that all of it is in the log."""
+"""What an operator does: requesters, keys, workers, invitations; and that all of it is in the log."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from django.test import Client
 from django.urls import reverse
 
 from marketplace import clock
-from marketplace.models import AccessKey, AuditRow, Invitation, Message, Requester
+from marketplace.models import AccessKey, AuditRow, Invitation, Requester
 from marketplace.services import accounts, assignments, payments
 from tests.marketplace.operate_site.helpers import (
     PASSWORD,
-    make_dispute,
-    make_hit,
     make_operator,
+    make_paid,
     make_requester,
     make_submitted,
     make_worker,
     signed_in,
+    sure,
 )
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +77,8 @@ def test_a_requester_that_cannot_be_is_refused_in_words(wrong: dict[str, str], s
 
 def test_a_deposit_is_added_to_the_balance(operator: Client) -> None:
     lab = make_requester(balance="5.00")
-    operator.post(reverse("operate_deposit", args=[lab.pk]), {"amount": "7.25", "note": "invoice 9"})
+    form = {"amount": "7.25", "note": "invoice 9", "once": "x"}
+    operator.post(reverse("operate_deposit", args=[lab.pk]), form)
     assert payments.available(lab) == Decimal("12.25")
     assert payments.imbalance() == 0
     assert AuditRow.objects.get(action="deposit", actor="olga").detail == {"amount": "7.25", "note": "invoice 9"}
@@ -86,14 +87,15 @@ def test_a_deposit_is_added_to_the_balance(operator: Client) -> None:
 def test_a_deposit_that_is_no_amount_changes_nothing(operator: Client) -> None:
     lab = make_requester(balance="5.00")
     for amount in ("", "0", "-3", "abc", "1e9", "NaN", "0.001"):
-        assert operator.post(reverse("operate_deposit", args=[lab.pk]), {"amount": amount}).status_code == 422
+        form = {"amount": amount, "once": "x"}
+        assert operator.post(reverse("operate_deposit", args=[lab.pk]), form).status_code == 422
     assert payments.available(lab) == Decimal("5.00")
 
 
 def test_a_deactivated_requester_can_be_activated_again(operator: Client) -> None:
     lab = make_requester()
     address = reverse("operate_requester_active", args=[lab.pk])
-    operator.post(address, {"active": "0"})
+    sure(operator, address, {"active": "0"})
     assert not Requester.objects.get(pk=lab.pk).active
     operator.post(address, {"active": "1"})
     assert Requester.objects.get(pk=lab.pk).active
@@ -116,7 +118,7 @@ def test_the_secret_of_a_key_is_shown_once(operator: Client) -> None:
 def test_a_revoked_key_stays_in_the_list_as_revoked(operator: Client) -> None:
     lab = make_requester()
     key = accounts.create_access_key(requester=lab, actor="test").key
-    operator.post(reverse("operate_revoke_key", args=[lab.pk, key.pk]))
+    sure(operator, reverse("operate_revoke_key", args=[lab.pk, key.pk]))
     key.refresh_from_db()
     assert key.revoked_at is not None
     page = operator.get(reverse("operate_requester", args=[lab.pk])).content.decode()
@@ -172,16 +174,43 @@ def test_a_workers_country_is_changed_and_logged(operator: Client) -> None:
     operator.post(reverse("operate_worker", args=[worker.worker_id]), {"country": "us"})
     worker.refresh_from_db()
     assert worker.country == "US"
-    assert logged("worker moved").detail == {"was": "NL", "country": "US"}
+    assert logged("worker changed").detail == {"what": "country", "was": "NL", "country": "US"}
     assert operator.post(reverse("operate_worker", args=[worker.worker_id]), {"country": "USA"}).status_code == 422
 
 
 def test_a_deactivated_worker_may_come_back(operator: Client) -> None:
     worker = make_worker()
-    for active in ("0", "1"):
-        operator.post(reverse("operate_worker_active", args=[worker.worker_id]), {"active": active})
-        worker.refresh_from_db()
-        assert worker.active is (active == "1")
+    address = reverse("operate_worker_active", args=[worker.worker_id])
+    sure(operator, address, {"active": "0"})
+    worker.refresh_from_db()
+    assert not worker.active
+    operator.post(address, {"active": "1"})
+    worker.refresh_from_db()
+    assert worker.active
+
+
+def test_what_the_payroll_needs_is_typed_in_and_the_log_names_no_account(operator: Client) -> None:
+    worker = make_worker(country="NL")
+    form = {"name": "Ann Example", "payment_address": "NL00 TEST 0123", "country": "NL"}
+    operator.post(reverse("operate_worker", args=[worker.worker_id]), form)
+    worker.refresh_from_db()
+    assert (worker.name, worker.payment_address) == ("Ann Example", "NL00 TEST 0123")
+    row = logged("worker changed")
+    assert row.detail == {"what": "name, payment address"}
+    operator.post(reverse("operate_worker", args=[worker.worker_id]), form)
+    assert AuditRow.objects.filter(action="worker changed").count() == 1
+
+
+def test_a_worker_whose_user_is_gone_is_still_shown(operator: Client) -> None:
+    done = make_paid()
+    assert done.worker.user
+    done.worker.user.delete()
+    for address in (
+        reverse("operate_workers"), reverse("operate_owed"), reverse("operate_worker", args=[done.worker.worker_id]),
+    ):  # fmt: skip
+        page = operator.get(address)
+        assert page.status_code == 200
+        assert done.worker.worker_id in page.content.decode()
 
 
 # --- invitations ------------------------------------------------------------------------------------------------
@@ -230,72 +259,6 @@ def test_an_expired_invitation_says_so(operator: Client) -> None:
     accounts.invite(days=1, actor="test")
     Invitation.objects.update(expires_at=clock.now() - timedelta(seconds=1))
     assert ">Expired<" in operator.get(reverse("operate_invitations")).content.decode()
-
-
-# --- disputes ---------------------------------------------------------------------------------------------------
-
-
-def test_an_upheld_rejection_stays_and_the_worker_reads_why(operator: Client) -> None:
-    case = make_dispute(comment="I did read them.")
-    page = operator.get(reverse("operate_dispute", args=[case.assignment_id])).content.decode()
-    assert "I did read them." in page
-    assert "Too fast." in page
-    form = {"decision": "upheld", "reason": "Four seconds for ten pages."}
-    operator.post(reverse("operate_dispute", args=[case.assignment_id]), form)
-    case.refresh_from_db()
-    assert case.state == "Rejected"
-    assert payments.owed(case.worker) == 0
-    assert "Four seconds" in Message.objects.get(worker=case.worker).text
-    row = logged("rejection upheld")
-    assert (row.actor, row.about, row.detail["reason"]) == ("olga", case.assignment_id, form["reason"])
-    assert case.assignment_id not in operator.get(reverse("operate_disputes")).content.decode()
-    decided = operator.get(reverse("operate_disputes"), {"show": "decided"}).content.decode()
-    assert "Upheld" in decided
-    assert "Four seconds" in decided
-
-
-def test_an_overturned_rejection_is_paid_once(operator: Client) -> None:
-    case = make_dispute()
-    address = reverse("operate_dispute", args=[case.assignment_id])
-    form = {"decision": "overturned", "reason": "The log shows an hour of work."}
-    assert operator.post(address, form).status_code == 302
-    assert operator.post(address, form).status_code == 404
-    case.refresh_from_db()
-    assert case.state == "Approved"
-    assert case.requester_feedback == "Too fast."
-    assert payments.owed(case.worker) == Decimal("0.50")
-    assert payments.imbalance() == 0
-    decided = operator.get(reverse("operate_disputes"), {"show": "decided"}).content.decode()
-    assert "Overturned" in decided
-    assert "an hour of work" in decided
-
-
-def test_a_rejection_that_the_balance_does_not_cover_cannot_be_overturned(operator: Client) -> None:
-    lab = make_requester(balance="1.80")  # three places at 0.50 and a fee of 0.10 each
-    case = make_dispute(requester=lab)
-    spent = payments.available(lab)
-    if spent:  # what the rejection gave back
-        make_hit(requester=lab, assignments=1)
-    form = {"decision": "overturned", "reason": "It was fine."}
-    answer = operator.post(reverse("operate_dispute", args=[case.assignment_id]), form)
-    assert answer.status_code == 422
-    assert "does not cover" in answer.content.decode()
-    case.refresh_from_db()
-    assert case.state == "Rejected"
-    assert not AuditRow.objects.filter(action="rejection overturned").exists()
-
-
-def test_a_decision_needs_a_reason(operator: Client) -> None:
-    case = make_dispute()
-    address = reverse("operate_dispute", args=[case.assignment_id])
-    for form in ({"decision": "upheld"}, {"reason": "x"}, {"decision": "maybe", "reason": "x"}):
-        assert operator.post(address, form).status_code == 422
-
-
-def test_a_rejection_without_an_objection_is_no_dispute(operator: Client) -> None:
-    done = assignments.reject(assignment=make_submitted(), feedback="Empty.")
-    assert operator.get(reverse("operate_dispute", args=[done.assignment_id])).status_code == 404
-    assert "no open disputes" in operator.get(reverse("operate_disputes")).content.decode()
 
 
 # --- the log ----------------------------------------------------------------------------------------------------

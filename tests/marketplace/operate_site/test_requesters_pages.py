@@ -22,6 +22,7 @@ from tests.marketplace.operate_site.helpers import (
     make_submitted,
     make_worker,
     signed_in,
+    sure,
 )
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +128,11 @@ def test_the_balance_page_has_both_accounts(lab: Requester, client: Client) -> N
     make_paid(requester=lab, reward="0.50")
     page = body(client, "my_balance")
     assert re.findall(r"<dd>([\d.]+) <span", page) == ["48.20", "1.20"]
-    assert "Speech lab (held)" in page
+    assert re.findall(r'"After it">([\d.]+)<', page) == ["48.20", "50.00"]
+    held = body(client, "my_balance", of="held")
+    assert re.findall(r'"After it">([\d.]+)<', held) == ["1.20", "1.30", "1.80"]  # reward 0.50, fee 0.10
+    assert "Speech lab (held)" in held
+    assert "Speech lab (held)" not in page
 
 
 def test_a_requesters_key_is_theirs_shown_once_and_revoked(lab: Requester, client: Client) -> None:
@@ -135,7 +140,7 @@ def test_a_requesters_key_is_theirs_shown_once_and_revoked(lab: Requester, clien
     key = AccessKey.objects.get(requester=lab)
     assert accounts.secret_of(key) in answer
     assert accounts.secret_of(key) not in body(client, "my_keys")
-    client.post(reverse("operate_my_revoke_key", args=[key.pk]))
+    sure(client, reverse("operate_my_revoke_key", args=[key.pk]))
     key.refresh_from_db()
     assert key.revoked_at is not None
     assert lab.user

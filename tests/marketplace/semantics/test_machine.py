@@ -1,13 +1,16 @@
 """Whatever requesters, workers and the clock do, in whatever order: counters, books and states stay right.
 
 The transitions are those of MTurk's diagrams of a HIT's and an assignment's life, written here a second time.
+
+HITSERVER_TEST_EXAMPLES=300 looks longer: so many histories, new ones every time, of 50 steps each.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,15 +19,14 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from marketplace import clock
-from marketplace.models import Assignment, Hit
-from marketplace.services import assignments, hits, payments
+from marketplace.models import Assignment, Hit, HITType, LedgerEntry, NotificationDelivery
+from marketplace.services import assignments, hits, messages, payments
 from marketplace.services.refusals import Refused
 from marketplace.services.upkeep import bring_up_to_date
 from tests.marketplace import factories
 from tests.marketplace.semantics.checks import check_all
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 HIT_PATHS = {
     "Assignable": {"Unassignable", "Reviewable"},
@@ -42,17 +44,33 @@ ASSIGNMENT_PATHS = {
     "Abandoned": set(),
 }
 
-number = st.integers(0, 3)
-STEPS = st.one_of(
-    st.tuples(st.just("create"), number, st.sampled_from([1, 2, 9, 10])),
-    st.tuples(st.just("accept"), number, number),
-    st.tuples(st.sampled_from(["submit", "return", "approve", "reject", "override", "bonus"]), number, number),
-    st.tuples(st.sampled_from(["extend", "expire", "prolong", "review", "revert", "delete", "retype"]), number, number),
-    st.tuples(st.just("deposit"), number, number),
-    st.tuples(st.just("pay out"), number, number),
-    st.tuples(st.just("wait"), st.sampled_from([1, 30, 400, 4000, 90_000, 2_600_000, 11_000_000]), number),
-    st.tuples(st.just("upkeep"), number, number),
+START = datetime(2030, 1, 1, tzinfo=UTC)
+EVENTS = (
+    *("AssignmentAccepted", "AssignmentAbandoned", "AssignmentReturned", "AssignmentSubmitted", "AssignmentRejected"),
+    *("AssignmentApproved", "HITCreated", "HITExtended", "HITDisposed", "HITReviewable", "HITExpired"),
 )
+LONG = int(os.environ.get("HITSERVER_TEST_EXAMPLES", "0"))
+QUIET = settings(
+    deadline=None,
+    derandomize=not LONG,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+#: What may happen, and how often beside the others: most histories get as far as work that is decided on.
+CHANCES = {
+    "work": 8,
+    "accept": 3,
+    "submit": 2,
+    "create": 2,
+    "approve": 4,
+    "reject": 2,
+    "wait": 4,
+    **dict.fromkeys(("return", "override", "extend", "expire", "prolong", "review", "retype", "upkeep"), 1),
+    **dict.fromkeys(("revert", "delete", "bonus", "deposit", "pay out"), 1),
+}
+WAITS = (1, 30, 400, 700, 4000, 90_000, 2_600_000, 11_000_000)
+number = st.integers(0, 3)
+STEPS = st.tuples(st.sampled_from([name for name, chance in CHANCES.items() for _ in range(chance)]), number, number)
+HISTORIES = st.lists(STEPS, min_size=50, max_size=50) if LONG else st.lists(STEPS, min_size=25, max_size=25)
 
 
 @contextmanager
@@ -69,7 +87,8 @@ class World:
     def __init__(self) -> None:
         self.requester = factories.make_requester(balance="6.00")
         self.workers = [factories.make_worker() for _ in range(4)]
-        self.now = clock.now()
+        self.now = START
+        self.create(2, token="first")
         self.hit_states: dict[int, str] = {}
         self.assignment_states: dict[int, str] = {}
 
@@ -89,10 +108,13 @@ class World:
 
     def take(self, name: str, first: int, second: int) -> None:
         actions: dict[str, Callable[[], Any]] = {
-            "create": lambda: self.create(second, token=str(first)),
+            "create": lambda: self.create((1, 2, 9, 10)[second], token=str(first)),
             "accept": lambda: assignments.accept(worker=self.workers[second], hit=self.hit(first), now=self.now),
-            "submit": lambda: self.work(first, "submit"),
-            "return": lambda: self.work(first, "return"),
+            "submit": lambda: self.submit(self.assignment(first, state="Accepted")),
+            "work": lambda: self.submit(
+                assignments.accept(worker=self.workers[second], hit=self.hit(first), now=self.now)
+            ),
+            "return": lambda: self.give_back(first),
             "approve": lambda: assignments.approve(assignment=self.assignment(first, state="Submitted"), now=self.now),
             "reject": lambda: assignments.reject(
                 assignment=self.assignment(first, state="Submitted"), feedback="No.", now=self.now
@@ -112,7 +134,7 @@ class World:
             "retype": lambda: self.retype(first, second),
             "deposit": lambda: payments.deposit(requester=self.requester, amount=Decimal(first + 1), actor="test"),
             "pay out": lambda: payments.pay_out(worker=self.workers[first], actor="test"),
-            "wait": lambda: self.wait(first),
+            "wait": lambda: self.wait(WAITS[2 * first + second // 2]),
             "upkeep": lambda: bring_up_to_date(now=self.now),
         }
         try:
@@ -123,21 +145,26 @@ class World:
 
     def create(self, max_assignments: int, *, token: str) -> None:
         work = hits.Work(question=factories.external_question(), lifetime=3600, max_assignments=max_assignments)
-        hits.create_hit(
-            requester=self.requester, hit_type=factories.properties(reward="0.13"), work=work, token=token, now=self.now
-        )
+        hit_type = self.type("0.13")
+        hits.create_hit(requester=self.requester, hit_type=hit_type, work=work, token=token, now=self.now)
 
     def retype(self, number: int, dimes: int) -> None:
-        properties = factories.properties(reward=f"0.{dimes}5")
-        hit_type = hits.create_hit_type(requester=self.requester, properties=properties, now=self.now)
-        hits.change_type(hit=self.hit(number), hit_type=hit_type, now=self.now)
+        hits.change_type(hit=self.hit(number), hit_type=self.type(f"0.{dimes}5"), now=self.now)
 
-    def work(self, number: int, action: str) -> None:
+    def type(self, reward: str) -> HITType:
+        """A type whose requester wants to hear of everything."""
+        properties = factories.properties(reward=reward)
+        hit_type = hits.create_hit_type(requester=self.requester, properties=properties, now=self.now)
+        told = messages.Specification("https://queue.example/1", "SQS", "2014-08-15", EVENTS)
+        messages.set_notification(hit_type=hit_type, specification=told, active=True, now=self.now)
+        return hit_type
+
+    def submit(self, found: Assignment) -> None:
+        assignments.submit(assignment_id=found.assignment_id, answers={"a": "b"}, now=self.now)
+
+    def give_back(self, number: int) -> None:
         found = self.assignment(number, state="Accepted")
-        if action == "submit":
-            assignments.submit(assignment_id=found.assignment_id, answers={"a": "b"}, now=self.now)
-        else:
-            assignments.return_(assignment_id=found.assignment_id, worker=found.worker, now=self.now)
+        assignments.return_(assignment_id=found.assignment_id, worker=found.worker, now=self.now)
 
     def bonus(self, number: int, *, token: str) -> None:
         found = self.assignment(number, state="Approved")
@@ -177,13 +204,8 @@ def reachable(start: str, paths: dict[str, set[str]], arrows: int) -> set[str]:
     return found
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    derandomize=True,
-)
-@given(steps=st.lists(STEPS, min_size=5, max_size=30))
+@settings(QUIET, max_examples=LONG or 30)
+@given(steps=HISTORIES)
 def test_invariants_hold_after_every_step(steps: list[tuple[str, int, int]]) -> None:
     with rolled_back():
         world = World()
@@ -194,31 +216,39 @@ def test_invariants_hold_after_every_step(steps: list[tuple[str, int, int]]) -> 
             world.check(arrows=1)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-@given(steps=st.lists(STEPS, min_size=5, max_size=25))
+@settings(QUIET, max_examples=LONG or 15)
+@given(steps=HISTORIES)
 def test_it_makes_no_difference_when_the_periodic_task_comes_by(steps: list[tuple[str, int, int]]) -> None:
     """The same history with the task after every step and without it ends the same."""
     ends = []
     for with_task in (True, False):
         with rolled_back():
             world = World()
-            start = world.now
             for step in steps:
                 world.take(*step)
                 if with_task:
                     bring_up_to_date(now=world.now)
             bring_up_to_date(now=world.now)
-            ends.append(what_is(start))
+            ends.append(what_is())
     assert ends[0] == ends[1]
 
 
-def what_is(start: Any) -> list[Any]:
-    """Everything that people see, times counted from the start of the history."""
+def what_is() -> list[Any]:
+    """All that people see, with its times, and every event and every movement of money that a HIT brought about."""
+    numbers = {hit.hit_id: f"HIT {n}" for n, hit in enumerate(Hit.objects.order_by("pk"))}
+    numbers |= {each.assignment_id: f"assignment {n}" for n, each in enumerate(Assignment.objects.order_by("pk"))}
     rows: list[Any] = [
-        (hit.state, hit.n_pending, hit.n_available, hit.n_completed, hit.expires_at - start, hit.held_open)
+        (hit.state, hit.n_pending, hit.n_available, hit.n_completed, hit.expires_at, hit.held_open, hit.due_at)
         for hit in Hit.objects.order_by("pk")
     ]
     for each in Assignment.objects.order_by("pk"):
-        moments = (each.approved_at, each.ended_at, each.submitted_at)
-        rows.append((each.state, [moment and moment - start for moment in moments], each.reward))
+        rows.append((each.state, each.approved_at, each.ended_at, each.submitted_at, each.reward))
+    events = NotificationDelivery.objects.values_list("event", flat=True)
+    rows += sorted(
+        (event["EventTimestamp"], event["EventType"], numbers[event["HITId"]], numbers.get(event.get("AssignmentId")))
+        for event in events
+    )
+    entries = LedgerEntry.objects.filter(kind__in=["reward", "fee", "hold", "refund"])
+    moved = entries.values_list("created_at", "kind", "account__kind", "amount", "about")
+    rows += sorted((*entry, numbers.get(about, "")) for *entry, about in moved)
     return rows

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 
 from marketplace import money
 from marketplace.models import LedgerEntry
@@ -96,7 +96,7 @@ def test_payouts_never_exceed_what_is_owed() -> None:
     earned = payments.earnings(worker)
     assert (earned.bonuses, earned.paid_out, earned.owed) == (Decimal("2.00"), Decimal("2.00"), 0)
     assert earned.pending == Decimal("0.50")
-    assert [(row.worker, row.earned, row.owed) for row in payments.owed_to_all()] == [(worker, Decimal("2.00"), 0)]
+    assert payments.owed(worker) == 0
     check_all()
 
 
@@ -105,6 +105,5 @@ def test_the_ledger_cannot_be_changed() -> None:
     factories.make_requester()
     with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
         LedgerEntry.objects.update(amount=1)
-    if connection.vendor == "postgresql":
-        with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
-            LedgerEntry.objects.all()[0].delete()
+    with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
+        LedgerEntry.objects.all()[0].delete()

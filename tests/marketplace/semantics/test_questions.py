@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from marketplace import answers, questions
-from tests.marketplace import factories
+from tests.marketplace import factories, forms
 from tests.marketplace.factories import SCHEMAS
 
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
@@ -23,6 +23,13 @@ def test_external_question() -> None:
 def test_html_question_keeps_its_page_as_it_is() -> None:
     page = "<!DOCTYPE html><html><body><script>let a = 1 < 2 && 3;</script></body></html>"
     assert questions.parse_question(factories.html_question(page)).html == page
+
+
+def test_a_page_becomes_an_html_question_whatever_is_in_it() -> None:
+    page = "<script>if (a[b[0]]>1 && c < 2) {}</script>]]>"
+    assert questions.parse_question(questions.html_question(page, height=300)) == questions.Question(
+        "HTMLQuestion", html=page, height=300
+    )
 
 
 def test_question_form() -> None:
@@ -58,6 +65,8 @@ REFUSED = [
     f'<x xmlns="{SCHEMAS}/a.xsd">' * 100 + "</x>" * 100,
     factories.external_question() + "\x00",
     "\ud800",
+    factories.external_question().replace("FrameHeight", "Frameheight"),
+    factories.html_question("<p>A</p>").replace("<![CDATA[", "").replace("]]>", ""),
 ]
 
 
@@ -75,16 +84,47 @@ def test_the_limit_counts_bytes() -> None:
         questions.parse_question(factories.html_question("é" * (most // 2 + 1)))
 
 
-def test_formatted_content_keeps_nothing_that_runs() -> None:
-    cleaned = questions.cleaned(
-        '<p onclick="x()" class="y">Read <a href="javascript:x()">this</a> <a href="https://example.org/?a=1&amp;b">that'
-        '</a><script>x()</script><iframe src="https://example.org"/><b>&lt;bold&gt;</b><img src="data:x" alt="A"/></p>'
-    )
-    assert cleaned == (
-        '<p>Read <a rel="noopener noreferrer" target="_blank">this</a> '
-        '<a href="https://example.org/?a=1&amp;b" rel="noopener noreferrer" target="_blank">that</a>'
-        '<b>&lt;bold&gt;</b><img alt="A"></p>'
-    ).replace("<p>", "<div><p>").replace("</p>", "</p></div>")
+CLEANED = [
+    ('<p onclick="x()" class="y" style="z" id="i">A</p>', "<p>A</p>"),
+    (
+        '<a href="https://example.org/?a=1&amp;b">A</a>',
+        '<a href="https://example.org/?a=1&amp;b" rel="noopener noreferrer" target="_blank">A</a>',
+    ),
+    ('<a href="javascript:x()" target="_top">A</a>', '<a rel="noopener noreferrer" target="_blank">A</a>'),
+    ('<a href="  JAVASCRIPT:x()">A</a>', '<a rel="noopener noreferrer" target="_blank">A</a>'),
+    ('<a href="java&#10;script:x()">A</a>', '<a rel="noopener noreferrer" target="_blank">A</a>'),
+    ('<a href="https://[bad">A</a>', '<a rel="noopener noreferrer" target="_blank">A</a>'),
+    ("A<script>x()</script><style>y</style><SCRIPT>z</SCRIPT>", "A"),
+    ('<iframe src="https://example.org">A</iframe><form action="/x"><input name="y"/>B</form>', "AB"),
+    ('<svg xmlns="http://www.w3.org/2000/svg" onload="x()"><script>y</script></svg>', ""),
+    ("<b>&lt;script&gt;</b>", "<b>&lt;script&gt;</b>"),
+    ('<img src="data:image/svg+xml,x" onerror="x()"/>', '<img alt="">'),
+    ('<img src="https://example.org/a.png" alt="&quot;&gt;"/>', "<img src=\"https://example.org/a.png\" alt='\"&gt;'>"),
+    ('<img name="forms" src="http://example.org/a" alt=""/>', '<img src="http://example.org/a" alt="">'),
+    ("<td colspan='2' onmouseover='x()'>A</td>", '<td colspan="2">A</td>'),
+    ("<!-- no -->A<br/>", "A<br>"),
+    # AWS's own example of formatted content has named characters in its table.
+    ('<table border="1"><tr><td align="center">&nbsp;&eacute;&amp;</td></tr></table>',
+     '<table border="1"><tr><td align="center">\xa0é&amp;</td></tr></table>'),
+    (
+        '<map name="m"><area shape="rect" coords="0,0,9,9" href="https://example.org" alt="A"/></map>',
+        '<map name="m"><area shape="rect" coords="0,0,9,9" href="https://example.org" alt="A" '
+        'rel="noopener noreferrer" target="_blank"></map>',
+    ),
+    ('<img src="https://e.org/a" alt="" usemap="#m"/>', '<img src="https://e.org/a" alt="" usemap="#m">'),
+    ('<img src="https://e.org/a" alt="" usemap="https://e.org"/>', '<img src="https://e.org/a" alt="">'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("html", "expected"), CLEANED)
+def test_formatted_content_keeps_nothing_that_runs(html: str, expected: str) -> None:
+    assert questions.cleaned(html) == expected
+
+
+@pytest.mark.parametrize("html", ["<b>A", "<b><i>A</b></i>", "A & B", "<p title=x>A</p>", "&unknown;", ENTITY + "A"])
+def test_formatted_content_that_is_not_well_formed_is_refused(html: str) -> None:
+    with pytest.raises(questions.BadXml):
+        questions.cleaned(html)
 
 
 NASTY = ["a & b < c", "]]>", "line\r\nnext\ttab", "\x00\x0bgone", "\ud800gone", "日本語 🎉", '"quotes"', ""]
@@ -95,6 +135,36 @@ def test_answers_survive_the_xml() -> None:
     read = answers.read_answers(answers.answers_xml(given))
     wanted = [text.replace("\x00\x0b", "").replace("\ud800", "") for text in NASTY]
     assert read == {f"q{at}": [text] for at, text in enumerate(wanted)}
+
+
+def test_answers_to_a_form_are_written_as_the_schema_has_them() -> None:
+    """As in the answers that AWS's own Perl and Java kits have in their tests: selections, then the other text; the
+    size of a file, then its key."""
+    form = questions.parse_question(
+        forms.form(
+            forms.selections(identifier="q1", other=True),
+            forms.file_upload(identifier="q2"),
+            forms.free_text(identifier="q3"),
+        )
+    ).form
+    given = {
+        "q1": questions.Given(("a", "b"), other="c < d"),
+        "q2": questions.Given(upload=questions.Upload("3KEY", 20, "me.txt")),
+        "q3": questions.Given(("free",)),
+    }
+    xml = answers.answers_xml(given, form)
+    assert xml.partition('QuestionFormAnswers.xsd">')[2] == (
+        "<Answer><QuestionIdentifier>q1</QuestionIdentifier><SelectionIdentifier>a</SelectionIdentifier>"
+        "<SelectionIdentifier>b</SelectionIdentifier><OtherSelectionText>c &lt; d</OtherSelectionText></Answer>"
+        "<Answer><QuestionIdentifier>q2</QuestionIdentifier><UploadedFileSizeInBytes>20</UploadedFileSizeInBytes>"
+        "<UploadedFileKey>3KEY</UploadedFileKey></Answer>"
+        "<Answer><QuestionIdentifier>q3</QuestionIdentifier><FreeText>free</FreeText></Answer></QuestionFormAnswers>"
+    )
+    assert answers.read_answers(xml) == {"q1": ["a", "b", "c < d"], "q2": ["a file of 20 bytes"], "q3": ["free"]}
+    assert answers.uploaded_key(xml, "q2") == "3KEY"
+    assert (
+        answers.uploaded_key(xml, "q1") is answers.uploaded_key(xml, "none") is answers.uploaded_key("", "q2") is None
+    )
 
 
 def test_several_values_of_a_field_are_joined() -> None:

@@ -3,6 +3,7 @@
 import json
 import urllib.request
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.error import HTTPError
 
@@ -36,14 +37,22 @@ class Answer:
         return json.loads(self.body)
 
 
-def boto3_client(base_url: str, key: Key, *, attempts: int = 1, region: str = REGION) -> Any:
-    return boto3.session.Session().client(
+@cache
+def _session() -> Any:
+    """One for all: each reads the service model anew."""
+    return boto3.session.Session()
+
+
+def boto3_client(
+    base_url: str, key: Key, *, attempts: int = 1, region: str = REGION, mode: str = "standard", path: str = PATH
+) -> Any:
+    return _session().client(
         "mturk",
-        endpoint_url=base_url + PATH,
+        endpoint_url=base_url + path,
         region_name=region,
         aws_access_key_id=key.access_key_id,
         aws_secret_access_key=key.secret,
-        config=Config(retries={"total_max_attempts": attempts, "mode": "standard"}),
+        config=Config(retries={"total_max_attempts": attempts, "mode": mode}, read_timeout=20),
     )
 
 

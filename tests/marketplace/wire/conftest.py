@@ -1,20 +1,23 @@
 """A requester with a key, money and a running endpoint."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from marketplace.models import Requester
 from marketplace.services import accounts, payments
 from tests.marketplace.wire.clients import Key, boto3_client
+from tests.marketplace.wire.world import World
 
 
 @pytest.fixture(autouse=True)
-def full_buckets() -> None:
-    cache.clear()
+def full_buckets(own_var_folder: Path) -> None:
+    """No test is throttled for the requests of another."""
+    for bucket in (own_var_folder / "marketplace-buckets").glob("*"):
+        bucket.unlink()
 
 
 def make_requester(name: str, balance: str = "1000.00") -> Requester:
@@ -45,24 +48,46 @@ def base_url(live_server: Any) -> str:
 
 
 @pytest.fixture
-def client(base_url: str, key: Key) -> Any:
-    return boto3_client(base_url, key)
+def client(base_url: str, key: Key) -> Iterator[Any]:
+    yield from closed_afterwards(boto3_client(base_url, key))
 
 
 @pytest.fixture
-def stranger(base_url: str) -> Any:
+def stranger_key(transactional_db: None) -> Key:
+    return make_key(make_requester("Stranger"))
+
+
+@pytest.fixture
+def stranger(base_url: str, stranger_key: Key) -> Iterator[Any]:
     """The client of another requester."""
-    return boto3_client(base_url, make_key(make_requester("Stranger")))
+    yield from closed_afterwards(boto3_client(base_url, stranger_key))
 
 
 @pytest.fixture
-def poor(base_url: str) -> Any:
+def poor(base_url: str) -> Iterator[Any]:
     """The client of a requester without money."""
-    return boto3_client(base_url, make_key(make_requester("Poor", balance="0")))
+    yield from closed_afterwards(boto3_client(base_url, make_key(make_requester("Poor", balance="0"))))
 
 
 @pytest.fixture
-def test_controls(settings: Any, tmp_path: Any) -> Callable[[], None]:
-    settings.MARKETPLACE_TEST_CONTROLS = True
-    settings.VAR = tmp_path
-    return lambda: None
+def abroad(base_url: str, key: Key) -> Iterator[Any]:
+    """The client, signing for another region."""
+    yield from closed_afterwards(boto3_client(base_url, key, region="eu-west-1"))
+
+
+def closed_afterwards(made: Any) -> Iterator[Any]:
+    """Else its connection stays open, and with it the server's thread and that thread's own one to the database."""
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(client: Any, stranger: Any, poor: Any, abroad: Any) -> World:
+    """What the conformance tests work on."""
+    return World(client=client, stranger=stranger, poor=poor, abroad=abroad)
+
+
+@pytest.fixture
+def allowed(settings: Any, tmp_path: Any) -> None:
+    """Faults and moves of the clock can be ordered."""
+    settings.MARKETPLACE_TEST_CONTROLS, settings.VAR = True, tmp_path

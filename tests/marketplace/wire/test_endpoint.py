@@ -96,17 +96,62 @@ def test_a_changed_operation_is_refused(base_url: str, key: Key) -> None:
 
 
 def test_a_request_of_yesterday_is_refused(base_url: str, key: Key) -> None:
+    """With the type and the words of AWS's JSON services: aws/aws-sdk-php#1780."""
     yesterday = timezone.now() - timezone.timedelta(days=1)
     with patch("botocore.auth.get_current_datetime", return_value=yesterday.replace(tzinfo=None)):
         answer = call(base_url, key, "GetAccountBalance")
 
-    assert (answer.status, answer.json()["__type"]) == (400, "RequestExpired")
+    assert (answer.status, answer.json()["__type"]) == (400, "InvalidSignatureException")
+    words = r"Signature expired: \d{8}T\d{6}Z is now earlier than \d{8}T\d{6}Z \(\d{8}T\d{6}Z - 5 min\.\)"
+    assert re.fullmatch(words, answer.json()["message"])
 
 
 def test_an_unknown_operation_is_said_to_be_one(base_url: str, key: Key) -> None:
     answer = call(base_url, key, "", target="MTurkRequesterServiceV20170117.GetEverything")
 
     assert (answer.status, answer.json()["__type"]) == (400, "UnknownOperationException")
+
+
+@pytest.mark.parametrize("path", ["/marketplace/api", "/marketplace/api/"])
+def test_the_address_works_with_and_without_a_slash_at_its_end(base_url: str, key: Key, path: str) -> None:
+    """Clients sign the address as they were given it, so a redirection to the other would not do."""
+    assert boto3_client(base_url, key, path=path).get_account_balance()["AvailableBalance"] == "1000.00"
+
+
+@pytest.mark.parametrize("path", ["/marketplace/apis", "/marketplace/api/x", "/marketplace/api//"])
+def test_other_addresses_are_not_the_endpoint(base_url: str, key: Key, path: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        boto3_client(base_url, key, path=path).get_account_balance()
+
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] in (403, 404)
+
+
+@pytest.mark.parametrize("host", ["elsewhere.example", "localhost.evil.example", "a b", "", "127.0.0.1:x"])
+def test_another_host_name_is_refused_in_the_shape_of_the_api(base_url: str, key: Key, host: str) -> None:
+    headers = signed_headers(base_url, key, b"{}", target=BALANCE)
+
+    answer = send(base_url, b"{}", {**headers, "Host": host})
+
+    assert answer.headers["Content-Type"] == "application/x-amz-json-1.1"
+    assert (answer.status, answer.json()["__type"]) == (400, "InvalidHostException")
+    assert "HITSERVER_ALLOWED_HOSTS" in answer.json()["message"]
+
+
+def test_where_only_https_is_let_in_the_endpoint_says_so(base_url: str, key: Key, settings: Any) -> None:
+    """Not with a redirection, which boto3 takes for an error without a reason."""
+    settings.SECURE_SSL_REDIRECT = True
+
+    answer = call(base_url, key, "GetAccountBalance")
+
+    assert (answer.status, answer.json()["__type"]) == (403, "InsecureTransportException")
+
+
+def test_the_endpoint_sets_no_cookie_and_asks_for_none(base_url: str, key: Key) -> None:
+    answer = call(base_url, key, "GetAccountBalance")
+
+    assert answer.status == 200
+    assert not {"Set-Cookie", "Vary"} & set(answer.headers)
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_only_post_is_taken(base_url: str) -> None:
@@ -146,26 +191,3 @@ def test_our_own_mistakes_are_a_fault_without_details(client: Any, caplog: pytes
     assert response["ResponseMetadata"]["HTTPStatusCode"] == 500
     assert "secret reason" not in str(response)
     assert "secret reason" in caplog.text
-
-
-def test_more_requests_than_allowed_are_throttled_until_time_has_passed(
-    client: Any, stranger: Any, settings: Any
-) -> None:
-    settings.WEB_WORKERS, settings.MARKETPLACE_RATE_BURST, settings.MARKETPLACE_RATE_LIMIT = 1, 3, 1
-    with patch("marketplace.wire.throttling.time.time", return_value=1000.0) as now:
-        for _ in range(3):
-            client.get_account_balance()
-        response = error_of(client)
-        stranger.get_account_balance()
-        now.return_value = 1001.0
-        client.get_account_balance()
-
-    assert response["Error"]["Code"] == "ThrottlingException"
-    assert response["ResponseMetadata"]["HTTPStatusCode"] == 400
-
-
-def test_clients_that_try_again_get_through_a_limit(base_url: str, key: Key, settings: Any) -> None:
-    settings.WEB_WORKERS, settings.MARKETPLACE_RATE_BURST, settings.MARKETPLACE_RATE_LIMIT = 1, 2, 5
-    patient = boto3_client(base_url, key, attempts=8)
-
-    assert [patient.get_account_balance()["AvailableBalance"] for _ in range(6)] == ["1000.00"] * 6

@@ -13,11 +13,6 @@ from tests.marketplace.wire.world import TYPE, WORK
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def allowed(settings: Any, tmp_path: Any) -> None:
-    settings.MARKETPLACE_TEST_CONTROLS, settings.VAR = True, tmp_path
-
-
 def order(base_url: str, key: Key, **fault: Any) -> None:
     assert control(base_url, key, "SetFaults", Faults=[fault]).status == 200
 

@@ -39,13 +39,26 @@ def test_every_row_comes_once_in_order(size: int, same_moment: bool) -> None:
     assert read_all(size=size, order=("-created_at", "-pk")) == names[::-1]
 
 
-def test_the_last_page_has_no_token_even_when_it_is_full() -> None:
-    requesters(4)
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_every_page_with_rows_has_a_token_as_on_mturk(size: int) -> None:
+    """aws/aws-sdk-js issue 2522: NumResults is 1, the page takes 10, and there is a NextToken."""
+    requesters(2)
 
-    rows, token = page(Requester.objects.all(), next_token=None, max_results=4, scope=SCOPE)
+    rows, token = page(Requester.objects.all(), next_token=None, max_results=size, scope=SCOPE)
+    rest, end = page(Requester.objects.all(), next_token=token, max_results=size, scope=SCOPE)
 
-    assert len(rows) == 4
-    assert token is None
+    assert len(rows) == 2
+    assert (rest, end) == ([], None)
+
+
+def test_what_is_added_after_the_last_page_comes_with_its_token() -> None:
+    requesters(2)
+    _, token = page(Requester.objects.all(), next_token=None, max_results=10, scope=SCOPE)
+    later = requesters(1, first=2)
+
+    rows, _ = page(Requester.objects.all(), next_token=token, max_results=10, scope=SCOPE)
+
+    assert [row.name for row in rows] == later
 
 
 def test_rows_that_are_added_or_removed_between_pages_shift_nothing() -> None:

@@ -77,6 +77,16 @@ def test_what_the_model_forbids_is_refused_in_its_words(operation: str, body: di
     assert says in refused.value.message
 
 
+def test_an_answer_does_not_grow_with_the_number_of_mistakes() -> None:
+    body = {"Subject": "s", "MessageText": "m", "WorkerIds": ["no worker"] * 100_000}
+
+    with pytest.raises(ProtocolError) as refused:
+        service.parameters_of("NotifyWorkers", body)
+
+    assert refused.value.message.startswith("50 validation errors detected: Value 'no worker' at 'workerIds.1.member'")
+    assert len(refused.value.message) < 10_000
+
+
 @pytest.mark.parametrize(
     ("operation", "body"),
     [

@@ -1,9 +1,16 @@
 """Signatures against the examples that AWS publishes, and everything about a request that must make one fail."""
 
+import hmac
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from marketplace.wire import sigv4
 from marketplace.wire.errors import AuthenticationError
@@ -109,4 +116,67 @@ def test_an_old_request_cannot_be_played_again(minutes: float, says: str) -> Non
     with pytest.raises(AuthenticationError, match=says) as refused:
         verify(a_request(), now=NOW + timedelta(minutes=minutes))
 
-    assert refused.value.type == "RequestExpired"
+    assert refused.value.type == "InvalidSignatureException"
+
+
+# --- Against botocore's signer ------------------------------------------------------------------------------
+
+UNRESERVED = "abcXYZ019-._~"
+WORDS = st.text(UNRESERVED, min_size=1, max_size=6)
+PATHS = st.lists(WORDS.filter(lambda word: word.strip(".")), max_size=3).map(lambda parts: "/" + "/".join(parts))
+QUERIES = st.lists(st.tuples(WORDS, WORDS | st.just("")), max_size=4).map(
+    lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
+)
+VALUES = st.text(" abc,;=/+\t", max_size=20).map(str.strip)
+
+
+def signed_by_botocore(path: str, query: str, value: str, body: bytes) -> sigv4.Request:
+    url = f"https://example.org{path}" + (f"?{query}" if query else "")
+    request = AWSRequest(method="POST", url=url, data=body, headers={"X-Amz-Target": "A.B", "X-Other": value})
+    SigV4Auth(Credentials("AKIDEXAMPLE", SECRET), "service", "us-east-1").add_auth(request)
+    headers = {name.lower(): str(value) for name, value in request.headers.items()} | {"host": "example.org"}
+    return sigv4.Request(method="POST", path=path, query=query, headers=headers, body=body)
+
+
+@settings(max_examples=300, deadline=None)
+@given(path=PATHS, query=QUERIES, value=VALUES, body=st.binary(max_size=50))
+@example(path="/", query="a-b=1&a=2", value="", body=b"")  # "-" sorts before "=", but "a" before "a-b"
+@example(path="/a~b/", query="b&a", value=" two  words\t", body=b"{}")
+def test_what_botocore_signs_is_let_in_and_nothing_else(path: str, query: str, value: str, body: bytes) -> None:
+    request = signed_by_botocore(path, query, value, body)
+    now = datetime.now(UTC)
+
+    verify(request, now=now)
+
+    others = [
+        replace(request, body=body + b" "),
+        replace(request, path=path + "x"),
+        replace(request, query=query + "&zz=1"),
+        with_headers(request, x_other=value + "x"),
+        with_headers(request, x_amz_target="A.C"),
+        replace(request, method="PUT"),
+    ]
+    for other in others:
+        with pytest.raises(AuthenticationError):
+            verify(other, now=now)
+
+
+@pytest.mark.parametrize("name", ["authorization", "x-amz-date", "x-amz-target", "host"])
+def test_a_header_given_twice_is_not_the_one_that_was_signed(name: str) -> None:
+    """A server joins the values with a comma, whichever of them comes first."""
+    request = signed_by_botocore("/", "", "", b"{}")
+    value = request.headers[name]
+
+    for doubled in (f"{value},{value}", f"other,{value}", f"{value},other"):
+        with pytest.raises(AuthenticationError):
+            verify(with_headers(request, **{name: doubled}), now=datetime.now(UTC))
+
+
+def test_signatures_are_compared_in_constant_time() -> None:
+    """By the standard library's function, which takes as long for the first wrong character as for the last."""
+    request = a_request(signature="0" * 64)
+    comparing = patch("marketplace.wire.sigv4.hmac.compare_digest", wraps=hmac.compare_digest)
+    with comparing as compared, pytest.raises(AuthenticationError):
+        verify(request)
+
+    assert compared.call_args.args == (POST_VANILLA.encode(), b"0" * 64)

@@ -1,10 +1,13 @@
 """What the conformance tests work on: requesters with clients, workers, and HITs in every state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from marketplace.models import Worker
-from marketplace.services import accounts, assignments, hits, qualifications
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from marketplace.models import Requester, Worker
+from marketplace.questions import Given
+from marketplace.services import accounts, assignments, files, hits, layouts, qualifications
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXTERNAL = (
@@ -30,6 +33,14 @@ KEY = (
     "<AnswerOption><SelectionIdentifier>a</SelectionIdentifier><AnswerScore>10</AnswerScore></AnswerOption>"
     "</Question></AnswerKey>"
 )
+FILE_FORM = (
+    f'<QuestionForm xmlns="{SCHEMAS}/2017-11-06/QuestionForm.xsd"><Question>'
+    "<QuestionIdentifier>photo</QuestionIdentifier><IsRequired>true</IsRequired>"
+    "<QuestionContent><Text>A photo of a tree.</Text></QuestionContent><AnswerSpecification><FileUploadAnswer>"
+    "<MaxFileSizeInBytes>1000</MaxFileSizeInBytes><MinFileSizeInBytes>1</MinFileSizeInBytes>"
+    "</FileUploadAnswer></AnswerSpecification></Question></QuestionForm>"
+)
+LAYOUT = "<!DOCTYPE html><html><body><form><p>${sentence}</p><input name='q'></form></body></html>"
 NOWHERE = "3NOSUCHTHING"
 NOBODY = "A3NOSUCHWORKER"
 
@@ -47,9 +58,25 @@ WORK = {"LifetimeInSeconds": 3600, "MaxAssignments": 2, "Question": EXTERNAL}
 @dataclass
 class World:
     client: Any
-    stranger: Any
-    poor: Any
+    stranger: Any = None
+    poor: Any = None
+    abroad: Any = None
     workers: int = 0
+    answered: list[tuple[str, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Notes which operation was answered with which HTTP status, to whichever client."""
+
+        def note(http_response: Any, model: Any, **kwargs: Any) -> None:
+            self.answered.append((model.name, http_response.status_code))
+
+        for caller in self.callers.values():
+            caller.meta.events.register("after-call.mturk.*", note)
+
+    @property
+    def callers(self) -> dict[str, Any]:
+        clients = {"client": self.client, "stranger": self.stranger, "poor": self.poor, "abroad": self.abroad}
+        return {name: client for name, client in clients.items() if client is not None}
 
     def worker(self) -> Worker:
         self.workers += 1
@@ -92,6 +119,22 @@ class World:
         hit_id = self.reviewable()
         self.client.delete_hit(HITId=hit_id)
         return hit_id
+
+    def layout(self) -> str:
+        """A HIT layout of the client's; requesters make them on a page, not through the API."""
+        owner = Requester.objects.get(name="Lab")
+        return layouts.create_layout(requester=owner, name="Sentence", html=LAYOUT, frame_height=400).layout_id
+
+    def with_file(self, content: bytes) -> str:
+        """Work that was handed in with a file."""
+        identifier = self.accepted(self.hit(Question=FILE_FORM)["HITId"])
+        assignment = assignments.find(assignment_id=identifier)
+        form = assignments.form_of(assignment.hit)
+        assert form is not None
+        upload = SimpleUploadedFile("tree.jpg", content)
+        kept = files.keep(assignment=assignment, question=form.questions[0], upload=upload, most=1000)
+        assignments.submit(assignment_id=identifier, answers={"photo": Given(upload=kept)})
+        return identifier
 
     def hit_of(self, assignment_id: str) -> str:
         return str(self.client.get_assignment(AssignmentId=assignment_id)["Assignment"]["HITId"])

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import Assignment, Hit, Worker
-from marketplace.services import assignments, messages, payments
+from marketplace.services import assignments, disputes, messages, payments
 from tests.marketplace.work_site.helpers import make_assignment, make_hit, make_requester, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,11 @@ def test_the_history_is_ones_own_and_can_be_narrowed() -> None:
     assert "Approved at the latest" in page(worker, "market_assignment", waiting.assignment_id)
 
 
-def test_a_rejection_can_be_disputed_once() -> None:
+def said_about(assignment: Assignment) -> list[str]:
+    return list(assignment.statements.order_by("pk").values_list("text", flat=True))
+
+
+def test_a_rejection_can_be_disputed_until_it_is_decided() -> None:
     worker = make_worker()
     rejected = submitted(worker)
     assignments.reject(assignment=rejected, feedback="Too <short>")
@@ -51,13 +55,14 @@ def test_a_rejection_can_be_disputed_once() -> None:
     assert "Too &lt;short&gt;" in shown and "Object to the rejection" in shown
     assert client.post(url, {"comment": " "}).status_code == 422
     assert client.post(url, {"comment": "It was complete."}).status_code == 302
-    rejected.refresh_from_db()
-    assert rejected.worker_comment == "It was complete."
     after = client.get(url).content.decode()
-    assert "Object to the rejection" not in after and "It was complete." in after
+    assert "Object to the rejection" not in after and "It was complete." in after and "Say more" in after
+    client.post(url, {"comment": "The third page, too."})
+    assert said_about(rejected) == ["It was complete.", "The third page, too."]
+    disputes.decide(assignment=rejected, overturn=False, reason="Half of it was empty.", actor="olga")
+    assert "Say more" not in client.get(url).content.decode()
     client.post(url, {"comment": "Changed my mind."})
-    rejected.refresh_from_db()
-    assert rejected.worker_comment == "It was complete."
+    assert said_about(rejected) == ["It was complete.", "The third page, too.", "Half of it was empty."]
 
 
 def test_what_was_not_rejected_cannot_be_disputed() -> None:
@@ -65,8 +70,7 @@ def test_what_was_not_rejected_cannot_be_disputed() -> None:
     waiting = submitted(worker)
     url = reverse("market_assignment", args=[waiting.assignment_id])
     signed_in(worker).post(url, {"comment": "Just in case."})
-    waiting.refresh_from_db()
-    assert not waiting.worker_comment
+    assert not said_about(waiting)
 
 
 def test_earnings_add_up() -> None:

@@ -1,0 +1,266 @@
+"""Review policies: what a requester asks for in CreateHIT, and the scores it leads to.
+
+After "Assignment Review Policies", "HIT Review Policies" and "Review Policy Use Cases" of the MTurk API reference
+(2017-01-17). Scores are whole percents, rounded down, as in the reference's example (two of three are 66 %). Where the
+reference contradicts itself:
+
+- QuestionAgreementThreshold: the score has to be *greater*; the use cases set it to 100 and mean that all agree. Both
+  hold here: an answer that everybody gave is agreed on, whatever the threshold.
+- RejectIfKnownAnswerScoreIsLessThan: "equal to or less", but 0 never rejects and 101 always does, so *less* it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+KNOWN_ANSWERS = "ScoreMyKnownAnswers/2011-09-01"
+PLURALITY = "SimplePlurality/2011-09-01"
+YEAR = 31_536_000
+LONGEST_ANSWER = 256
+MOST_QUESTIONS = 15
+ALWAYS = 101
+
+Answer = frozenset[str]
+
+
+class BadPolicy(ValueError):
+    """This is no policy that could be carried out; ``str()`` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """When to offer a HIT to one more worker: below which score, up to how many assignments, for how long at least."""
+
+    below: int
+    most: int
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswers:
+    """Scores an assignment by answers that are known, as soon as it is handed in."""
+
+    key: Mapping[str, Answer]
+    approve_from: int | None = None
+    approve_reason: str = ""
+    reject_below: int | None = None
+    reject_reason: str = ""
+    extension: Extension | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plurality:
+    """Compares the answers of all workers once a HIT is reviewable."""
+
+    questions: tuple[str, ...]
+    threshold: int
+    without_rejected: bool = False
+    known_answers_from: int | None = None
+    approve_from: int | None = None
+    reject_below: int | None = None
+    reject_reason: str = ""
+    extension: Extension | None = None
+
+
+def normal(values: Sequence[str]) -> Answer:
+    """An answer as it is compared: the values that are there, without the spaces around them.
+
+    Pages send several values of a field as one text with | between them.
+    """
+    parts = (part.strip() for value in values for part in value.split("|"))
+    return frozenset(part for part in parts if part)
+
+
+# --- Read ---------------------------------------------------------------------------------------------------
+
+
+def read_known_answers(policy: Mapping[str, Any]) -> KnownAnswers:
+    """Raises BadPolicy."""
+    given = _Given(policy, KNOWN_ANSWERS)
+    read = KnownAnswers(
+        key=given.answer_key(),
+        approve_from=given.number("ApproveIfKnownAnswerScoreIsAtLeast", 0, ALWAYS),
+        approve_reason=given.text("ApproveReason"),
+        reject_below=given.number("RejectIfKnownAnswerScoreIsLessThan", 0, ALWAYS),
+        reject_reason=given.text("RejectReason"),
+        extension=given.extension("ExtendIfKnownAnswerScoreIsLessThan", ALWAYS, most=(2, 25, 5), seconds=0),
+    )
+    given.refuse_others()
+    return read
+
+
+def read_plurality(policy: Mapping[str, Any]) -> Plurality:
+    """Raises BadPolicy."""
+    given = _Given(policy, PLURALITY)
+    read = Plurality(
+        questions=given.questions(),
+        threshold=given.needed_number("QuestionAgreementThreshold", 0, 100),
+        without_rejected=given.flag("DisregardAssignmentIfRejected"),
+        known_answers_from=given.number("DisregardAssignmentIfKnownAnswerScoreIsLessThan", 0, ALWAYS),
+        approve_from=given.number("ApproveIfWorkerAgreementScoreIsAtLeast", 0, ALWAYS),
+        reject_below=given.number("RejectIfWorkerAgreementScoreIsLessThan", 0, ALWAYS),
+        reject_reason=given.text("RejectReason"),
+        extension=given.extension("ExtendIfHITAgreementScoreIsLessThan", 100, most=(1, 1_000_000, None), seconds=None),
+    )
+    given.refuse_others()
+    return read
+
+
+class _Given:
+    """The parameters of a policy, each to be asked for once."""
+
+    def __init__(self, policy: Mapping[str, Any], name: str) -> None:
+        if policy.get("PolicyName") != name:
+            raise BadPolicy(f"The policy here is {name}, not “{str(policy.get('PolicyName'))[:100]}”.")
+        self._left: dict[str, Mapping[str, Any]] = {}
+        for parameter in policy.get("Parameters") or ():
+            # AWS's own examples write both.
+            key = {"QuestionIDs": "QuestionIds"}.get(parameter.get("Key") or "", parameter.get("Key") or "")
+            if key in self._left:
+                raise BadPolicy(f"There are two parameters {key}.")
+            self._left[key] = parameter
+
+    def refuse_others(self) -> None:
+        if self._left:
+            raise BadPolicy(f"The policy has no parameter {', '.join(self._left)[:200]}.")
+
+    def _values(self, name: str) -> list[str]:
+        parameter = self._left.pop(name, {})
+        if parameter.get("MapEntries"):
+            raise BadPolicy(f"{name} takes Values, not MapEntries.")
+        return list(parameter.get("Values") or ())
+
+    def text(self, name: str) -> str:
+        values = self._values(name)
+        if len(values) > 1:
+            raise BadPolicy(f"{name} takes one value, not {len(values)}.")
+        return values[0].strip() if values else ""
+
+    def number(self, name: str, least: int, most: int) -> int | None:
+        text = self.text(name)
+        if not text:
+            return None
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise BadPolicy(f"{name} takes a whole number from {least} to {most}, not “{text[:40]}”.")
+        return int(text)
+
+    def needed_number(self, name: str, least: int, most: int) -> int:
+        number = self.number(name, least, most)
+        if number is None:
+            raise BadPolicy(f"{name} is needed.")
+        return number
+
+    def flag(self, name: str) -> bool:
+        text = self.text(name).lower()
+        if text not in ("", "t", "f", "true", "false"):
+            raise BadPolicy(f"{name} takes T or F, not “{text[:40]}”.")
+        return text in ("t", "true")
+
+    def questions(self) -> tuple[str, ...]:
+        """Several values, or one with commas."""
+        names = [name.strip() for value in self._values("QuestionIds") for name in value.split(",")]
+        found = tuple(dict.fromkeys(name for name in names if name))
+        if not 1 <= len(found) <= MOST_QUESTIONS:
+            raise BadPolicy(f"QuestionIds takes from 1 to {MOST_QUESTIONS} questions, not {len(found)}.")
+        return found
+
+    def answer_key(self) -> dict[str, Answer]:
+        entries = self._left.pop("AnswerKey", {}).get("MapEntries") or ()
+        key: dict[str, Answer] = {}
+        for entry in entries:
+            question = entry.get("Key") or ""
+            if not question or question in key:
+                raise BadPolicy("Each of the MapEntries of AnswerKey needs a Key of its own.")
+            key[question] = normal(entry.get("Values") or ())
+        if not key:
+            raise BadPolicy("AnswerKey needs MapEntries: the questions with their answers.")
+        return key
+
+    def extension(
+        self, below: str, highest: int, *, most: tuple[int, int, int | None], seconds: int | None
+    ) -> Extension | None:
+        """``most`` is the least, the most and the default of ExtendMaximumAssignments; without a default it is needed
+        where there is a score, and so is the time."""
+        score = self.number(below, 0, highest)
+        wanted = self.number("ExtendMaximumAssignments", most[0], most[1])
+        time = self.number("ExtendMinimumTimeInSeconds", 60, YEAR)
+        if score is None:
+            return None
+        if (wanted is None and most[2] is None) or (time is None and seconds is None):
+            raise BadPolicy(f"{below} needs ExtendMaximumAssignments and ExtendMinimumTimeInSeconds.")
+        return Extension(score, wanted or most[2] or 0, time or seconds or 0)
+
+
+# --- Scores -------------------------------------------------------------------------------------------------
+
+
+def percent(part: int, whole: int) -> int:
+    return 100 * part // whole
+
+
+def correct(policy: KnownAnswers, answers: Mapping[str, Sequence[str]]) -> dict[str, bool]:
+    """Whether each known answer was given."""
+    return {question: normal(answers.get(question, ())) == wanted for question, wanted in policy.key.items()}
+
+
+def known_answer_score(policy: KnownAnswers, answers: Mapping[str, Sequence[str]]) -> int:
+    found = correct(policy, answers)
+    return percent(sum(found.values()), len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What the workers agree on: the agreed answer and its score by question, and who gave it how often."""
+
+    answers: Mapping[str, Answer]
+    scores: Mapping[str, int]
+    hit_score: int
+    agreed: Mapping[str, int]
+    disagreed: Mapping[str, int]
+
+    def worker_score(self, worker: str) -> int | None:
+        """None where nothing is agreed on that the worker could agree with."""
+        counted = self.agreed[worker] + self.disagreed[worker]
+        return percent(self.agreed[worker], counted) if counted else None
+
+
+def agreement(policy: Plurality, answers: Mapping[str, Mapping[str, Sequence[str]]]) -> Agreement:
+    """The answers by question, of each worker (or assignment), compared. An answer that is too long is left out."""
+    found: dict[str, Answer] = {}
+    scores: dict[str, int] = {}
+    agreed, disagreed = dict.fromkeys(answers, 0), dict.fromkeys(answers, 0)
+    for question in policy.questions:
+        said = {worker: _usable(given.get(question, ())) for worker, given in answers.items()}
+        votes = Counter(answer for answer in said.values() if answer is not None)
+        winner = _winner(votes)
+        score = percent(votes[winner], votes.total()) if winner is not None else 0
+        if winner is None or (score <= policy.threshold and score < 100):
+            continue
+        found[question], scores[question] = winner, score
+        for worker, answer in said.items():
+            if answer is not None:
+                tally = agreed if answer == winner else disagreed
+                tally[worker] += 1
+    return Agreement(found, scores, percent(len(found), len(policy.questions)), agreed, disagreed)
+
+
+def _usable(values: Sequence[str]) -> Answer | None:
+    return None if sum(map(len, values)) > LONGEST_ANSWER else normal(values)
+
+
+def _winner(votes: Counter[Answer]) -> Answer | None:
+    """The answer that more workers gave than any other; none in a tie."""
+    first = votes.most_common(2)
+    if not first or (len(first) == 2 and first[0][1] == first[1][1]):
+        return None
+    return first[0][0]
+
+
+#: By the parameter of CreateHIT.
+READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+    "AssignmentReviewPolicy": read_known_answers,
+    "HITReviewPolicy": read_plurality,
+}

@@ -1,0 +1,122 @@
+"""Answers to a form: what one consists of, and whether it is what the form asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from marketplace.questions.forms import Form, FormQuestion, TextRule
+from marketplace.questions.patterns import Patience, first_unmatched
+
+UNANSWERED = "Please answer this question."
+#: What AWS says when a requester gives no errorText.
+INVALID = "Invalid input supplied."
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})")
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that was taken: its key, its size in bytes, and how the worker called it."""
+
+    key: str
+    size: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One answer: the typed text or the identifiers chosen, what was typed beside the options, or a file."""
+
+    values: tuple[str, ...] = ()
+    other: str = ""
+    upload: Upload | None = None
+
+    def __bool__(self) -> bool:
+        return any(value.strip() for value in (*self.values, self.other)) or self.upload is not None
+
+
+Answer = str | Sequence[str] | Given
+
+
+def given(answer: Answer) -> Given:
+    """An answer in the one shape, whether it came as a text, as several, or is one already."""
+    if isinstance(answer, Given):
+        return answer
+    return Given((answer,) if isinstance(answer, str) else tuple(answer))
+
+
+def check_answers(form: Form, answers: Mapping[str, Answer]) -> dict[str, str]:
+    """What is wrong with the answers to a form, by question; empty if nothing is."""
+    return dict(_problems(form, answers))
+
+
+def _problems(form: Form, answers: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:
+    patience = Patience()
+    for question in form.questions:
+        problem = _wrong(question, given(answers.get(question.identifier, ())), patience)
+        if problem:
+            yield question.identifier, problem
+
+
+def _wrong(question: FormQuestion, answer: Given, patience: Patience) -> str:
+    if question.required and not answer:
+        return UNANSWERED
+    if question.kind == "text":
+        return _wrong_text(question.rule, "|".join(answer.values), patience)
+    if question.kind == "file":
+        return _wrong_file(question, answer)
+    return _wrong_selection(question, answer, patience)
+
+
+def _wrong_text(rule: TextRule, text: str, patience: Patience) -> str:
+    """An empty text is of no size and no number; expressions are looked for even in it, as AWS's examples have it."""
+    if text.strip():
+        if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
+            return problem
+        if rule.shortest is not None and len(text) < rule.shortest:
+            return f"At least {rule.shortest} characters."
+        if rule.longest is not None and len(text) > rule.longest:
+            return f"At most {rule.longest} characters."
+    number = first_unmatched([(each.regex, each.flags) for each in rule.patterns], text, patience)
+    return "" if number is None else rule.patterns[number].error or INVALID
+
+
+def _wrong_number(rule: TextRule, text: str) -> str:
+    if not _NUMBER.fullmatch(text):
+        return "Please enter a number."
+    if rule.least is not None and Decimal(text) < rule.least:
+        return f"At least {rule.least}."
+    if rule.most is not None and Decimal(text) > rule.most:
+        return f"At most {rule.most}."
+    return ""
+
+
+def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) -> str:
+    if not answer:
+        return ""
+    chosen = [value for value in answer.values if value]
+    if not set(chosen) <= {option.identifier for option in question.options}:
+        return "Please choose from what is offered."
+    if question.kind == "one" and len(chosen) > 1:
+        return "Please choose one."
+    if question.least is not None and len(chosen) + bool(answer.other.strip()) < question.least:
+        return f"Please choose at least {question.least}."
+    if question.most is not None and len(chosen) > question.most:
+        return f"Please choose at most {question.most}."
+    if question.other is None:
+        return "Please choose from what is offered." if answer.other else ""
+    problem = _wrong_text(question.other, answer.other, patience) if answer.other.strip() else ""
+    return f"In your own words: {problem}" if problem else ""
+
+
+def _wrong_file(question: FormQuestion, answer: Given) -> str:
+    upload = answer.upload
+    if upload is None:
+        return "Please choose a file." if answer else ""
+    if question.least is not None and upload.size < question.least:
+        return f"The file has {upload.size} bytes; it takes at least {question.least}."
+    if question.most is not None and upload.size > question.most:
+        return f"The file has {upload.size} bytes; it takes at most {question.most}."
+    return ""

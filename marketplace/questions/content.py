@@ -1,0 +1,120 @@
+"""What a form says besides its questions: titles, texts, lists, pictures, sounds, films, formatted content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from marketplace.questions.formatted import cleaned, has_colours
+from marketplace.questions.markup import (
+    BadXml,
+    allow_only,
+    child_of,
+    name_of,
+    plain_text,
+    required_text,
+    text_of,
+    web_address,
+)
+
+MEDIA = ("image", "audio", "video")
+LARGEST = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of content.
+
+    ``kind``: title, text, list (``items``), html (``text`` is clean, ready to be shown), image, audio, video, file
+    (something else at ``url``), application (a program that no browser runs any more). ``text`` is what to say where a
+    picture, sound or film cannot be shown. ``coloured``: formatted content with colours of its own, for a white page.
+    """
+
+    kind: str
+    text: str = ""
+    items: tuple[str, ...] = ()
+    url: str = ""
+    width: int | None = None
+    height: int | None = None
+    coloured: bool = False
+
+
+def read_content(parent: ET.Element) -> tuple[Block, ...]:
+    """The content of an Overview or a QuestionContent. Raises BadXml."""
+    return tuple(_blocks(parent))
+
+
+def _blocks(parent: ET.Element) -> Iterator[Block]:
+    for child in parent:
+        kind = name_of(child)
+        if kind in ("Title", "Text"):
+            yield Block(kind.lower(), plain_text(child).strip())
+        elif kind == "List":
+            allow_only(child, repeated=("ListItem",))
+            yield Block("list", items=tuple(plain_text(item).strip() for item in child))
+        elif kind == "FormattedContent":
+            yield read_formatted(child)
+        elif kind == "Binary":
+            yield read_binary(child)
+        elif kind == "EmbeddedBinary":
+            yield _embedded(child)
+        elif kind == "Application":
+            yield _application(child)
+        else:
+            raise BadXml(f"<{name_of(parent)}> has no element <{kind}>.")
+
+
+def read_formatted(element: ET.Element) -> Block:
+    if len(element):
+        raise BadXml("<FormattedContent> takes its XHTML as text, in a CDATA section.")
+    clean = cleaned(element.text or "")
+    return Block("html", clean, coloured=has_colours(clean))
+
+
+def read_binary(element: ET.Element) -> Block:
+    """A picture, a sound or a film."""
+    allow_only(element, "MimeType", "DataURL", "AltText")
+    kind = _type(element, "MimeType")
+    if kind not in MEDIA:
+        raise BadXml(f"The Type of a <Binary> is image, audio or video, not “{kind[:40]}”.")
+    return Block(kind, _alternative(element), url=web_address(required_text(element, "DataURL")))
+
+
+def _embedded(element: ET.Element) -> Block:
+    """As a Binary, with a size, and of any type: what is no picture, sound or film becomes a link."""
+    allow_only(element, "EmbeddedMimeType", "DataURL", "AltText", "Width", "Height", repeated=("ApplicationParameter",))
+    kind = _type(element, "EmbeddedMimeType")
+    return Block(
+        kind if kind in MEDIA else "file",
+        _alternative(element),
+        url=web_address(required_text(element, "DataURL")),
+        width=_pixels(text_of(element, "Width")),
+        height=_pixels(text_of(element, "Height")),
+    )
+
+
+def _type(element: ET.Element, name: str) -> str:
+    mime = child_of(element, name)
+    if mime is None:
+        raise BadXml(f"<{name_of(element)}> needs a <{name}>.")
+    allow_only(mime, "Type", "SubType")
+    return required_text(mime, "Type").lower()
+
+
+def _alternative(element: ET.Element) -> str:
+    if child_of(element, "AltText") is None:
+        raise BadXml(f"<{name_of(element)}> needs an <AltText> for those who cannot see or hear it.")
+    return text_of(element, "AltText")
+
+
+def _pixels(text: str) -> int | None:
+    """A size that our page can take over; percentages and the like are left to the page."""
+    return min(int(text), LARGEST) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+def _application(element: ET.Element) -> Block:
+    inside = [name_of(child) for child in element]
+    if inside not in (["JavaApplet"], ["Flash"]):
+        raise BadXml("An <Application> holds one <JavaApplet> or <Flash>.")
+    return Block("application", "a Java applet" if inside == ["JavaApplet"] else "a Flash film")

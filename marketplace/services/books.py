@@ -1,0 +1,120 @@
+"""Whether the books are right: every rule that the ledger should keep, looked at entry by entry."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.db.models import Count
+
+from marketplace.models import (
+    Assignment,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+    Payout,
+    PayrollRow,
+    Requester,
+)
+from marketplace.money import ZERO
+from marketplace.services import payments
+
+CHUNK = 5000
+
+
+def problems() -> list[str]:
+    """What is wrong, one sentence each; empty when all is right. It reads every entry, as of one moment."""
+    with _snapshot():
+        return [*_entries_and_balances(), *_running_balances(), *_holdings(), *_rewards(), *_payrolls()]
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """What is written meanwhile is not seen, and nobody has to wait for the reading."""
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")  # not Django's transaction, which would keep writers out
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+
+
+def _entries_and_balances() -> Iterator[str]:
+    """Added up here: SQLite would do it in floating point."""
+    sums: dict[int, Decimal] = defaultdict(lambda: ZERO)
+    transaction_id, off = 0, ZERO
+    rows = LedgerEntry.objects.order_by("transaction_id", "pk")
+    for of, account, amount in rows.values_list("transaction_id", "account_id", "amount").iterator(chunk_size=CHUNK):
+        if of != transaction_id:
+            if off:
+                yield f"The entries of transaction {transaction_id} add up to {off}, not to zero."
+            transaction_id, off = of, ZERO
+        off += amount
+        sums[account] += amount
+    if off:
+        yield f"The entries of transaction {transaction_id} add up to {off}, not to zero."
+    for kept in LedgerAccount.objects.order_by("pk"):
+        if kept.balance != sums[kept.pk]:
+            yield f"Account {kept.pk} ({kept.kind}) has {kept.balance}; its entries make {sums[kept.pk]}."
+    for empty in LedgerTransaction.objects.filter(entries=None).order_by("pk").values_list("pk", flat=True)[:20]:
+        yield f"Transaction {empty} has no entries."
+
+
+def _running_balances() -> Iterator[str]:
+    account, held = 0, ZERO
+    rows = LedgerEntry.objects.order_by("account_id", "pk").values_list("pk", "account_id", "amount", "balance_after")
+    for pk, of, amount, after in rows.iterator(chunk_size=CHUNK):
+        if of != account:
+            account, held = of, ZERO
+        held += amount
+        if after != held:
+            yield f"Entry {pk} says that account {account} then held {after}; it held {held}."
+            held = after
+
+
+def _holdings() -> Iterator[str]:
+    for requester in Requester.objects.order_by("pk"):
+        held, rightly = payments.held(requester), payments.held_by_rights(requester)
+        if held != rightly:
+            yield f"{held} USD are held for the HITs of {requester.name}; it should be {rightly}."
+
+
+def _rewards() -> Iterator[str]:
+    """Every approved assignment was paid once, and no other."""
+    paid = LedgerEntry.objects.filter(kind=LedgerEntry.Kind.REWARD, account__kind=LedgerAccount.Kind.WORKER)
+    approved = Assignment.objects.filter(state=Assignment.State.APPROVED)
+    twice = paid.order_by().values("about").annotate(n=Count("pk")).filter(n__gt=1)
+    for about in twice.values_list("about", flat=True)[:20]:
+        yield f"Assignment {about} was paid more than once."
+    unpaid = approved.filter(reward__gt=0).exclude(assignment_id__in=paid.values("about"))
+    for about in unpaid.values_list("assignment_id", flat=True)[:20]:
+        yield f"Assignment {about} is approved and was not paid."
+    wrongly = paid.exclude(about__in=approved.values("assignment_id"))
+    for about in wrongly.values_list("about", flat=True)[:20]:
+        yield f"Assignment {about} was paid and is not approved."
+
+
+def _payrolls() -> Iterator[str]:
+    sums: dict[int, Decimal] = defaultdict(lambda: ZERO)
+    entries = PayrollRow.objects.values_list("pk", "entries__entry__amount").order_by()
+    for pk, amount in entries.iterator(chunk_size=CHUNK):
+        sums[pk] += amount or ZERO
+    for row in PayrollRow.objects.select_related("payroll").iterator(chunk_size=CHUNK):
+        parts = row.rewards + row.bonuses + row.returned
+        if not sums[row.pk] == parts == row.amount:
+            yield f"Row {row.pk} of payroll {row.payroll.number} lists {row.amount}; its entries make {sums[row.pk]}."
+    paid = Payout.objects.filter(transaction__entries__account__kind=LedgerAccount.Kind.WORKER)
+    columns = ("row", "row__amount", "transaction__entries__amount")
+    for pk, listed, moved in paid.values_list(*columns).iterator(chunk_size=CHUNK):
+        if listed != -moved:
+            yield f"Payroll row {pk} lists {listed}; the ledger says that {-moved} were paid."

@@ -1,0 +1,222 @@
+"""Files that workers upload: taken in while they work, part of the answer when they hand it in, fetched by requesters.
+
+The content lies under its random key in MARKETPLACE_FILES, which no web server may serve; it is only ever sent as a
+file to save, to whoever has an address that was signed a moment ago.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.core import signing
+from django.core.files import File
+from django.core.files.storage import FileSystemStorage
+from django.urls import reverse
+
+from marketplace import clock, links
+from marketplace.answers import Answers, uploaded_key
+from marketplace.models import Assignment, Hit, UploadedFile
+from marketplace.questions import Form, FormQuestion, Given, Upload
+from marketplace.services.refusals import Refused, WrongState
+from marketplace.services.secrets import new_id
+
+State = Assignment.State
+#: How long an address from GetFileUploadURL is good for, as the service model says.
+URL_SECONDS = 60
+#: How often a worker may choose another file for one question: each choice takes room until the work has ended.
+MOST_CHOICES = 10
+ROOM_FOR_TEXTS = 4 * 1024 * 1024
+NAME_LENGTH = 200
+_SALT = "marketplace.file"
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}")
+
+
+def largest(form: Form) -> int:
+    """The most bytes that a file of this form may have here: all its files together have to fit into one request."""
+    number = sum(question.kind == "file" for question in form.questions)
+    room = max(settings.MAX_UPLOAD_BYTES - ROOM_FOR_TEXTS, 1024**2) // max(number, 1)
+    return min(settings.MARKETPLACE_MAX_FILE_BYTES, room)
+
+
+def unanswerable(form: Form) -> str:
+    """Why no file could answer a question of this form here; empty if each can be answered."""
+    most = largest(form)
+    for question in form.questions:
+        if question.kind == "file" and question.least is not None and question.least > most:
+            return f"Question {question.identifier}: this marketplace takes files of at most {most} bytes."
+    return ""
+
+
+def keep(
+    *, assignment: Assignment, question: FormQuestion, upload: File[bytes], most: int, now: datetime | None = None
+) -> Upload:
+    """Take a file in while its work is in progress. ``most`` is what `largest` says. Raises Refused."""
+    size, name = upload.size, _shown_name(upload.name or "")
+    _check_size(question, size, most)
+    chosen = UploadedFile.objects.filter(assignment=assignment, question_identifier=question.identifier)
+    if chosen.count() >= MOST_CHOICES:
+        raise Refused("You have chosen another file too often. The last one stays.")
+    if not Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED).exists():
+        raise Refused("This task is not in progress any more.", code="InvalidAssignmentState")
+    key = new_id()
+    _storage().save(_place(key), upload)
+    try:
+        _make_durable(key)
+        UploadedFile.objects.create(
+            key=key,
+            assignment=assignment,
+            question_identifier=question.identifier,
+            name=name,
+            size=size,
+            uploaded_at=now or clock.now(),
+        )
+    except BaseException:
+        _storage().delete(_place(key))
+        raise
+    return Upload(key, size, name)
+
+
+def _check_size(question: FormQuestion, size: int, most: int) -> None:
+    if not size:
+        raise Refused("The file is empty.")
+    if question.least is not None and size < question.least:
+        raise Refused(f"The file is too small: it takes at least {in_words(question.least)}.")
+    most = min(most, question.most or most)
+    if size > most:
+        raise Refused(f"The file is too large: it takes at most {in_words(most)}.")
+
+
+def in_words(size: int) -> str:
+    """A number of bytes as people read it: 1500 as 1.5 kB. Rounded to three digits."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size} bytes"
+
+
+def _shown_name(name: str) -> str:
+    return "".join(sign for sign in name if sign.isprintable())[-NAME_LENGTH:] or "a file"
+
+
+def kept(assignment: Assignment) -> dict[str, Upload]:
+    """The files that the worker has chosen, the latest of each question."""
+    rows = UploadedFile.objects.filter(assignment=assignment).order_by("pk")
+    return {row.question_identifier: Upload(row.key, row.size, row.name) for row in rows}
+
+
+def drop(*, assignment: Assignment, question_identifier: str) -> None:
+    """Forget what was chosen for this question and not handed in."""
+    chosen = assignment.files.filter(question_identifier=question_identifier, submitted=False)
+    _remove(chosen)
+
+
+def mark_submitted(*, assignment: Assignment, answers: Answers) -> None:
+    """The files among these answers are handed in, in the caller's transaction. Raises Refused if one is not there."""
+    wanted = {each.upload.key for each in answers.values() if isinstance(each, Given) and each.upload}
+    if not wanted:
+        return
+    if UploadedFile.objects.filter(assignment=assignment, key__in=wanted).update(submitted=True) != len(wanted):
+        raise Refused("A file is not there any more. Please choose it again.", code="FileUploadDoesNotExist")
+
+
+# --- For requesters -----------------------------------------------------------------------------------------
+
+
+def submitted_file(assignment: Assignment, question_identifier: str) -> UploadedFile:
+    """The file that answers this question of work that was handed in. Raises Refused."""
+    if assignment.hit.state == Hit.State.DISPOSED:
+        wanted = "Assignable, Unassignable, Reviewable, Reviewing"
+        raise WrongState("HIT", assignment.hit.hit_id, state=assignment.hit.state, wanted=wanted)
+    if assignment.state not in (State.SUBMITTED, State.APPROVED, State.REJECTED):
+        wanted = "Submitted, Approved, Rejected"
+        raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=wanted)
+    key = uploaded_key(assignment.answer, question_identifier)
+    found = UploadedFile.objects.filter(assignment=assignment, key=key, submitted=True).first() if key else None
+    if found is None:
+        raise Refused(
+            f"No file was uploaded for the question “{question_identifier[:100]}” of assignment "
+            f"{assignment.assignment_id}.",
+            code="FileUploadDoesNotExist",
+        )
+    return found
+
+
+def temporary_url(file: UploadedFile) -> str:
+    """An address that anybody can fetch the file from for `URL_SECONDS`."""
+    return links.absolute(temporary_path(file))
+
+
+def temporary_path(file: UploadedFile) -> str:
+    return reverse("market_file", args=[signing.dumps(file.pk, salt=_SALT)])
+
+
+def file_of_token(token: str) -> UploadedFile | None:
+    """The file that the address is for; none when it is too old, was altered, or the file is gone."""
+    try:
+        pk = signing.loads(token, salt=_SALT, max_age=URL_SECONDS)
+    except signing.BadSignature:
+        return None
+    return UploadedFile.objects.select_related("assignment").filter(pk=pk).first()
+
+
+def open_content(file: UploadedFile) -> IO[bytes] | None:
+    """The file's bytes; none when they are gone."""
+    try:
+        return (_folder() / _place(file.key)).open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def name_to_save(file: UploadedFile) -> str:
+    """What a requester's copy is called: the worker's own name for it may tell who they are."""
+    question = re.sub(r"[^A-Za-z0-9_-]+", "-", file.question_identifier)[:40].strip("-") or "file"
+    extension = Path(file.name).suffix
+    safe = extension.lower() if _EXTENSION.fullmatch(extension) else ""
+    return f"{file.assignment.assignment_id}-{question}{safe}"
+
+
+# --- Upkeep -------------------------------------------------------------------------------------------------
+
+
+def remove_unneeded() -> int:
+    """Delete the files of disposed HITs, of work that was given up, and those that were not handed in; how many."""
+    left_over = UploadedFile.objects.filter(submitted=False).exclude(assignment__state=State.ACCEPTED)
+    disposed = UploadedFile.objects.filter(submitted=True, assignment__hit__state=Hit.State.DISPOSED)
+    return _remove(left_over) + _remove(disposed)
+
+
+def _remove(files: Iterable[UploadedFile]) -> int:
+    number = 0
+    for file in list(files):
+        # The content first: a row without content is found again, content without a row never.
+        _storage().delete(_place(file.key))
+        file.delete()
+        number += 1
+    return number
+
+
+def _folder() -> Path:
+    return Path(settings.MARKETPLACE_FILES)
+
+
+def _storage() -> FileSystemStorage:
+    return FileSystemStorage(location=_folder(), file_permissions_mode=0o600, directory_permissions_mode=0o700)
+
+
+def _place(key: str) -> str:
+    return f"{key[-2:]}/{key}"
+
+
+def _make_durable(key: str) -> None:
+    """What a worker is told is kept is on the disk."""
+    descriptor = os.open(_folder() / _place(key), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,129 @@
+"""The audit log: who did what, written in the transaction of what it tells of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+
+from marketplace import clock
+from marketplace.models import AuditRow, Requester, Worker
+
+Kind = AuditRow.Kind
+MOST_TEXT = 500
+
+_KINDS = {
+    Kind.ACCESS: (
+        *("operator made", "requester created", "requester activated", "requester deactivated"),
+        *("key created", "key revoked", "user made", "user attached", "user detached", "user invited"),
+        *("password link made", "password set"),
+    ),
+    Kind.MONEY: ("deposit", "paid back", "payout", "payroll made", "payroll paid", "payout returned"),
+    Kind.WORK: (
+        *("work approved", "work rejected", "rejection taken back", "rejection disputed", "dispute answered"),
+        *("rejection upheld", "rejection overturned"),
+    ),
+    Kind.WORKERS: (
+        *("worker invited", "worker joined", "worker changed", "worker activated", "worker deactivated"),
+        "own details changed",
+    ),
+    Kind.QUALIFICATIONS: ("qualification granted", "qualification revoked"),
+}
+_KIND_OF = {action: kind for kind, actions in _KINDS.items() for action in actions}
+
+
+def record(
+    *,
+    actor: str,
+    action: str,
+    about: str = "",
+    requester: Requester | None = None,
+    worker: Worker | None = None,
+    **detail: Any,
+) -> AuditRow:
+    """Append one row to the audit log, in the transaction of what it tells of. Money and times become text."""
+    return AuditRow.objects.create(
+        at=clock.now(),
+        kind=_KIND_OF.get(action, Kind.OTHER),
+        actor=actor[:150],
+        action=action,
+        about=about[:100],
+        requester=requester,
+        worker=worker,
+        detail=_plain(detail),
+    )
+
+
+def _plain(detail: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(json.dumps(detail, cls=DjangoJSONEncoder))
+    return {name: value[:MOST_TEXT] if isinstance(value, str) else value for name, value in kept.items()}
+
+
+# --- Calls of the API -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """Who called: a requester, by an access key's id."""
+
+    requester: Requester
+    access_key: str
+
+
+#: The operations that change something, by kind. A test holds them against the service model: all others only read.
+_OPERATIONS = {
+    Kind.HITS: (
+        *("CreateHIT", "CreateHITType", "CreateHITWithHITType", "CreateAdditionalAssignmentsForHIT", "DeleteHIT"),
+        *("UpdateExpirationForHIT", "UpdateHITReviewStatus", "UpdateHITTypeOfHIT", "UpdateNotificationSettings"),
+    ),
+    Kind.WORK: ("ApproveAssignment", "RejectAssignment"),
+    Kind.MONEY: ("SendBonus",),
+    Kind.WORKERS: ("CreateWorkerBlock", "DeleteWorkerBlock", "NotifyWorkers"),
+    Kind.QUALIFICATIONS: (
+        *("CreateQualificationType", "UpdateQualificationType", "DeleteQualificationType"),
+        *("AcceptQualificationRequest", "RejectQualificationRequest"),
+        *("AssociateQualificationWithWorker", "DisassociateQualificationFromWorker"),
+    ),
+}
+CHANGES = {operation: kind for kind, operations in _OPERATIONS.items() for operation in operations}
+#: What a row is about: the first of these that the answer has, else the request.
+_IDS = (*("AssignmentId", "QualificationRequestId", "HITId", "QualificationTypeId", "HITTypeId", "WorkerId"),)
+#: Parameters that are worth keeping. Questions, tests, their answers and messages are elsewhere, and long.
+_KEPT = (
+    *("WorkerId", "WorkerIds", "HITTypeId", "Title", "Name", "Reward", "MaxAssignments", "LifetimeInSeconds"),
+    *("NumberOfAdditionalAssignments", "ExpireAt", "Revert", "BonusAmount", "Reason", "RequesterFeedback"),
+    *("OverrideRejection", "IntegerValue", "QualificationTypeStatus", "Subject", "Active", "UniqueRequestToken"),
+)
+
+
+def record_call(
+    *, by: Signed, operation: str, parameters: Mapping[str, Any], result: Mapping[str, Any], now: datetime
+) -> None:
+    """Append what a call of the API changed; nothing for one that only reads. One INSERT."""
+    if operation not in CHANGES:
+        return
+    about = next(_ids(result), "") or next(_ids(parameters), "")
+    kept = {name: parameters[name] for name in _KEPT if parameters.get(name) not in (None, "", about)}
+    AuditRow.objects.create(
+        at=now,
+        kind=CHANGES[operation],
+        actor=by.requester.name[:150],
+        access_key=by.access_key[:32],
+        action=operation,
+        about=about[:100],
+        requester=by.requester,
+        detail=_plain(kept),
+    )
+
+
+def _ids(given: Mapping[str, Any]) -> Iterator[str]:
+    """The ids in a request or an answer, the most telling first; an answer has them one level down."""
+    flat = dict(given)
+    for value in given.values():
+        if isinstance(value, Mapping):
+            flat |= value
+    return (str(flat[name]) for name in _IDS if flat.get(name))

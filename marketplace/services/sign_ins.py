@@ -1,0 +1,140 @@
+"""Who signs in for a requester: users made or attached, let go, invited by link, given a new password by link."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from marketplace.models import Requester, RequesterLink
+from marketplace.services.accounts import LINK_USED, create_user
+from marketplace.services.log import record
+from marketplace.services.refusals import Refused
+from marketplace.services.secrets import hashed, new_token
+
+INVITATION_DAYS = 14
+PASSWORD_LINK_HOURS = 24
+
+
+@transaction.atomic
+def attach_user(*, requester: Requester, username: str, actor: str) -> User:
+    """Let a user there is sign in for the requester. Their password stays their own. Raises Refused."""
+    locked = _without_user(requester)
+    user = User.objects.filter(username=username.strip()).first()
+    if user is None:
+        raise Refused(f"There is no user called “{username.strip()}”. Make an invitation link for somebody new.")
+    _attach(locked, user, made_here=False)
+    record(actor=actor, action="user attached", about=user.get_username(), requester=locked)
+    return user
+
+
+def _without_user(requester: Requester) -> Requester:
+    locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
+    if locked.user is not None:
+        raise Refused(f"{locked.user.get_username()} signs in for {locked.name}. Detach that user first.")
+    return locked
+
+
+def _attach(requester: Requester, user: User, *, made_here: bool) -> None:
+    requester.user, requester.user_made_here = user, made_here
+    try:
+        with transaction.atomic():
+            requester.save(update_fields=["user", "user_made_here"])
+    except IntegrityError:
+        raise Refused(f"{user.get_username()} signs in for another requester.") from None
+
+
+@transaction.atomic
+def detach_user(*, requester: Requester, actor: str) -> None:
+    """The user signs in for the requester no more; access keys and everything else stay. Doing it twice is one."""
+    locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
+    if locked.user is None:
+        return
+    name = locked.user.get_username()
+    locked.user, locked.user_made_here = None, False
+    locked.save(update_fields=["user", "user_made_here"])
+    _void_links(locked)
+    record(actor=actor, action="user detached", about=name, requester=locked)
+
+
+def _void_links(requester: Requester) -> None:
+    RequesterLink.objects.filter(requester=requester, used_at=None).delete()
+
+
+@transaction.atomic
+def invite_user(*, requester: Requester, actor: str) -> str:
+    """The token of a link by which one person makes the requester's user. Earlier links are void. Raises Refused."""
+    locked = _without_user(requester)
+    token = _new_link(locked, user=None, valid_for=timedelta(days=INVITATION_DAYS))
+    record(actor=actor, action="user invited", about=locked.name, requester=locked)
+    return token
+
+
+@transaction.atomic
+def make_password_link(*, requester: Requester, actor: str) -> str:
+    """The token of a link that sets a new password for the requester's user. Raises Refused.
+
+    Only for a user made for this requester: with anybody else's an operator could come in as somebody who may do more,
+    such as whoever runs the server.
+    """
+    locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
+    if locked.user is None:
+        raise Refused("Nobody signs in for this requester.")
+    if not locked.user_made_here:
+        raise Refused(
+            f"{locked.user.get_username()} was there before and is attached only: this password is set elsewhere."
+        )
+    token = _new_link(locked, user=locked.user, valid_for=timedelta(hours=PASSWORD_LINK_HOURS))
+    record(actor=actor, action="password link made", about=locked.user.get_username(), requester=locked)
+    return token
+
+
+def _new_link(requester: Requester, *, user: User | None, valid_for: timedelta) -> str:
+    _void_links(requester)
+    token, now = new_token(), timezone.now()
+    RequesterLink.objects.create(
+        token_hash=hashed(token), requester=requester, user=user, created_at=now, expires_at=now + valid_for
+    )
+    return token
+
+
+def find_link(token: str) -> RequesterLink | None:
+    """The link that this token opens, if it is still good."""
+    links = RequesterLink.objects.select_related("requester", "user")
+    found = links.filter(token_hash=hashed(token), used_at=None, expires_at__gt=timezone.now()).first()
+    if found is None or not found.requester.active or found.requester.user_id != found.user_id:
+        return None
+    return found
+
+
+@transaction.atomic
+def redeem_link(*, token: str, username: str = "", password: str) -> User:
+    """Make the invited user, or set the new password. Raises Refused."""
+    RequesterLink.objects.select_for_update(of=("self",)).filter(token_hash=hashed(token)).first()
+    link = find_link(token)
+    if link is None:
+        raise Refused(LINK_USED)
+    if link.user is None:
+        requester = _without_user(link.requester)
+        user = create_user(username.strip(), password, requester.email)
+        _attach(requester, user, made_here=True)
+        record(actor=user.get_username(), action="user made", about=user.get_username(), requester=requester)
+    else:
+        user = link.user
+        _set_password(user, password)
+        record(actor=user.get_username(), action="password set", about=user.get_username(), requester=link.requester)
+    RequesterLink.objects.filter(pk=link.pk).update(used_at=timezone.now())
+    return user
+
+
+def _set_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from None
+    user.set_password(password)
+    user.save(update_fields=["password"])

@@ -1,0 +1,154 @@
+"""What the pages read about money: balances, the ledger, payrolls.
+
+Sums are rounded to cents once more, as SQLite adds decimals up as binary fractions. Nothing here adds up the whole
+ledger: balances are kept, and every entry knows what its account then held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+
+from marketplace.models import LedgerAccount, LedgerEntry, Payroll, PayrollRow, Requester, Worker
+from marketplace.money import ZERO, cents
+from marketplace.sites.operate.queries import midnight
+
+Kind = LedgerAccount.Kind
+
+
+# --- balances ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KindTotal:
+    kind: str
+    label: str
+    total: Decimal
+    n_accounts: int
+
+
+_LABELS = {
+    Kind.REQUESTER: "Requesters: free to spend",
+    Kind.HELD: "Held for HITs on offer and in work",
+    Kind.WORKER: "Owed to workers",
+    Kind.FEES: "Fees",
+    Kind.OUTSIDE: "Outside: paid in (−) and paid out (+)",
+}
+
+
+def totals_by_kind() -> list[KindTotal]:
+    """What all accounts of a kind hold. These sums add up to zero."""
+    rows = LedgerAccount.objects.order_by().values_list("kind").annotate(total=Sum("balance"), n=Count("pk"))
+    sums = {kind: (cents(total), n) for kind, total, n in rows}
+    return [KindTotal(kind.value, label, *sums.get(kind.value, (ZERO, 0))) for kind, label in _LABELS.items()]
+
+
+def sum_of(totals: list[KindTotal]) -> Decimal:
+    return sum((row.total for row in totals), ZERO)
+
+
+def balances() -> QuerySet[LedgerAccount, LedgerAccount]:
+    """Every account that has been moved, with the time of its ``last`` entry."""
+    entries = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-pk")
+    return (
+        LedgerAccount.objects.select_related("requester", "worker")
+        .annotate(last=Subquery(entries.values("created_at")[:1]))
+        .filter(last__isnull=False)
+        .order_by("kind", "requester__name", "worker__worker_id", "pk")
+    )
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------
+
+
+def entries(
+    *, account: str = "", kind: str = "", since: date | None = None, until: date | None = None
+) -> QuerySet[LedgerEntry, LedgerEntry]:
+    """Entries, newest first. ``account`` is part of a requester's name or a worker's id, or a kind of account."""
+    found = LedgerEntry.objects.select_related("account__requester", "account__worker", "transaction")
+    if account:
+        # Looked up by themselves: they are few beside entries, and the database then takes the entries by account.
+        owners = Q(requester__in=Requester.objects.filter(name__icontains=account).values("pk"))
+        owners |= Q(worker__in=Worker.objects.filter(worker_id__icontains=account).values("pk"))
+        chosen = LedgerAccount.objects.filter(owners | Q(kind=account.lower()))
+        found = found.filter(account__in=list(chosen.values_list("pk", flat=True)))
+    if kind:
+        found = found.filter(kind=kind)
+    if since:
+        found = found.filter(created_at__gte=midnight(since))
+    if until:
+        found = found.filter(created_at__lt=midnight(until + timedelta(days=1)))
+    return found.order_by("-pk")
+
+
+def entries_of(requester: Requester, kind: str = Kind.REQUESTER) -> QuerySet[LedgerEntry, LedgerEntry]:
+    """The entries of one of a requester's accounts, newest first. One at a time: its index then has them in order."""
+    account = LedgerAccount.objects.filter(requester=requester, kind=kind).values_list("pk", flat=True).first()
+    found = LedgerEntry.objects.filter(account=account)
+    return found.select_related("account__requester", "account__worker", "transaction").order_by("-pk")
+
+
+def total_of(found: QuerySet[LedgerEntry, LedgerEntry]) -> Decimal:
+    return cents(found.order_by().aggregate(total=Sum("amount"))["total"] or 0)
+
+
+# --- payrolls ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """What workers are owed. ``unlisted`` of it is in no payroll, ``open`` is in one and not marked as paid."""
+
+    n_workers: int
+    total: Decimal
+    unlisted: Decimal
+    n_open: int
+    open: Decimal
+
+
+def debt() -> Debt:
+    owing = LedgerAccount.objects.filter(kind=Kind.WORKER, balance__gt=0)
+    all_of_it = owing.aggregate(n=Count("pk"), total=Sum("balance"))
+    waiting = PayrollRow.objects.filter(payout=None).aggregate(n=Count("pk"), total=Sum("amount"))
+    total, in_payrolls = cents(all_of_it["total"] or 0), cents(waiting["total"] or 0)
+    return Debt(all_of_it["n"], total, max(total - in_payrolls, ZERO), waiting["n"], in_payrolls)
+
+
+def owed() -> QuerySet[LedgerAccount, LedgerAccount]:
+    """The accounts of workers who are owed something, with the time of the ``last`` entry."""
+    entries = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-pk")
+    return (
+        LedgerAccount.objects.filter(kind=Kind.WORKER, balance__gt=0)
+        .select_related("worker__user")
+        .annotate(last=Subquery(entries.values("created_at")[:1]))
+        .order_by("worker__worker_id")
+    )
+
+
+def payrolls() -> QuerySet[Payroll, Payroll]:
+    """Newest first, each with how many rows it has and their sum, the same of those paid, and how many came back."""
+    is_paid = Q(rows__payout__isnull=False)
+    return Payroll.objects.annotate(
+        n=Count("rows"),
+        total=Sum("rows__amount"),
+        n_paid=Count("rows", filter=is_paid),
+        paid=Sum("rows__amount", filter=is_paid),
+        n_returned=Count("rows__payout__returned"),
+    ).order_by("-number")
+
+
+def rows_of(found: Payroll) -> QuerySet[PayrollRow, PayrollRow]:
+    """The rows of a payroll in the order of its file, with what became of each."""
+    return (
+        PayrollRow.objects.filter(payroll=found)
+        .select_related("worker", "payout__returned", "payroll")
+        .order_by("worker__worker_id")
+    )
+
+
+def payroll_rows_of(worker: Worker) -> QuerySet[PayrollRow, PayrollRow]:
+    found = PayrollRow.objects.filter(worker=worker).select_related("payroll", "payout__returned")
+    return found.order_by("-payroll__number")

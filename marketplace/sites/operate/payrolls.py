@@ -1,0 +1,213 @@
+"""Paying workers: what is owed, payrolls as files for whoever pays, and what was paid."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from marketplace import clock
+from marketplace.models import Payout, Payroll, PayrollRow
+from marketplace.money import ZERO
+from marketplace.services import payroll as service
+from marketplace.services.refusals import Refused
+from marketplace.sites.operate import money_queries as queries
+from marketplace.sites.operate.forms import PaidForm, PayrollForm, ReturnedForm
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, csv_response, for_operators, page_of, show
+from marketplace.sites.operate.queries import midnight
+
+#: What a payroll reads. New columns may follow; these stay as they are, in this order.
+COLUMNS = (
+    *("payroll", "period_from", "period_until", "worker_id", "name", "email", "payment_address", "country"),
+    *("rewards", "bonuses", "returned", "amount", "currency", "earned_since", "earned_until"),
+    *("paid_before", "open_before"),
+)
+PAYMENT_COLUMNS = ("payroll", "worker_id", "name", "amount", "currency", "state", "reference", "paid_at", "marked_by")
+#: So many rows are named on the page that asks whether they were paid.
+MOST_NAMED = 20
+
+
+@for_operators
+def payrolls(request: SignedIn) -> HttpResponse:
+    return _payrolls_page(request, PayrollForm(initial={"until": clock.now().date()}))
+
+
+def _payrolls_page(request: SignedIn, form: PayrollForm, status: int = 200) -> HttpResponse:
+    context = {
+        "debt": queries.debt(),
+        "page": page_of(queries.payrolls(), request),
+        "form": form,
+        "section": "payrolls",
+    }
+    return show(request, "payrolls.html", context, status=status)
+
+
+@for_operators
+def owed(request: SignedIn) -> HttpResponse:
+    """Who is owed how much at this moment."""
+    context = {"page": page_of(queries.owed(), request), "debt": queries.debt(), "section": "payrolls"}
+    return show(request, "owed.html", context)
+
+
+@for_operators
+@require_POST
+def make(request: SignedIn) -> HttpResponseBase:
+    """List everything earned until the end of the day that was chosen."""
+    form = PayrollForm(request.POST)
+    if form.is_valid():
+        until = midnight(form.cleaned_data["until"] + timedelta(days=1)) - timedelta(microseconds=1)
+        try:
+            made = service.make_payroll(until=until, actor=request.user.get_username())
+        except Refused as refused:
+            form.add_error("until", refused.message)
+        else:
+            messages.success(request, f"Payroll {made.number} is made. Save its file, pay, then mark what was paid.")
+            return redirect("operate_payroll", made.number)
+    return _payrolls_page(request, form, status=422)
+
+
+@for_operators
+def payroll(request: SignedIn, number: int) -> HttpResponse:
+    return _payroll_page(request, _found(number), PaidForm())
+
+
+def _found(number: int) -> Payroll:
+    return get_object_or_404(queries.payrolls(), number=number)
+
+
+def _payroll_page(request: SignedIn, found: Payroll, form: PaidForm, status: int = 200) -> HttpResponse:
+    context = {
+        "payroll": found,
+        "page": page_of(queries.rows_of(found), request),
+        "form": form,
+        "n_open": found.n - found.n_paid,  # type: ignore[attr-defined]  # the query adds both
+        "all_ticked": "all" in request.POST,
+        "ticked": set(request.POST.getlist("row")),
+        "section": "payrolls",
+    }
+    return show(request, "payroll.html", context, status=status)
+
+
+@for_operators
+@require_POST
+def pay(request: SignedIn, number: int) -> HttpResponseBase:
+    """Mark the ticked rows, or all that are open, as paid; asks first."""
+    found = _found(number)
+    form = PaidForm(request.POST)
+    rows = None if "all" in request.POST else [int(pk) for pk in request.POST.getlist("row") if _is_key(pk)]
+    if rows == []:
+        form.add_error(None, "Tick who was paid, or all that are open.")
+    if not form.is_valid():
+        return _payroll_page(request, found, form, status=422)
+    reference = form.cleaned_data["reference"]
+    if not confirmed(request):
+        return _ask_whether_paid(request, found, rows, reference)
+    try:
+        done = service.mark_paid(payroll=found, rows=rows, reference=reference, actor=request.user.get_username())
+    except Refused as refused:
+        form.add_error(None, refused.message)
+        return _payroll_page(request, found, form, status=422)
+    if done.n:
+        messages.success(request, f"{done.total:,.2f} USD marked as paid to {_workers(done.n)}.")
+    if done.n_before or not done.n:
+        messages.warning(request, f"{done.n_before or 'All'} had been marked before; nothing happened to those.")
+    return redirect("operate_payroll", number)
+
+
+def _is_key(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def _workers(n: int) -> str:
+    return f"{n} worker{'s' if n != 1 else ''}"
+
+
+def _ask_whether_paid(request: SignedIn, found: Payroll, rows: list[int] | None, reference: str) -> HttpResponse:
+    chosen = queries.rows_of(found).filter(payout=None)
+    unpaid = list(chosen if rows is None else chosen.filter(pk__in=rows))
+    total = sum((row.amount for row in unpaid), ZERO)
+    lines = [f"{row.worker.worker_id}  {row.name}  {row.amount:,.2f} USD" for row in unpaid[:MOST_NAMED]]
+    if len(unpaid) > MOST_NAMED:
+        lines.append(f"and {len(unpaid) - MOST_NAMED} more")
+    return ask(
+        request,
+        heading=f"Mark {total:,.2f} USD as paid to {_workers(len(unpaid))}?",
+        text=f"Reference: {reference}. This goes into the ledger and is not taken back; "
+        "a payment that comes back later can be noted as such.",
+        lines=lines,
+        button="They were paid",
+        back=reverse("operate_payroll", args=[found.number]),
+        section="payrolls",
+    )
+
+
+@for_operators
+@require_POST
+def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase:
+    """Note that a payment came back; asks for the reason on a page of its own."""
+    payout = get_object_or_404(
+        Payout.objects.select_related("row__worker", "row__payroll"), pk=payout_pk, row__payroll__number=number
+    )
+    row = payout.row
+    form = ReturnedForm(request.POST if confirmed(request) else None)
+    if confirmed(request) and form.is_valid():
+        try:
+            service.mark_returned(payout=payout, reason=form.cleaned_data["reason"], actor=request.user.get_username())
+        except Refused as refused:
+            messages.error(request, refused.message)
+        else:
+            messages.success(
+                request, f"{row.amount:,.2f} USD are owed to {row.worker.worker_id} again; the next payroll has them."
+            )
+        return redirect("operate_payroll", number)
+    return ask(
+        request,
+        heading=f"Did the payment to {row.worker.worker_id} come back?",
+        text=f"{row.amount:,.2f} USD, reference {payout.reference}. They are then owed again, "
+        "and the next payroll lists them.",
+        button="It came back",
+        back=reverse("operate_payroll", args=[number]),
+        section="payrolls",
+        form=form,
+        status=422 if form.errors else 200,
+    )
+
+
+# --- Files --------------------------------------------------------------------------------------------------
+
+
+@for_operators
+def payroll_csv(request: SignedIn, number: int) -> HttpResponseBase:
+    """The payroll as it was made: the same bytes whenever it is asked for."""
+    found = get_object_or_404(Payroll, number=number)
+    return csv_response(f"payroll-{number}.csv", COLUMNS, map(_row, queries.rows_of(found).iterator(chunk_size=2000)))
+
+
+def _row(row: PayrollRow) -> tuple[object, ...]:
+    made = row.payroll
+    return (
+        *(made.number, made.since, made.until),
+        *(row.worker.worker_id, row.name, row.email, row.payment_address, row.country),
+        *(row.rewards, row.bonuses, row.returned, row.amount, "USD", row.earned_since, row.earned_until),
+        *(row.paid_before, row.open_before),
+    )
+
+
+@for_operators
+def payments_csv(request: SignedIn, number: int) -> HttpResponseBase:
+    """What became of each row of the payroll until now."""
+    found = get_object_or_404(Payroll, number=number)
+    name = f"payroll-{number}-payments-{clock.now():%Y-%m-%d}.csv"
+    return csv_response(name, PAYMENT_COLUMNS, map(_payment, queries.rows_of(found).iterator(chunk_size=2000)))
+
+
+def _payment(row: PayrollRow) -> tuple[object, ...]:
+    payout = getattr(row, "payout", None)
+    about: tuple[str, datetime | None, str] = ("", None, "")
+    if payout is not None:
+        about = (payout.reference, payout.created_at, payout.paid_by)
+    return (row.payroll.number, row.worker.worker_id, row.name, row.amount, "USD", row.state, *about)

@@ -1,0 +1,127 @@
+"""Who signs in for a requester: the operator's side of it, and the page that a link opens."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from marketplace import links
+from marketplace.models import Requester
+from marketplace.services import sign_ins
+from marketplace.services.refusals import Refused
+from marketplace.sites.operate.forms import AttachUserForm, NewPasswordForm, NewUserForm
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_operators
+from marketplace.sites.operate.requesters import requester_page
+from marketplace.sites.operate.workers import CouldNotSend, send
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@for_operators
+@require_POST
+def attach(request: SignedIn, pk: int) -> HttpResponseBase:
+    """Let somebody who has a user sign in for the requester."""
+    found = get_object_or_404(Requester, pk=pk)
+    form = AttachUserForm(request.POST)
+    if form.is_valid():
+        try:
+            user = sign_ins.attach_user(
+                requester=found, username=form.cleaned_data["username"], actor=request.user.get_username()
+            )
+        except Refused as refused:
+            if found.user_id is not None:  # the page then has no form to say it beside
+                messages.error(request, refused.message)
+                return redirect("operate_requester", pk)
+            form.add_error("username", refused.message)
+        else:
+            messages.success(request, f"{user.get_username()} signs in for {found.name} now.")
+            return redirect("operate_requester", pk)
+    return requester_page(request, pk, attach=form, status=422)
+
+
+@for_operators
+@require_POST
+def detach(request: SignedIn, pk: int) -> HttpResponseBase:
+    found = get_object_or_404(Requester.objects.select_related("user"), pk=pk)
+    if found.user is not None and not confirmed(request):
+        return ask(
+            request,
+            heading=f"Detach {found.user.get_username()} from {found.name}?",
+            text="They see nothing of this requester any more. Its access keys go on working: "
+            "revoke those that they know.",
+            button="Detach",
+            back=reverse("operate_requester", args=[pk]),
+            section="requesters",
+        )
+    sign_ins.detach_user(requester=found, actor=request.user.get_username())
+    messages.success(request, f"Nobody signs in for {found.name} now.")
+    return redirect("operate_requester", pk)
+
+
+@for_operators
+@require_POST
+def make_link(request: SignedIn, pk: int) -> HttpResponseBase:
+    """A link for a new user, or for a new password of the one there is. ``send=1`` sends it to them, too.
+
+    The answer is the only page that ever shows it, so it is no redirect.
+    """
+    found = get_object_or_404(Requester.objects.select_related("user"), pk=pk)
+    actor = request.user.get_username()
+    try:
+        if found.user is None:
+            token = sign_ins.invite_user(requester=found, actor=actor)
+        else:
+            token = sign_ins.make_password_link(requester=found, actor=actor)
+    except Refused as refused:
+        messages.error(request, refused.message)
+        return redirect("operate_requester", pk)
+    link = links.absolute(reverse("operate_welcome", args=[token]), request)
+    if request.POST.get("send") == "1":
+        _send_link(request, found, link)
+    return requester_page(request, pk, link=link)
+
+
+def _send_link(request: SignedIn, requester: Requester, link: str) -> None:
+    email = (requester.user.email if requester.user else "") or requester.email
+    if not email:
+        messages.warning(request, "There is no e-mail address. Hand the link over yourself.")
+        return
+    what = "set a new password" if requester.user else "make your user"
+    letter = (
+        f"Hello,\n\nwith this link you {what} for the requester “{requester.name}”:\n\n{link}\n\n"
+        "It works once and is for you alone.\n"
+    )
+    try:
+        send(f"Your link for {requester.name}", letter, email, link)
+    except CouldNotSend as failed:
+        messages.warning(request, f"{failed} Hand the link over yourself.")
+    else:
+        messages.success(request, f"The link was sent to {email}.")
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def welcome(request: HttpRequest, token: str) -> HttpResponse:
+    """Opening a link does nothing, so that a mail program that looks at every link uses none up."""
+    link = sign_ins.find_link(token)
+    if link is None:
+        return render(request, "marketplace/operate/link_used.html", status=410)
+    form = (NewPasswordForm if link.user else NewUserForm)(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = sign_ins.redeem_link(token=token, **form.cleaned_data)
+        except Refused as refused:
+            form.add_error(None, refused.message)
+        else:
+            login(request, user, backend=BACKEND)
+            messages.success(request, f"Welcome. You are signed in for {link.requester.name}.")
+            return redirect("operate_my_hits")
+    context = {"form": form, "link": link}
+    return render(request, "marketplace/operate/welcome.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,57 @@
+"""Files: taken with a form's answers, and given out at the addresses that GetFileUploadURL makes."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import require_safe
+
+from marketplace.models import Assignment
+from marketplace.questions import Form
+from marketplace.services import files
+from marketplace.services.refusals import Refused
+from marketplace.sites.work.question_form import Files
+
+
+def chosen_files(assignment: Assignment | None, form: Form) -> Files:
+    """The files that the worker has chosen so far; none in a preview."""
+    if not form.takes_files:
+        return Files()
+    return Files(kept=files.kept(assignment) if assignment else {}, most_bytes=files.largest(form))
+
+
+def take_files(request: HttpRequest, assignment: Assignment, form: Form) -> Files:
+    """Keep the files that were sent, each by itself: what is wrong with another answer does not lose them."""
+    if not form.takes_files:
+        return Files()
+    most, problems = files.largest(form), {}
+    for number, question in enumerate(form.questions, start=1):
+        upload = request.FILES.get(f"q{number}") if question.kind == "file" else None
+        try:
+            if upload is not None:
+                files.keep(assignment=assignment, question=question, upload=upload, most=most)
+            elif question.kind == "file" and f"q{number}-remove" in request.POST:
+                files.drop(assignment=assignment, question_identifier=question.identifier)
+        except Refused as refused:
+            problems[question.identifier] = refused.message
+    return Files(kept=files.kept(assignment), problems=problems, most_bytes=most)
+
+
+@require_safe
+def download(request: HttpRequest, token: str) -> HttpResponseBase:
+    """The file that an address is for. Whoever has the address may have it; no session is looked at.
+
+    It comes from a stranger: it is only ever saved, never shown, and nothing in it runs as this site.
+    """
+    file = files.file_of_token(token)
+    content = files.open_content(file) if file else None
+    if file is None or content is None:
+        raise Http404("There is no file at this address, or not any more.")
+    name = files.name_to_save(file)
+    response = FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
+    response["Content-Length"] = str(file.size)
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox; frame-ancestors 'none'"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    patch_cache_control(response, no_store=True, private=True)
+    return response
