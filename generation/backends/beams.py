@@ -1,0 +1,101 @@
+"""Beam search by transformers' own ``generate``: rows that agree in beams and limits, a batch at a time.
+
+A beam draws nothing, so log q is None; log p comes from one more pass over the texts that won.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig
+
+from generation.backends.base import Generated, Outcome, Refused
+from generation.backends.memory import Room, is_out_of_memory, release
+from generation.backends.rows import Row, Vocabulary
+
+
+def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Room) -> list[tuple[Row, Outcome]]:
+    """Take the first row and those like it out of ``waiting`` and search for all of them. Runs out of memory: half
+    as many at once, and a refusal when one alone does not fit."""
+    first = waiting[0]
+    alike = [row for row in waiting if _kind(row) == _kind(first)]
+    for row in alike:
+        waiting.remove(row)
+    beams = first.request.decoder.beams
+    at_once = max(1, room.rows_of(max(row.columns for row in alike)) // beams)
+    done: list[tuple[Row, Outcome]] = []
+    while alike:
+        batch = alike[:at_once]
+        try:
+            done += zip(batch, _search(model, batch, vocabulary), strict=True)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            release(torch.device(model.device))
+            if len(batch) > 1:
+                at_once = len(batch) // 2
+                continue
+            done.append((batch[0], Refused(f"Out of memory: one text with {beams} beams does not fit; use fewer.")))
+        alike = alike[len(batch) :]
+    return done
+
+
+def _kind(row: Row) -> tuple[Any, ...]:
+    return row.request.decoder, row.request.limits, row.most
+
+
+def _search(model: Any, rows: Sequence[Row], vocabulary: Vocabulary) -> list[Generated]:
+    ends = sorted(vocabulary.ends)
+    padding = ends[0] if ends else 0
+    width = max(len(row.prompt) for row in rows)
+    tokens = torch.full((len(rows), width), padding, dtype=torch.long)
+    mask = torch.zeros_like(tokens)
+    for number, row in enumerate(rows):
+        row.restart()
+        tokens[number, width - len(row.prompt) :] = torch.tensor(row.prompt)
+        mask[number, width - len(row.prompt) :] = 1
+    most, least = rows[0].most, min(rows[0].request.limits.least, rows[0].most)
+    config = GenerationConfig(  # type: ignore[no-untyped-call]
+        num_beams=rows[0].request.decoder.beams,
+        do_sample=False,
+        max_new_tokens=most,
+        min_new_tokens=least,
+        eos_token_id=ends or None,
+        pad_token_id=padding,
+    )
+    tokens, mask = tokens.to(model.device), mask.to(model.device)
+    found = model.generate(input_ids=tokens, attention_mask=mask, generation_config=config)[:, width:]
+    texts = [_until_end(row.tolist(), vocabulary.ends, most) for row in found]
+    return [
+        _finished(row, text, log_p) for row, text, log_p in zip(rows, texts, _log_p(model, rows, texts), strict=True)
+    ]
+
+
+def _until_end(tokens: list[int], ends: frozenset[int], most: int) -> list[int]:
+    for number, token in enumerate(tokens[:most]):
+        if token in ends:
+            return tokens[: number + 1]
+    return tokens[:most]
+
+
+def _log_p(model: Any, rows: Sequence[Row], texts: Sequence[list[int]]) -> list[list[float]]:
+    """Log-probability of every token of each text, one pass a text: there are few, and none needs padding."""
+    found = []
+    for row, text in zip(rows, texts, strict=True):
+        whole = torch.tensor([[*row.prompt, *text]], device=model.device)
+        logits: Tensor = model(input_ids=whole, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float()
+        picked = logits.log_softmax(-1).gather(-1, whole[0, len(row.prompt) :, None])
+        found.append(picked[:, 0].tolist())
+    return found
+
+
+def _finished(row: Row, tokens: Sequence[int], log_p: Sequence[float]) -> Generated:
+    for token, each in zip(tokens, log_p, strict=True):
+        done = row.take(token, each, None)
+        if done is not None:
+            return done
+    raise RuntimeError("A beam ended without an end: this is a mistake in the program.")

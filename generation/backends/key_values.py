@@ -1,0 +1,175 @@
+"""Keys and values of all rows of a batch, in buffers that are written in place.
+
+Every row ends at the same column, so each step writes one column of every row, as with left padding; a row's first
+column is its ``start``. transformers' own growing cache copies everything for each token instead. Rows that end give
+their place to the last ones; a prompt that several rows share is computed once and copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+SPARE_COLUMNS = 32
+# Keys and values of one row: (heads, tokens, size) of each layer.
+RowState = list[tuple[Tensor, Tensor]]
+
+
+class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
+    """What transformers' attention asks of a layer; the columns are the same in all of them."""
+
+    is_sliding = False
+    k: Tensor
+    v: Tensor
+
+    def __init__(self, batch: KeyValues) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.batch = batch
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        shape = (self.batch.room, key_states.shape[1], self.batch.width)
+        self.k = key_states.new_zeros((*shape, key_states.shape[3]))
+        self.v = value_states.new_zeros((*shape[:1], value_states.shape[1], shape[2], value_states.shape[3]))
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        batch, count = self.batch, key_states.shape[2]
+        first, last = batch.end, batch.end + count
+        keys, values = self.k[: batch.n_rows], self.v[: batch.n_rows]
+        if batch.written is None:
+            keys[:, :, first:last] = key_states
+            values[:, :, first:last] = value_states
+        else:  # padding must not overwrite what is already there of a row's beginning
+            keys[:, :, first:last] = torch.where(batch.written, key_states, keys[:, :, first:last])
+            values[:, :, first:last] = torch.where(batch.written, value_states, values[:, :, first:last])
+        return keys[:, :, batch.begin : last], values[:, :, batch.begin : last]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.get_seq_length() + query_length, 0
+
+    def get_seq_length(self) -> int:
+        return self.batch.end - self.batch.begin
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+class KeyValues(Cache):
+    """``room`` rows of ``width`` columns; ``starts`` says where each living row begins, ``begin`` is the least of
+    them, ``end`` the column that comes next."""
+
+    def __init__(self, n_layers: int, *, room: int, width: int) -> None:
+        self.all_layers = [_Layer(self) for _ in range(n_layers)]
+        super().__init__(layers=[*self.all_layers])
+        self.room, self.width = room, width
+        self.starts: list[int] = []
+        self.begin = self.end = 0
+        self.written: Tensor | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.starts)
+
+    @property
+    def slots(self) -> list[_Layer]:
+        return [layer for layer in self.all_layers if layer.is_initialized]
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(each.numel() * each.element_size() for layer in self.slots for each in (layer.k, layer.v))
+
+    def mask(self, count: int, device: torch.device) -> Tensor | None:
+        """Which columns each row sees when ``count`` are added; None where every row sees all of them."""
+        if all(start == self.begin for start in self.starts):
+            return None
+        columns = torch.arange(self.begin, self.end + count, device=device)
+        return columns[None, :] >= torch.tensor(self.starts, device=device)[:, None]
+
+    def positions(self, count: int, device: torch.device) -> Tensor:
+        columns = torch.arange(self.end, self.end + count, device=device)
+        return (columns[None, :] - torch.tensor(self.starts, device=device)[:, None]).clamp_(min=0)
+
+    def move_on(self, count: int = 1) -> None:
+        self.end += count
+
+    # --- Rows that come and go ---
+
+    def take(self, others: KeyValues, which: Sequence[int], *, ahead: int) -> None:
+        """Add copies of rows of another batch, so that they end where these do. ``ahead``: how many columns will
+        still be written, by these rows or those. Buffers grow or are shifted first where they are too small."""
+        longest = max(others.end - others.starts[number] for number in which)
+        if not self.n_rows:
+            self.begin = self.end = longest
+        self._make_room(self.n_rows + len(which), begin=min(self.begin, self.end - longest), ahead=ahead)
+        first, count = self.n_rows, len(which)
+        span, taken = slice(self.end - longest, self.end), slice(others.end - longest, others.end)
+        at = torch.tensor(which, device=others.slots[0].k.device)
+        for mine, theirs in zip(self.all_layers, others.all_layers, strict=True):
+            if not theirs.is_initialized:
+                continue
+            if not mine.is_initialized:
+                mine.lazy_initialization(theirs.k, theirs.v)
+            mine.k[first : first + count, :, span] = theirs.k[at, :, taken]
+            mine.v[first : first + count, :, span] = theirs.v[at, :, taken]
+        self.starts += [self.end - (others.end - others.starts[number]) for number in which]
+        self.begin = min(self.starts)
+
+    def drop(self, dead: Sequence[int]) -> list[int]:
+        """Close the gaps of rows that ended by moving the last ones there. Returns which old row is now where."""
+        gone, order = set(dead), list(range(self.n_rows))
+        kept = len(order) - len(gone)
+        movers = [number for number in order[kept:] if number not in gone]
+        holes = sorted(number for number in gone if number < kept)
+        for hole, mover in zip(holes, movers, strict=True):
+            order[hole] = mover
+        if movers:
+            for layer in self.slots:
+                span = slice(self.begin, self.end)
+                for each in (layer.k, layer.v):
+                    each[holes, :, span] = each[movers, :, span]
+        order = order[:kept]
+        self.starts = [self.starts[number] for number in order]
+        self.begin = min(self.starts, default=self.end)
+        return order
+
+    def row(self, number: int) -> RowState:
+        """A copy of one row, for another prompt that begins the same."""
+        span = slice(self.starts[number], self.end)
+        return [(layer.k[number, :, span].clone(), layer.v[number, :, span].clone()) for layer in self.slots]
+
+    def preset(self, number: int, state: RowState, count: int) -> None:
+        """Put the first ``count`` tokens of another row at the beginning of this one."""
+        span = slice(self.starts[number], self.starts[number] + count)
+        for layer, (keys, values) in zip(self.all_layers, state, strict=True):
+            if not layer.is_initialized:
+                layer.lazy_initialization(keys[None], values[None])
+            layer.k[number, :, span] = keys[:, :count]
+            layer.v[number, :, span] = values[:, :count]
+
+    def _make_room(self, rows: int, *, begin: int, ahead: int) -> None:
+        """Room for so many rows, for columns from ``begin`` on (below 0: before the first), and for ``ahead`` more."""
+        if rows <= self.room and begin >= 0 and self.end + ahead <= self.width:
+            return
+        columns = self.end - begin + ahead
+        width = self.width if columns + SPARE_COLUMNS <= self.width else columns + 2 * SPARE_COLUMNS
+        self._rebuild(self.room if rows <= self.room else max(rows, 3 * self.room // 2), width, begin)
+
+    def _rebuild(self, room: int, width: int, begin: int) -> None:
+        """Move everything so that column ``begin`` (which may lie before the first) becomes the first."""
+        for layer in self.slots:
+            for name in ("k", "v"):
+                old: Tensor = getattr(layer, name)
+                new = old.new_zeros((room, old.shape[1], width, old.shape[3]))
+                live = slice(self.begin, self.end)
+                new[: self.n_rows, :, self.begin - begin : self.end - begin] = old[: self.n_rows, :, live]
+                setattr(layer, name, new)
+        self.room, self.width = room, width
+        self.starts = [start - begin for start in self.starts]
+        self.end -= begin
+        self.begin -= begin

@@ -1,0 +1,204 @@
+"""The backend ``llama_cpp``: a GGUF file through llama-cpp-python, the fast way on a CPU.
+
+Options: ``batch`` (texts of a run at once), ``context`` (tokens of a prompt with its text, at most), ``threads``,
+``gpu_layers`` (layers on a GPU, for a library built with one). Beam search is not offered.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
+from generation.backends.llama_engine import LlamaEngine
+from generation.backends.options import checked_options
+from generation.decoders import Decoder
+
+OPTIONS = ("batch", "context", "threads", "gpu_layers")
+BATCH = 32
+# A model's own context may be 128,000 tokens, and memory is taken for all of it.
+CONTEXT = 2048
+NOT_INSTALLED = (
+    "The library llama-cpp-python is not installed. Install it with: pip install -r requirements-llama.txt "
+    "(it is compiled, which takes minutes and needs a C++ compiler)."
+)
+SENTINEL = "\u2402prompt\u2402"
+
+
+class LlamaCppBackend:
+    """See ``base.Backend``."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        self._options = checked_options(spec, OPTIONS)
+        self._library = _library()
+        path = _path_of(spec)
+        self._model = self._load(path)
+        self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=self._context())
+        self._for_runs: LlamaEngine | None = None
+
+    def facts(self) -> Facts:
+        library = self._library
+        return Facts(
+            parameters=int(library.llama_model_n_params(self._model)),
+            memory_bytes=int(library.llama_model_size(self._model)),
+            context_length=self.vocabulary.context_length,
+            vocabulary=self.vocabulary.size,
+            dtype=self._dtype(),
+            device="gpu" if self._options.get("gpu_layers") else "cpu",
+            gives_log_p=True,
+            gives_log_q=True,
+        )
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.vocabulary.encode(text))
+
+    def refusal(self, decoder: Decoder) -> str:
+        if decoder.beams > 1:
+            return "llama.cpp has no beam search; use the backend transformers for it, or greedy."
+        return ""
+
+    def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        if self._for_runs is None:
+            self._for_runs = self._engine(int(self._options.get("batch", BATCH)), live=False)
+        engine = self._for_runs
+        engine.clear()
+        order = sorted(
+            range(len(requests)), key=lambda number: (-len(requests[number].prompt), requests[number].prompt)
+        )
+        engine.add([replace(requests[number], key=number) for number in order])
+        outcomes: dict[int, Outcome] = {}
+        while len(outcomes) < len(requests):
+            for number, outcome in engine.step():
+                outcomes[number] = outcome
+                if on_done is not None:
+                    on_done(requests[number].key, outcome)
+        return [outcomes[number] for number in range(len(requests))]
+
+    def open_engine(self, *, most_active: int) -> LlamaEngine:
+        return self._engine(most_active, live=True)
+
+    def close(self) -> None:
+        if self._for_runs is not None:
+            self._for_runs.close()
+            self._for_runs = None
+        if self._model is not None:
+            self._library.llama_model_free(self._model)
+            self._model = None
+
+    def _engine(self, most_active: int, *, live: bool) -> LlamaEngine:
+        if self._model is None:
+            raise BackendError(f"{self.spec.source} was closed.")
+        threads = self._options.get("threads", os.cpu_count() or 1)
+        return LlamaEngine(
+            self._library, self._model, self.vocabulary, most_active=most_active, threads=threads, live=live
+        )
+
+    def _load(self, path: Path) -> Any:
+        library = self._library
+        parameters = library.llama_model_default_params()
+        parameters.n_gpu_layers = self._options.get("gpu_layers", 0)
+        model = library.llama_model_load_from_file(str(path).encode(), parameters)
+        if not model:
+            raise BackendError(
+                f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
+                "does not know; fetch it again, or update llama-cpp-python."
+            )
+        return model
+
+    def _context(self) -> int:
+        own = int(self._library.llama_model_n_ctx_train(self._model))
+        return min(own, int(self._options.get("context", CONTEXT)))
+
+    def _dtype(self) -> str:
+        buffer = ctypes.create_string_buffer(128)
+        self._library.llama_model_desc(self._model, buffer, 128)
+        return buffer.value.decode(errors="replace") or "gguf"
+
+
+class LlamaTokens:
+    """llama.cpp's tokenizer as ``rows.Vocabulary`` wants it."""
+
+    def __init__(self, library: Any, model: Any, *, chat: bool, context: int) -> None:
+        self._library = library
+        self._vocabulary = library.llama_model_get_vocab(model)
+        self.size = int(library.llama_vocab_n_tokens(self._vocabulary))
+        self.context_length = context
+        self.ends = frozenset(
+            token for token in range(self.size) if library.llama_vocab_is_eog(self._vocabulary, token)
+        )
+        self._pieces: dict[int, bytes] = {}
+        bos = library.llama_vocab_bos(self._vocabulary)
+        self.head: tuple[int, ...] = (bos,) if library.llama_vocab_get_add_bos(self._vocabulary) else ()
+        self.tail: tuple[int, ...] = ()
+        if chat:
+            self.head, self.tail = self._around_a_chat(model)
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
+        given = text.encode()
+        tokens = (self._library.llama_token * (len(given) + 8))()
+        count = self._library.llama_tokenize(self._vocabulary, given, len(given), tokens, len(tokens), False, special)
+        if count < 0:
+            raise BackendError(f"A prompt of {len(given)} bytes cannot be split into tokens.")
+        return list(tokens[:count])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return b"".join(map(self._piece, tokens)).decode(errors="replace")
+
+    def _piece(self, token: int) -> bytes:
+        if token not in self._pieces:
+            buffer = ctypes.create_string_buffer(256)
+            length = self._library.llama_token_to_piece(self._vocabulary, token, buffer, 256, 0, False)
+            self._pieces[token] = buffer.raw[: max(length, 0)]
+        return self._pieces[token]
+
+    def _around_a_chat(self, model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        library = self._library
+        template = library.llama_model_chat_template(model, None)
+        message = (library.llama_chat_message * 1)()
+        message[0].role, message[0].content = b"user", SENTINEL.encode()
+        buffer = ctypes.create_string_buffer(8192)
+        length = library.llama_chat_apply_template(template, message, 1, True, buffer, len(buffer)) if template else -1
+        written = buffer.raw[: max(length, 0)].decode(errors="replace")
+        before, found, after = written.partition(SENTINEL)
+        if not found:
+            raise BackendError("The model has no chat template that llama.cpp knows; register it without chat.")
+        return (*self.head, *self.encode(before, special=True)), tuple(self.encode(after, special=True))
+
+
+def _library() -> Any:
+    try:
+        import llama_cpp
+    except ImportError:
+        raise BackendError(NOT_INSTALLED) from None
+    except (OSError, RuntimeError) as error:
+        raise BackendError(f"llama-cpp-python is installed but cannot be loaded: {error}") from error
+    llama_cpp.llama_log_set(_silence(llama_cpp), None)
+    llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+_kept_callbacks: list[Any] = []
+
+
+def _silence(library: Any) -> Any:
+    """llama.cpp tells every detail on standard error. The callback has to live as long as the library."""
+    if not _kept_callbacks:
+        _kept_callbacks.append(library.llama_log_callback(lambda level, text, data: None))
+    return _kept_callbacks[0]
+
+
+def _path_of(spec: ModelSpec) -> Path:
+    path = Path(spec.source).expanduser()
+    if not path.is_file():
+        raise BackendError(f"There is no file {spec.source} on this machine; llama_cpp takes the path of a GGUF file.")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Fetch it again.")
+    if spec.dtype != "auto":
+        raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
+    return path

@@ -1,0 +1,212 @@
+"""Continuous batching with llama.cpp: every row has a sequence of its own in one context.
+
+A step is one call of the library: one token of every active row and the prompts of those that join. A prompt that
+several rows share is read once and its sequence copied. For live use a free sequence that holds the beginning of a new
+prompt is gone on from.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from generation.backends import sampling
+from generation.backends.base import BackendError, NoMemory, Outcome, Refused, Request
+from generation.backends.rows import Row, Vocabulary, begin
+
+Ended = list[tuple[Any, Outcome]]
+TOKENS_AT_ONCE = 2048
+NO_BEAM = "llama.cpp has no beam search; use the backend transformers for it, or greedy."
+
+
+@dataclass
+class Slot:
+    """One sequence: the tokens it holds, and the row that uses it."""
+
+    number: int
+    held: list[int] = field(default_factory=list)
+    row: Row | None = None
+
+
+class LlamaEngine:
+    """See ``base.Engine``. ``live``: keep what a sequence holds for the next prompt that begins the same; results then
+    differ by rounding from those of a fresh sequence."""
+
+    def __init__(
+        self, library: Any, model: Any, vocabulary: Vocabulary, *, most_active: int, threads: int, live: bool
+    ) -> None:
+        self._library, self._vocabulary, self._live = library, vocabulary, live
+        self._n_tokens = int(library.llama_vocab_n_tokens(library.llama_model_get_vocab(model)))
+        n_rows = max(1, min(most_active, int(library.llama_max_parallel_sequences())))
+        self._context = _open_context(library, model, n_rows, vocabulary.context_length, threads)
+        self._memory = library.llama_get_memory(self._context)
+        self._batch = library.llama_batch_init(TOKENS_AT_ONCE, 0, 1)
+        self._slots = [Slot(number) for number in range(n_rows)]
+        self._waiting: deque[Row] = deque()
+        self._ended: Ended = []
+
+    @property
+    def n_active(self) -> int:
+        return sum(slot.row is not None for slot in self._slots)
+
+    @property
+    def n_waiting(self) -> int:
+        return len(self._waiting) + len(self._ended)
+
+    def add(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            row = Refused(NO_BEAM) if request.decoder.beams > 1 else begin(request, self._vocabulary)
+            if isinstance(row, Refused):
+                self._ended.append((request.key, row))
+            else:
+                self._waiting.append(row)
+
+    def cancel(self, key: Any) -> None:
+        self._ended = [each for each in self._ended if each[0] != key]
+        for row in [row for row in self._waiting if row.request.key == key]:
+            self._waiting.remove(row)
+        for slot in self._slots:
+            if slot.row is not None and slot.row.request.key == key:
+                slot.row = None
+
+    def step(self) -> Ended:
+        going = [slot for slot in self._slots if slot.row is not None]
+        feeds = {slot.number: [slot.row.tokens[-1]] for slot in going if slot.row is not None}
+        joining = self._take_in()
+        for slots in joining:
+            feeds[slots[0].number] = self._unread(slots[0])
+        logits = self._feed(feeds)
+        for slots in joining:
+            self._share(slots[0], slots[1:])
+            logits.update({slot.number: logits[slots[0].number] for slot in slots[1:]})
+        for slot in self._slots:
+            if slot.number in logits and slot.row is not None:
+                self._draw(slot, slot.row, logits[slot.number])
+        ended, self._ended = self._ended, []
+        return ended
+
+    def clear(self) -> None:
+        """Forget every row and every sequence."""
+        self._waiting.clear()
+        self._ended = []
+        for slot in self._slots:
+            slot.row, slot.held = None, []
+        self._library.llama_memory_clear(self._memory, True)
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._library.llama_batch_free(self._batch)
+            self._library.llama_free(self._context)
+            self._context = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    # --- Rows that join ---
+
+    def _take_in(self) -> list[list[Slot]]:
+        """Places for waiting rows, by prompt; the first of each reads it for all."""
+        free = [slot for slot in self._slots if slot.row is None]
+        groups: dict[tuple[int, ...], list[Slot]] = {}
+        while self._waiting and free:
+            row = self._waiting.popleft()
+            first = row.prompt not in groups
+            slot = self._best_place(free, row.prompt) if first and self._live else free[-1]
+            free.remove(slot)
+            slot.row = row
+            groups.setdefault(row.prompt, []).append(slot)
+        return list(groups.values())
+
+    def _best_place(self, free: Sequence[Slot], prompt: Sequence[int]) -> Slot:
+        """The one that holds most of the prompt's beginning; else one that holds little worth keeping."""
+        return max(free, key=lambda slot: (_shared(slot.held, prompt), -len(slot.held)))
+
+    def _unread(self, slot: Slot) -> list[int]:
+        """What of its row's prompt a sequence does not hold yet, the last token at least."""
+        prompt = list(slot.row.prompt) if slot.row is not None else []
+        known = min(_shared(slot.held, prompt), len(prompt) - 1) if self._live else 0
+        self._keep(slot, known)
+        return prompt[known:]
+
+    def _keep(self, slot: Slot, count: int) -> None:
+        if slot.held and not self._library.llama_memory_seq_rm(self._memory, slot.number, count, -1):
+            # Some kinds of memory can only be emptied; the prompt is then read from the start.
+            raise BackendError("This model cannot go back in a text, which sharing its memory needs.")
+        slot.held = slot.held[:count]
+
+    def _share(self, first: Slot, others: Sequence[Slot]) -> None:
+        for slot in others:
+            self._keep(slot, 0)
+            self._library.llama_memory_seq_cp(self._memory, first.number, slot.number, -1, -1)
+            slot.held = list(first.held)
+
+    # --- One token for all ---
+
+    def _feed(self, feeds: dict[int, list[int]]) -> dict[int, npt.NDArray[np.float32]]:
+        """Read tokens into their sequences; the logits after the last of each."""
+        entries = [
+            (number, token, place == len(tokens) - 1)
+            for number, tokens in feeds.items()
+            for place, token in enumerate(tokens)
+        ]
+        logits: dict[int, npt.NDArray[np.float32]] = {}
+        for start in range(0, len(entries), TOKENS_AT_ONCE):
+            self._decode(entries[start : start + TOKENS_AT_ONCE], logits)
+        return logits
+
+    def _decode(self, entries: Sequence[tuple[int, int, bool]], logits: dict[int, npt.NDArray[np.float32]]) -> None:
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        for place, (number, token, last) in enumerate(entries):
+            held = self._slots[number].held
+            batch.token[place], batch.pos[place] = token, len(held)
+            batch.n_seq_id[place], batch.seq_id[place][0] = 1, number
+            batch.logits[place] = last
+            held.append(token)
+        answer = self._library.llama_decode(self._context, batch)
+        if answer != 0:
+            raise NoMemory(
+                f"llama.cpp could not go on (code {answer}); ask for fewer texts at once or a shorter context."
+            )
+        for place, (number, _, last) in enumerate(entries):
+            if last:
+                pointer = self._library.llama_get_logits_ith(self._context, place)
+                logits[number] = np.ctypeslib.as_array(pointer, shape=(self._n_tokens,)).copy()
+
+    def _draw(self, slot: Slot, row: Row, logits: npt.NDArray[np.float32]) -> None:
+        barred = self._vocabulary.ends if row.end_barred else ()
+        uniform = row.uniform if row.request.decoder.samples else 0.0
+        token, log_p, log_q = sampling.draw(logits, row.request.decoder, uniform, barred=barred)
+        text = row.take(token, log_p, log_q)
+        if text is not None:
+            self._ended.append((row.request.key, text))
+            slot.row = None
+
+
+def _open_context(library: Any, model: Any, n_rows: int, length: int, threads: int) -> Any:
+    parameters = library.llama_context_default_params()
+    parameters.n_ctx = n_rows * length
+    parameters.n_seq_max = n_rows
+    parameters.n_batch = TOKENS_AT_ONCE
+    parameters.n_ubatch = 512
+    # Each sequence has its own memory: attention then reads a row's own tokens, not those of all rows.
+    parameters.kv_unified = False
+    parameters.n_threads = parameters.n_threads_batch = threads
+    context = library.llama_init_from_model(model, parameters)
+    if not context:
+        raise NoMemory(
+            f"There is no memory for {n_rows} texts of {length} tokens at once; set the options batch or context lower."
+        )
+    return context
+
+
+def _shared(held: Sequence[int], prompt: Sequence[int]) -> int:
+    for number, (one, other) in enumerate(zip(held, prompt, strict=False)):
+        if one != other:
+            return number
+    return min(len(held), len(prompt))

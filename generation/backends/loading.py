@@ -1,0 +1,260 @@
+"""Loading a causal language model with transformers, and saying plainly why one cannot be loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+from generation.backends import unpacked
+from generation.backends.base import BackendError, ModelSpec, NoMemory
+from generation.backends.memory import available_bytes, is_out_of_memory
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+GGUF_MAGIC = b"GGUF"
+# Beside the weights: buffers, the first batch, the library itself.
+SPARE_BYTES = 300 * 1024**2
+
+
+@dataclass(frozen=True)
+class Loaded:
+    model: Any
+    tokenizer: Any
+    dtype: str
+
+
+def load(spec: ModelSpec) -> Loaded:
+    """The model in evaluation mode on its device. Raises BackendError."""
+    transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    where = _where(spec)
+    device = device_of(spec)
+    dtype = dtype_of(spec, device)
+    with _plainly(spec), redirect_stderr(StringIO()):  # progress bars, which a worker's log is no place for
+        _must_fit(spec, dtype, device)
+        model, tokenizer = _read(where, spec, DTYPES.get(dtype, torch.float32))
+        if dtype == "int8":
+            from generation.backends.int8 import quantise
+
+            quantise(model)
+        model = model.to(device).eval()
+    _must_batch(model, spec)
+    return Loaded(model, tokenizer, dtype)
+
+
+def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Model and tokenizer; a GGUF file from where it is kept unpacked, if it is."""
+    kwargs: dict[str, Any] = {}
+    folder = None
+    if "gguf_file" in where:
+        folder = unpacked.folder_of(Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], dtype)
+        if folder.is_dir():
+            where, folder = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}, None
+        else:
+            kwargs["quantization_config"] = GgufConfig(dequantize=True)
+    config = AutoConfig.from_pretrained(**where)
+    _must_be_causal(config, spec)
+    tokenizer = _tokenizer(where, spec)
+    both: Any = AutoModelForCausalLM.from_pretrained(
+        **where, **kwargs, config=config, dtype=dtype, output_loading_info=True
+    )
+    model, found = both
+    missing = sorted(found["missing_keys"])
+    if missing:
+        raise BackendError(
+            f"{spec.source} lacks {len(missing)} of the model's weights, {missing[0]} among them; it is not complete, "
+            "or not a model of this kind."
+        )
+    if folder is not None:
+        unpacked.keep(folder, model, tokenizer)
+    return model, tokenizer
+
+
+def device_of(spec: ModelSpec) -> torch.device:
+    name = spec.device
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise BackendError(f"device is {name!r}; it takes auto, cpu, cuda or cuda:N.") from None
+    if device.type not in ("cpu", "cuda"):
+        raise BackendError(f"device is {name!r}; it takes auto, cpu, cuda or cuda:N.")
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count == 0:
+            raise BackendError(
+                f"device is {name!r}, but this machine has no CUDA device that torch can use. Take device auto or cpu, "
+                "or install the driver and a torch built for CUDA."
+            )
+        if (device.index or 0) >= count:
+            raise BackendError(f"device is {name!r}, but this machine has {count}: cuda:0 to cuda:{count - 1}.")
+    return device
+
+
+def dtype_of(spec: ModelSpec, device: torch.device) -> str:
+    """The dtype by name; ``auto`` takes bfloat16 where the device multiplies it faster than float32."""
+    if spec.dtype == "auto":
+        return "bfloat16" if device.type == "cuda" or _cpu_has_bfloat16() else "float32"
+    if spec.dtype not in (*DTYPES, "int8"):
+        raise BackendError(f"dtype is {spec.dtype!r}; it takes auto, int8, {', '.join(DTYPES)}.")
+    if spec.dtype == "int8" and device.type != "cpu":
+        raise BackendError("dtype int8 is for a CPU; on CUDA take bfloat16.")
+    if spec.dtype == "float16" and device.type == "cpu":
+        raise BackendError("dtype float16 is for CUDA; on a CPU take auto, float32, bfloat16 or int8.")
+    return spec.dtype
+
+
+def _cpu_has_bfloat16() -> bool:
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def _where(spec: ModelSpec) -> dict[str, Any]:
+    """What ``from_pretrained`` is given. A path that is not there is no hub name."""
+    source = spec.source.strip()
+    path = Path(source).expanduser()
+    if path.is_file():
+        if path.suffix.lower() != ".gguf":
+            raise BackendError(f"{source} is a file, but no .gguf file; give a GGUF file, a folder or a hub name.")
+        _must_be_gguf(path)
+        return {
+            "pretrained_model_name_or_path": str(path.parent),
+            "gguf_file": path.name,
+            "local_files_only": True,
+        }
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise BackendError(f"The folder {source} has no config.json, so it holds no model for transformers.")
+        return {"pretrained_model_name_or_path": str(path), "local_files_only": True}
+    if source.startswith(("/", ".", "~")) or source.lower().endswith(".gguf") or source.count("/") > 1:
+        raise BackendError(f"There is no file or folder {source} on this machine.")
+    return {"pretrained_model_name_or_path": source, "revision": spec.revision or "main"}
+
+
+def _must_be_gguf(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(4) != GGUF_MAGIC:
+            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Fetch it again.")
+
+
+def _must_be_causal(config: Any, spec: ModelSpec) -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+
+    masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
+    if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
+        raise BackendError(
+            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot go on from "
+            "a prompt token by token. Take a model such as GPT-2, Llama, Qwen or SmolLM."
+        )
+
+
+def _must_batch(model: Any, spec: ModelSpec) -> None:
+    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or [])
+    recurrent = kinds - {"full_attention", "sliding_attention", "chunked_attention"}
+    if recurrent or getattr(model, "_is_stateful", False):
+        raise BackendError(
+            f"{spec.source} keeps a recurrent state ({', '.join(sorted(recurrent)) or 'in every layer'}), which this "
+            "backend cannot batch. Serve it with vLLM or llama.cpp and use the backend openai or llama_cpp."
+        )
+
+
+def _must_fit(spec: ModelSpec, dtype: str, device: torch.device) -> None:
+    """Where the size of the weights is known, before memory is taken: a machine may end the process instead of
+    refusing."""
+    path = Path(spec.source).expanduser()
+    if path.is_file():
+        _room_for(_gguf_parameters(path) * _item_size(dtype), spec, device)
+    files = [*path.glob("*.safetensors")] if path.is_dir() else []
+    if files:
+        _room_for(sum(file.stat().st_size for file in files), spec, device)
+
+
+def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
+    free = available_bytes(device)
+    if n_bytes + SPARE_BYTES > free:
+        raise NoMemory(
+            f"{spec.source} needs about {n_bytes / 1e9:.1f} GB on {device} and {free / 1e9:.1f} GB are free. Take a "
+            "smaller model or dtype, or close what else uses the device."
+        )
+
+
+def _gguf_parameters(path: Path) -> int:
+    """At least half a byte a parameter in any GGUF file: an estimate that is never too large by much."""
+    return int(path.stat().st_size * 8 / 4.5 / 1.1)
+
+
+def _item_size(dtype: str) -> int:
+    return 4 if dtype in ("float32", "int8") else 2
+
+
+def _tokenizer(where: dict[str, Any], spec: ModelSpec) -> Any:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(**where)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise BackendError(
+            f"{spec.source} has no tokenizer that can be read ({_first_line(error)}). A model folder needs "
+            "tokenizer.json, or the files it is made from, beside the weights."
+        ) from error
+    if len(tokenizer) == 0:
+        raise BackendError(f"{spec.source} has an empty tokenizer; put tokenizer.json beside the weights.")
+    return tokenizer
+
+
+@contextmanager
+def _plainly(spec: ModelSpec) -> Iterator[None]:
+    """What the libraries raise, as one sentence a researcher can act on."""
+    local = Path(spec.source).expanduser().exists()
+    try:
+        yield
+    except BackendError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise NoMemory(f"{spec.source} does not fit into memory: {_first_line(error)}") from error
+        if local:
+            raise BackendError(
+                f"{spec.source} cannot be read ({type(error).__name__}: {_first_line(error)}). It may be cut short or "
+                "damaged; fetch it again."
+            ) from error
+        raise BackendError(_hub_message(error, spec)) from error
+
+
+def _hub_message(error: Exception, spec: ModelSpec) -> str:
+    name = f"{spec.source}{f' at revision {spec.revision}' if spec.revision else ''}"
+    kinds = {type(each).__name__ for each in _chain(error)}
+    if kinds & {"GatedRepoError"}:
+        return f"The hub gives {name} only to those who accepted its terms: accept them there and set HF_TOKEN."
+    if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
+        return f"There is no model {name} on the hub, nor a file or folder of that name here. Check the spelling."
+    if os.environ.get("HF_HUB_OFFLINE") or kinds & {
+        "LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "ConnectError", "ConnectTimeout",
+        "ProxyError", "ReadTimeout",
+    }:  # fmt: skip
+        return (
+            f"{name} is not on this machine and the hub cannot be reached. Fetch it where there is a network and give "
+            "its folder, or check the spelling of a path."
+        )
+    return f"{name} cannot be loaded ({type(error).__name__}: {_first_line(error)})."
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else "no details"

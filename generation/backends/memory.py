@@ -1,0 +1,84 @@
+"""How much memory a device has left, and how many rows fit into it."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+# Of what is free, the share that keys, values and the passes over the vocabulary may take.
+SHARE = 0.7
+# Four bytes for each of a handful of passes over the vocabulary.
+PASSES = 5
+UNKNOWN = 4 * 1024**3
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(
+        words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory")
+    )
+
+
+def release(device: torch.device) -> None:
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def available_bytes(device: torch.device) -> int:
+    """Bytes that can still be taken on the device; on a CPU within the limit of a container, too."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return min(_machine_bytes(), _container_bytes())
+
+
+def _machine_bytes() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return UNKNOWN
+
+
+def _container_bytes() -> int:
+    """What control groups (version 2) leave; without a limit, or elsewhere than on Linux, as good as endless."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        most = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+    except (OSError, ValueError):
+        return 1 << 62
+    return 1 << 62 if most == "max" else max(int(most) - used, 0)
+
+
+@dataclass(frozen=True)
+class Room:
+    """Admission by memory. ``token_bytes``: keys and values of one token; ``row_bytes``: work of one row in a step;
+    ``most_tokens``: rows x columns at most, where the researcher set it."""
+
+    device: torch.device
+    token_bytes: int
+    row_bytes: int
+    most_tokens: int | None = None
+
+    def rows_of(self, columns: int, *, held_bytes: int = 0) -> int:
+        """How many rows of so many tokens fit; ``held_bytes`` are already theirs."""
+        free = SHARE * (available_bytes(self.device) + held_bytes)
+        rows = int(free / (self.token_bytes * columns + self.row_bytes))
+        return rows if self.most_tokens is None else min(rows, self.most_tokens // columns)
+
+
+def token_bytes(config: Any, item_size: int) -> int:
+    """Bytes of keys and values that one token takes in all layers, by the model's configuration."""
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
+    return int(2 * text.num_hidden_layers * heads * size * item_size)

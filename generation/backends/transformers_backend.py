@@ -1,0 +1,172 @@
+"""The backend ``transformers``: a hub name, a folder or a GGUF file, on a CPU or a CUDA device.
+
+Options: ``batch`` (texts at once, at most), ``max_batch_tokens`` (texts x tokens at once, at most), ``prefill_tokens``
+(tokens of new prompts read in one pass), ``kept_prompt_tokens`` (prompts kept for live use), ``threads`` (of a CPU),
+``context`` (shorter than the model's own).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
+from generation.backends.engine import Pace, TorchEngine
+from generation.backends.loading import load
+from generation.backends.memory import PASSES, Room, release, token_bytes
+from generation.backends.options import checked_options
+from generation.backends.prompt_cache import PromptCache
+from generation.decoders import Decoder
+
+OPTIONS = ("batch", "max_batch_tokens", "prefill_tokens", "kept_prompt_tokens", "threads", "context")
+# More rows than this make a CPU no faster and a step longer; a GPU goes on gaining for longer. Chunks of a run have
+# 256 texts, so halves of that leave no small batch over.
+BATCH = {"cpu": 128, "cuda": 512}
+PREFILL_TOKENS = {"cpu": 2048, "cuda": 32768}
+KEPT_PROMPT_TOKENS = 8192
+UNKNOWN_CONTEXT = 1024
+# What models call the end of a text, where their tokenizer has it as a special token.
+ENDS = ("<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>", "<end_of_turn>", "</s>", "<|end_of_text|>")
+SENTINEL = "\u2402prompt\u2402"
+
+
+class TransformersBackend:
+    """See ``base.Backend``."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        self._options = checked_options(spec, OPTIONS)
+        if "threads" in self._options:
+            torch.set_num_threads(self._options["threads"])
+        loaded = load(spec)
+        self.model, self._dtype = loaded.model, loaded.dtype
+        self._device = torch.device(self.model.device)
+        self.vocabulary = Tokens(loaded.tokenizer, self.model, chat=spec.chat, context=self._options.get("context"))
+        itemsize = next(self.model.parameters()).element_size()
+        self._room = Room(
+            self._device,
+            token_bytes=token_bytes(self.model.config, itemsize),
+            row_bytes=4 * PASSES * self.vocabulary.size,
+            most_tokens=self._options.get("max_batch_tokens"),
+        )
+
+    def facts(self) -> Facts:
+        tensors = _distinct([*self.model.parameters(), *self.model.buffers()])
+        weights = _distinct([*self.model.parameters(), *(b for n, b in self.model.named_buffers() if "weight" in n)])
+        return Facts(
+            parameters=sum(each.numel() for each in weights),
+            memory_bytes=sum(each.numel() * each.element_size() for each in tensors),
+            context_length=self.vocabulary.context_length,
+            vocabulary=self.vocabulary.size,
+            dtype=self._dtype,
+            device=str(self._device),
+            gives_log_p=True,
+            gives_log_q=True,
+        )
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.vocabulary.encode(text))
+
+    def refusal(self, decoder: Decoder) -> str:
+        return ""
+
+    def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        """See ``base.Backend``. The longest first, so that memory runs out at once or not at all."""
+        batch = self._options.get("batch", BATCH[self._device.type])
+        pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
+        engine = self._engine(pace, PromptCache(self._prefill_tokens))
+        engine.add([replace(requests[number], key=number) for number in self._in_order(requests)])
+        outcomes: dict[int, Outcome] = {}
+        while len(outcomes) < len(requests):
+            for number, outcome in engine.step():
+                outcomes[number] = outcome
+                if on_done is not None:
+                    on_done(requests[number].key, outcome)
+        return [outcomes[number] for number in range(len(requests))]
+
+    def open_engine(self, *, most_active: int) -> TorchEngine:
+        kept = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.rows_of(1) // 8))
+        return self._engine(Pace(most_active, self._prefill_tokens), PromptCache(kept, beginnings=True))
+
+    def close(self) -> None:
+        self.model = None
+        release(self._device)
+
+    @property
+    def _prefill_tokens(self) -> int:
+        return int(self._options.get("prefill_tokens", PREFILL_TOKENS[self._device.type]))
+
+    def _engine(self, pace: Pace, prompts: PromptCache) -> TorchEngine:
+        if self.model is None:
+            raise BackendError(f"{self.spec.source} was closed.")
+        return TorchEngine(self.model, self.vocabulary, room=self._room, pace=pace, prompts=prompts)
+
+    def _in_order(self, requests: Sequence[Request]) -> list[int]:
+        def length(number: int) -> tuple[Any, ...]:
+            request = requests[number]
+            return -len(request.prompt), request.prompt, -request.limits.most
+
+        return sorted(range(len(requests)), key=length)
+
+
+class Tokens:
+    """The model's tokenizer as ``rows.Vocabulary`` wants it."""
+
+    def __init__(self, tokenizer: Any, model: Any, *, chat: bool, context: int | None = None) -> None:
+        self._tokenizer = tokenizer
+        text = model.config.get_text_config()
+        own = getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or UNKNOWN_CONTEXT
+        self.context_length: int = min(own, context or own)
+        self.size: int = text.vocab_size
+        self.ends = self._find_ends(model)
+        self.head, self.tail = self._around_a_chat() if chat else (self._before_a_text(), ())
+        # Some tokenizers drop the space before the first word they are given: these are shown the token before it.
+        words = self.encode("a b")
+        self._drops_space = bool(words) and not tokenizer.decode(words[-1:]).startswith(" ")
+
+    def encode(self, text: str) -> list[int]:
+        tokens: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False).input_ids
+        return tokens
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        if not self._drops_space:
+            return self._text(tokens)
+        before = self.encode("a")[-1:]
+        return self._text([*before, *tokens])[len(self._text(before)) :]
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def _find_ends(self, model: Any) -> frozenset[int]:
+        found: set[int] = set()
+        for given in (self._tokenizer.eos_token_id, model.config.eos_token_id, model.generation_config.eos_token_id):
+            found.update(given if isinstance(given, (list, tuple)) else [] if given is None else [given])
+        special = self._tokenizer.get_added_vocab()
+        found.update(special[name] for name in ENDS if name in special)
+        return frozenset(token for token in found if 0 <= token < self.size)
+
+    def _before_a_text(self) -> tuple[int, ...]:
+        """What the tokenizer itself puts before a text, such as a beginning-of-text token."""
+        bare, whole = self.encode("a"), self._tokenizer("a").input_ids
+        for start in range(len(whole) - len(bare) + 1):
+            if whole[start : start + len(bare)] == bare:
+                return tuple(whole[:start])
+        return ()
+
+    def _around_a_chat(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        if not self._tokenizer.chat_template:
+            raise BackendError("The model has no chat template; register it without chat.")
+        message = [{"role": "user", "content": SENTINEL}]
+        written = self._tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+        before, found, after = written.partition(SENTINEL)
+        if not found:
+            raise BackendError("The model's chat template does not show what the user said; register it without chat.")
+        return tuple(self.encode(before)), tuple(self.encode(after))
+
+
+def _distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    return list({each.data_ptr(): each for each in tensors}.values())

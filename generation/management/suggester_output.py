@@ -1,0 +1,82 @@
+"""What ``manage.py suggester`` prints. Figures in, lines of text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from generation.management.generate_output import aligned
+from generation.models import Suggester
+from generation.queries.suggestions import PoolRound, Process, Waits
+from generation.services.pool import Filled
+from generation.services.reproducing_suggestions import Reproduced
+from generation.services.suggest import Answer
+
+
+def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[str]:
+    """One line a suggester: what it is and how long its writers waited."""
+    if not suggesters:
+        yield "There are no suggesters yet. manage.py suggester add NAME --model MODEL makes one."
+        return
+    rows = [("name", "model", "decoder", "state", "answered", "from pool", "failed", "median", "p95")]
+    for each, waits in suggesters:
+        rows.append(
+            (
+                each.name,
+                each.model.name,
+                each.decoder,
+                "active" if each.active else "not active",
+                f"{waits.answered:,}",
+                f"{waits.from_pool:,}",
+                f"{waits.failed:,}",
+                _seconds(waits.median),
+                _seconds(waits.p95),
+            )
+        )
+    yield from aligned(rows)
+
+
+def process_lines(processes: Sequence[Process]) -> Iterator[str]:
+    """Which processes write suggestions, and how they are."""
+    living = [each for each in processes if each.alive]
+    if not living:
+        yield "No suggester process runs here or elsewhere. script/server starts one; so does: manage.py suggester run"
+    for each in living:
+        yield f"{each.name}: {each.state}. {each.message}."
+    for each in processes:
+        if not each.alive:
+            yield f"{each.name}: not heard of for {each.silent_seconds:.0f} s."
+
+
+def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[str]:
+    """What is in the pools, round by round; ``empty`` names the suggesters without any text."""
+    if rounds:
+        rows = [("suggester", "round", "texts", "not shown yet")]
+        rows += [(each.suggester, str(each.round or "every"), f"{each.texts:,}", f"{each.fresh:,}") for each in rounds]
+        yield from aligned(rows)
+    for name in empty:
+        yield f"{name}: the pool is empty. Fill it with: manage.py suggester pool-fill {name} --run RUN or --csv FILE"
+
+
+def filled_lines(filled: Filled) -> Iterator[str]:
+    """What became of the texts that were offered to a pool."""
+    yield f"{filled.added:,} texts added, {filled.known:,} were there already."
+    for why, count in filled.unusable.most_common():
+        yield f"  {count:,} not usable: {why}"
+
+
+def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
+    """The suggestions with how long they took."""
+    for each in answers:
+        marks = ", from the pool" if each.from_pool else ""
+        marks += ", the same as above" if each.same_as is not None else ""
+        yield f"{each.suggester} ({each.waited:.2f} s{marks}): {each.text or each.notice}"
+
+
+def reproduced_lines(made: Reproduced) -> Iterator[str]:
+    """The stored and the new text, when they differ."""
+    yield f"Then, {made.then}: {made.suggestion.raw_text!r}"
+    yield f"Here, {made.here}: {'the same' if made.same else repr(made.raw_text)}"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f} s"

@@ -1,0 +1,182 @@
+"""Live suggestions, seen from the processes that write them: take by lease, keep, answer, give back.
+
+A lease says whose a waiting suggestion is and until when. One whose lease ran out is anybody's again, so the requests
+of a process that died are picked up by the next one that looks. Several processes never take the same row: PostgreSQL
+skips what another is taking, SQLite has one writer at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, Greatest
+
+from generation.models import Suggestion
+from generation.services.pool import settle
+
+State = Suggestion.State
+EXHAUSTED = "No usable suggestion in {tries} tries: the processes that worked on it ended or failed."
+MOST_AT_ONCE = 1000
+_ANY = f"SELECT 1 FROM {Suggestion._meta.db_table} WHERE state = 'waiting' LIMIT 1"  # noqa: S608 - names of models
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one suggestion: a text to show, or why there is none. ``parameters``: all it takes to make it
+    again."""
+
+    suggestion: int
+    text: str
+    why: str
+    tries: int
+    raw_text: str = ""
+    n_tokens: int = 0
+    log_p: float | None = None
+    log_q: float | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+def anything_waits() -> bool:
+    """Whether there is a waiting suggestion at all, anybody's. Asked many times a second, so it is plain SQL that reads
+    one entry of the index of those that wait."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ANY)
+        return cursor.fetchone() is not None
+
+
+def take(
+    *, name: str, room: Mapping[int, int], lease: timedelta, now: datetime, besides: Collection[int] = ()
+) -> list[Suggestion]:
+    """Lease what has waited longest, at most ``room`` for each model (by id), with suggester and model.
+
+    What nobody would see any more, because its deadline has passed or its tries are used up, is left; so is
+    ``besides``, what the process works on already though it could not renew its lease in time.
+    """
+    chosen: list[int] = []
+    free = dict(room)
+    for row in _free(now):
+        if free.get(row.model, 0) > 0 and row.tries < row.most_tries and row.pk not in besides:
+            free[row.model] -= 1
+            chosen.append(row.pk)
+    return _lease(chosen, name=name, lease=lease, now=now) if chosen else []
+
+
+@transaction.atomic
+def _lease(chosen: Sequence[int], *, name: str, lease: timedelta, now: datetime) -> list[Suggestion]:
+    rows = Suggestion.objects.filter(_unleased(now), pk__in=chosen, state=State.WAITING)
+    rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    taken = list(rows.select_related("suggester__model").order_by("asked_at", "pk"))
+    Suggestion.objects.filter(pk__in=[row.pk for row in taken]).update(
+        leased_by=name, leased_until=now + lease, tries=F("tries") + 1, started_at=Coalesce("started_at", now)
+    )
+    for row in taken:
+        row.tries += 1
+    return taken
+
+
+@transaction.atomic
+def extend(*, name: str, lease: timedelta, now: datetime) -> int:
+    """Renew all leases of a process. How many there are."""
+    # What is locked at this moment is being answered, so nothing here ever waits for anybody.
+    held = Suggestion.objects.filter(state=State.WAITING, leased_by=name)
+    ids = list(held.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
+    return Suggestion.objects.filter(pk__in=ids).update(leased_until=now + lease) if ids else 0
+
+
+def cancelled(*, suggestions: Iterable[int]) -> list[int]:
+    """Which of these nobody waits for any more."""
+    rows = Suggestion.objects.filter(pk__in=suggestions, state=State.CANCELLED)
+    return list(rows.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def give_back(*, name: str, suggestions: Iterable[int] | None = None, counted: bool = False) -> int:
+    """End the leases of a process, on these suggestions or on all. ``counted``: the try was one, so it stays used."""
+    rows = Suggestion.objects.filter(state=State.WAITING, leased_by=name)
+    if suggestions is not None:
+        rows = rows.filter(pk__in=suggestions)
+    ids = list(rows.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    tries = F("tries") if counted else Greatest(F("tries") - 1, 0)
+    return Suggestion.objects.filter(pk__in=ids).update(leased_by="", leased_until=None, tries=tries)
+
+
+def answer(*, name: str, results: Sequence[Result], now: datetime) -> int:
+    """Store what a process has made; how many came in time.
+
+    Each suggestion is answered once: what comes after the pool stepped in is kept as ``late_text``, what another
+    process has answered stays as it is. Those without a usable text get one from the pool.
+    """
+    in_time, hopeless = _store(name, {each.suggestion: each for each in results}, now)
+    if hopeless:
+        settle(reasons=hopeless, now=now)
+    return in_time
+
+
+def settle_exhausted(*, now: datetime) -> int:
+    """Those that took a process with them as often as they may are answered from the pool. How many."""
+    exhausted = {row.pk: EXHAUSTED.format(tries=row.tries) for row in _free(now) if row.tries >= row.most_tries}
+    return len(settle(reasons=exhausted, now=now)) if exhausted else 0
+
+
+class _Free(NamedTuple):
+    pk: int
+    model: int
+    tries: int
+    most_tries: int
+
+
+def _unleased(now: datetime) -> Q:
+    return Q(leased_until=None) | Q(leased_until__lte=now)
+
+
+def _free(now: datetime) -> list[_Free]:
+    """What waits, is nobody's and would still be seen, the longest waiting first.
+
+    Suggester and model are compared here and not in SQL: SQLite would begin with the suggester, and go through all
+    the suggestions that it ever gave.
+    """
+    rows = Suggestion.objects.filter(_unleased(now), state=State.WAITING, deadline__gt=now).order_by("asked_at", "pk")
+    found = rows.values_list("pk", "suggester__model_id", "tries", "suggester__tries")[:MOST_AT_ONCE]
+    return [_Free(*row) for row in found]
+
+
+@transaction.atomic
+def _store(name: str, results: Mapping[int, Result], now: datetime) -> tuple[int, dict[int, str]]:
+    rows = Suggestion.objects.select_for_update(no_key=True).filter(pk__in=results).order_by("pk")
+    changed, hopeless, in_time = [], {}, 0
+    for row in rows:
+        result = results[row.pk]
+        if row.state == State.WAITING and result.text:
+            row.state, row.text = State.DONE, result.text
+            row.answered_at = max(now, row.asked_at)  # the asker's clock may be ahead of this machine's
+            row.leased_by, row.leased_until = "", None
+            in_time += 1
+        elif row.state == State.WAITING and row.leased_by == name:
+            row.leased_by, row.leased_until = "", None
+            hopeless[row.pk] = result.why
+        elif result.text and not row.raw_text:
+            row.late_text = result.text
+        else:
+            continue
+        _describe(row, result)
+        changed.append(row)
+    Suggestion.objects.bulk_update(changed, _CHANGED)
+    return in_time, hopeless
+
+
+_CHANGED = [
+    *("state", "text", "raw_text", "late_text", "parameters", "log_p", "log_q", "n_tokens", "tries"),
+    *("leased_by", "leased_until", "answered_at"),
+]
+
+
+def _describe(row: Suggestion, result: Result) -> None:
+    row.tries = max(row.tries, result.tries)
+    row.raw_text, row.n_tokens = result.raw_text, result.n_tokens
+    row.log_p, row.log_q = result.log_p, result.log_q
+    row.parameters = dict(result.parameters or {})

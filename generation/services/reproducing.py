@@ -1,0 +1,53 @@
+"""One stored sample drawn again from its seed, to see that it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from generation.backends.base import BackendError, Generated
+from generation.models import Sample
+from generation.problems import invalid
+from generation.requirements import why_not
+from generation.services import work
+from generation.services.chunks import Place
+from generation.services.models import BackendOf
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """The stored sample, and what its seed gives here and now. ``here`` and ``then``: device and dtype."""
+
+    sample: Sample
+    text: str
+    same_tokens: bool
+    here: str
+    then: str
+
+
+def reproduce_sample(*, run_id: int, sample_id: int, backend_of: BackendOf | None = None) -> Reproduced:
+    """Generate one sample of a run again, alone. Writes nothing. Raises Invalid or BackendError.
+
+    For the command line: it loads the model.
+    """
+    stored = Sample.objects.select_related("run", "context", "model", "chunk")
+    sample = stored.filter(run_id=run_id, pk=sample_id).first()
+    if sample is None:
+        ids = Sample.objects.filter(run_id=run_id).order_by("pk").values_list("pk", flat=True)
+        first, last = ids.first(), ids.last()
+        there = f"Its samples have ids from {first} to {last}." if first else "It has no samples yet."
+        raise invalid("sample", f"The run has no sample {sample_id}.", there)
+    if lacking := why_not(sample.model.backend):
+        raise BackendError(lacking)
+    place = Place(sample.context, sample.decoder, sample.number, sample.seed)
+    backend = (backend_of or work.default_backend_of)(sample.model)
+    outcome = backend.generate([work.request_of(place, sample.run.spec)])[0]
+    if not isinstance(outcome, Generated):
+        raise BackendError(f"The model refused the prompt: {outcome.reason}")
+    facts, made = backend.facts(), sample.chunk.made_with
+    return Reproduced(
+        sample=sample,
+        text=outcome.text.replace("\x00", "\ufffd"),
+        same_tokens=list(outcome.token_ids) == sample.token_ids,
+        here=f"{facts.dtype} on {facts.device}",
+        then=f"{made['dtype']} on {made['device']}" if made else "",
+    )
