@@ -14,6 +14,7 @@ import pandas as pd
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from annotation.models import Assignment, Flag, Item, Rating, Review, Study, Submission
+from generation.models import GenerationRun, Sample
 
 RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", "text", "seconds")
 ITEM_COLUMNS = ("item", "payload")
@@ -29,6 +30,18 @@ SUBMISSION_COLUMNS = (
     "decision",
 )
 FLAG_COLUMNS = ("submission", "reason", "detail")
+SAMPLE_COLUMNS = (
+    "context",
+    "model",
+    "decoder",
+    "number",
+    "text",
+    "n_tokens",
+    "log_p",
+    "log_q",
+    "finish_reason",
+    "seconds",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,22 @@ def study_frames(study: Study, *, include_excluded: bool = False) -> StudyFrames
         excluded=len(submissions) - len(kept),
         assignments=dict(states),
     )
+
+
+def sample_frame(run: GenerationRun) -> pd.DataFrame:
+    """SAMPLE_COLUMNS of every sample that the run has, by context, model, decoder and number. One query.
+
+    ``context`` is the external id, ``model`` and ``decoder`` are names; ``log_p`` and ``log_q`` are NaN where there is
+    none.
+    """
+    rows: QuerySet[Sample, Any] = (
+        Sample.objects.filter(run=run)
+        .order_by("context__number", "model__name", "pk")
+        .values_list("context__external_id", "model__name", *SAMPLE_COLUMNS[2:])
+    )
+    frame = _frame(rows.iterator(chunk_size=10_000), SAMPLE_COLUMNS)
+    frame = frame.astype({"log_p": float, "log_q": float, "seconds": float, "n_tokens": int})
+    return frame.sort_values(["context", "model", "decoder", "number"], kind="stable", ignore_index=True)
 
 
 def _submissions(study: Study) -> pd.DataFrame:

@@ -1,13 +1,14 @@
-"""The console's pages of the analysis: a study's report, shown and as files."""
+"""The console's pages of the analysis: the reports of studies and generation runs, shown and as files."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -15,9 +16,10 @@ from kombu.exceptions import OperationalError
 
 from analysis.exports import FORMATS, KINDS
 from analysis.reports import NUMBERS, PAGE, kept
-from analysis.tasks import make_report
+from analysis.tasks import make_report, make_run_report
+from annotation.access import run_for
 from annotation.models import Study
-from annotation.views.console.page import SignedIn, member, study_page
+from annotation.views.console.page import SignedIn, member, signed_in, study_page
 
 log = logging.getLogger(__name__)
 
@@ -34,33 +36,50 @@ BAR = "<!--bar-->"
 @member()
 def report(request: SignedIn, study: Study) -> HttpResponseBase:
     """The report of the data as they are; of a large study the last one made, while a new one is on its way."""
-    found = kept.look(study)
-    if not found.fresh and not found.failed:
-        found = refresh(study, found)
+    found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
     page = read(found.folder)
     if page is None:
         context = {"failed": found.failed and not found.building}
         return study_page(request, study, "report_waiting.html", context, section="report", status=202)
-    bar = render_to_string("analysis/bar.html", bar_context(study, found), request)
+    return with_bar(page, render_to_string("analysis/bar.html", bar_context(study, found), request))
+
+
+@require_safe
+@signed_in
+def run_report(request: SignedIn, name: str) -> HttpResponseBase:
+    """The same for a generation run."""
+    run = run_for(request.user, name)
+    found = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
+    page = read(found.folder)
+    if page is None:
+        context = {"run": run, "failed": found.failed and not found.building, "here": "runs"}
+        return render(request, "console/run_report_waiting.html", context, status=202)
+    context = {"run": run, "kept": found, "page": PAGE, "numbers": NUMBERS}
+    return with_bar(page, render_to_string("analysis/run_bar.html", context, request))
+
+
+def with_bar(page: str, bar: str) -> HttpResponse:
+    """A kept page with the links of the console at its head."""
     response = HttpResponse(page.replace(BAR, bar, 1))
     response.headers["Content-Security-Policy"] = POLICY
     return response
 
 
-def refresh(study: Study, found: kept.Kept) -> kept.Kept:
-    """Make a small study's report now, have a large one's made."""
-    if found.building or not kept.claim(study):
-        return kept.look(study)
-    if kept.is_small(study):
-        kept.make(study)
-        return kept.look(study)
+def brought_up_to_date(subject: kept.Subject, enqueue: Callable[[], object]) -> kept.Kept:
+    """What there is; a small report is made now where it is old, a large one is ordered."""
+    found = kept.look(subject)
+    if found.fresh or found.failed or found.building or not kept.claim(subject):
+        return kept.look(subject) if not found.fresh else found
+    if subject.is_small():
+        kept.make(subject)
+        return kept.look(subject)
     try:
-        make_report.delay(study.pk)
+        enqueue()
     except OperationalError:
-        log.exception("No broker takes the report of %s", study.slug)
-        kept.release(study)
+        log.exception("No broker takes the report of %s", subject.name)
+        kept.release(subject)
         return replace(found, failed=True)
-    return kept.look(study)
+    return kept.look(subject)
 
 
 def read(folder: Path | None) -> str | None:
@@ -82,17 +101,29 @@ def bar_context(study: Study, found: kept.Kept) -> dict[str, object]:
 @member()
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
     """The report as a file to keep. Where it is not made yet, the page that makes it."""
+    found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
+    return file_of(found, name, study.slug) or redirect("report", study.slug)
+
+
+@require_safe
+@signed_in
+def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponseBase:
+    """The same for a generation run."""
+    run = run_for(request.user, run_name)
+    found = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
+    return file_of(found, name, run.name) or redirect("run_report", run.name)
+
+
+def file_of(found: kept.Kept, name: str, of: str) -> HttpResponseBase | None:
+    """None where the file is not there yet. Raises Http404 for one that a report does not have."""
     if name not in TYPES:
         raise Http404("No such file.")
-    found = kept.look(study)
-    if not found.fresh:
-        found = refresh(study, found)
     try:
         file = (found.folder / name).open("rb") if found.folder else None
     except FileNotFoundError:
         file = None
     if file is None:
-        return redirect("report", study.slug)
-    response = FileResponse(file, as_attachment=True, filename=f"{study.slug}-{name}", content_type=TYPES[name])
+        return None
+    response = FileResponse(file, as_attachment=True, filename=f"{of}-{name}", content_type=TYPES[name])
     response.headers["Content-Security-Policy"] = POLICY
     return response

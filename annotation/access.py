@@ -1,11 +1,13 @@
-"""Who may do what with which study. Everybody else is told that there is no such study."""
+"""Who may do what with which study or generation run. Everybody else is told that there is none of that name."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
 from django.http import Http404
 
 from annotation.models import Membership, Study
+from generation.models import GenerationRun
 
 Role = Membership.Role
 
@@ -27,3 +29,20 @@ def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) ->
     if study is None:
         raise Http404("No such study.")
     return study
+
+
+def run_for(user: User | AnonymousUser, name: str) -> GenerationRun:
+    """The run called ``name`` if ``user`` made it; superusers see all. Raises Http404."""
+    run = runs_of(user).filter(name=name).first()
+    if run is None:
+        raise Http404("No such run.")
+    return run
+
+
+def runs_of(user: User | AnonymousUser) -> QuerySet[GenerationRun]:
+    """The runs that ``user`` may see."""
+    if not (user.is_authenticated and user.is_active):
+        return GenerationRun.objects.none()
+    if user.is_superuser:
+        return GenerationRun.objects.all()
+    return GenerationRun.objects.filter(created_by=user.get_username())

@@ -7,13 +7,16 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import celeryd_init, setup_logging, worker_process_init
 from kombu.transport import TRANSPORT_ALIASES
 
 from hitserver.processes import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
 TRANSPORT_ALIASES["filesystem"] = "hitserver.broker:Transport"
+
+MODEL_QUEUE = "gpu"
+_works_on_models = False
 
 app = Celery("hitserver")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -30,7 +33,23 @@ def leave_no_orphan(**kwargs: Any) -> None:
     die_with_parent()
 
 
+def note_queues(options: Any = None, **kwargs: Any) -> None:
+    """What the worker's processes, forked later, are for."""
+    global _works_on_models
+    _works_on_models = MODEL_QUEUE in ((options or {}).get("queues") or ())
+
+
+def show_that_it_is_there(**kwargs: Any) -> None:
+    """An idle worker has to be seen, or nobody would know that it can be woken."""
+    if _works_on_models:
+        from generation.services.presence import present
+
+        present()
+
+
 # Celery warns of workers that run as root because of pickled tasks, which these settings refuse.
 warnings.filterwarnings("ignore", category=SecurityWarning)
 setup_logging.connect(log_like_the_web)
 worker_process_init.connect(leave_no_orphan)
+celeryd_init.connect(note_queues)
+worker_process_init.connect(show_that_it_is_there)

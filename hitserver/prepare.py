@@ -1,6 +1,8 @@
 """What has to be in place before the server starts: the tables and the static files.
 
 python -m hitserver.prepare
+
+What it prints is for whoever starts the server, to be shown when it is ready.
 """
 
 import os
@@ -8,6 +10,7 @@ import sys
 from io import StringIO
 
 import django
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
@@ -27,6 +30,8 @@ def main() -> int:
         if behind():
             call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
+        if "studies" not in settings.PARTS:
+            call_command("marketplace_welcome")
     except (CommandError, DatabaseError, ImproperlyConfigured, OSError) as error:
         print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
         return 1

@@ -62,6 +62,8 @@ BASE_URL = env.url(
     f"https://{ALLOWED_HOSTS[0].lstrip('.')}" if PRODUCTION else f"http://127.0.0.1:{PORT}",
     schemes=("https",) if PRODUCTION else ("https", "http"),
 ).rstrip("/")
+# Whether somebody chose it: if not, links begin with the address that a browser asked for.
+BASE_URL_IS_SET = PRODUCTION or bool(os.environ.get("HITSERVER_BASE_URL"))
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 FRAME_ANCESTORS = env.items("HITSERVER_FRAME_ANCESTORS")
 
@@ -85,11 +87,13 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "generation.apps.GenerationConfig",
     "annotation.apps.AnnotationConfig",
     "analysis",
     "marketplace.apps.MarketplaceConfig",
 ]
 MIDDLEWARE = [
+    *(["marketplace.wire.gate.endpoint_first"] if "marketplace" in PARTS else ()),
     "django.middleware.security.SecurityMiddleware",
     "hitserver.middleware.content_security_policy",
     "hitserver.middleware.upload_limit",
@@ -152,6 +156,9 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# What makes a cell safe where generation, which knows nothing of exports, writes a spreadsheet.
+SPREADSHEET_GUARD = "analysis.exports.cells.protect_cell"
+
 # --- Tasks --------------------------------------------------------------------------------------------------
 
 BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
@@ -173,12 +180,17 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
+# Whatever loads a language model; `generation.tasks.wake` only looks into the database.
+CELERY_TASK_ROUTES = {f"generation.tasks.{name}": {"queue": "gpu"} for name in ("work", "check")}
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0
 # `celery inspect` writes to every worker; in a folder, each that ever was would keep a letter box.
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not BROKER_IS_FOLDER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# How long a chunk of a generation run is a worker's that is not heard of, and how often idle workers are woken.
+CHUNK_LEASE_SECONDS = env.integer("HITSERVER_CHUNK_LEASE_SECONDS", 60, least=2, most=3600)
+WAKE_SECONDS = env.integer("HITSERVER_WAKE_SECONDS", 15, least=1, most=3600)
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
 if "studies" in PARTS:
@@ -187,10 +199,20 @@ if "studies" in PARTS:
         "schedule": timedelta(seconds=30),
         "options": {"expires": 30},
     }
+    CELERY_BEAT_SCHEDULE["wake-generation"] = {
+        "task": "generation.tasks.wake",
+        "schedule": timedelta(seconds=WAKE_SECONDS),
+        "options": {"expires": WAKE_SECONDS},
+    }
 if "marketplace" in PARTS:
     CELERY_IMPORTS = ["marketplace.wire.notifications"]
     for name in ("marketplace.tasks.upkeep", "marketplace.wire.notifications.deliver_due"):
         CELERY_BEAT_SCHEDULE[name] = {"task": name, "schedule": timedelta(seconds=30), "options": {"expires": 30}}
+    CELERY_BEAT_SCHEDULE["marketplace.tasks.remove_files"] = {
+        "task": "marketplace.tasks.remove_files",
+        "schedule": timedelta(minutes=10),
+        "options": {"expires": 600},
+    }
 
 # --- The marketplace ----------------------------------------------------------------------------------------
 
@@ -204,6 +226,9 @@ MARKETPLACE_FEE_PERCENT_MASTERS = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT
 # Requests a second that one requester may go on with, and how many may come at once; 0 is no limit.
 MARKETPLACE_RATE_LIMIT = env.integer("HITSERVER_MARKETPLACE_RATE_LIMIT", 50, least=0, most=100_000)
 MARKETPLACE_RATE_BURST = env.integer("HITSERVER_MARKETPLACE_RATE_BURST", 200, least=1, most=1_000_000)
+# Files that workers upload, outside of whatever a web server shows.
+MARKETPLACE_FILES = env.path("HITSERVER_MARKETPLACE_FILES", VAR / "marketplace-files")
+MARKETPLACE_MAX_FILE_BYTES = env.integer("HITSERVER_MARKETPLACE_MAX_FILE_MB", 25, least=1, most=2000) * 1024 * 1024
 MARKETPLACE_SQS_URL = env.url("HITSERVER_MARKETPLACE_SQS_URL", "", schemes=("https", "http"))
 MARKETPLACE_SQS_REGION = env.text("HITSERVER_MARKETPLACE_SQS_REGION", "us-east-1")
 MARKETPLACE_SQS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SQS_ACCESS_KEY_ID", "")
@@ -229,6 +254,9 @@ WEB_WORKERS = env.integer("HITSERVER_WEB_WORKERS", 2, least=1, most=256)
 WEB_THREADS = env.integer("HITSERVER_WEB_THREADS", 4, least=1, most=256)
 PROXY_IPS = env.items("HITSERVER_PROXY_IPS", ("127.0.0.1", "::1"))
 WORKER_QUEUES = env.items("HITSERVER_WORKER_QUEUES", ("default", "gpu"))
+MODELS_HELD = env.integer("HITSERVER_MODELS_HELD", 2, least=1, most=64)
+SUGGESTER_PROCESSES = env.integer("HITSERVER_SUGGESTER_PROCESSES", 1, least=0, most=64)
+SUGGESTER_ROWS = env.integer("HITSERVER_SUGGESTER_ROWS", 64, least=1, most=4096)
 WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)
 
 # --- What is said about it ----------------------------------------------------------------------------------

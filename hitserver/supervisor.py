@@ -24,6 +24,8 @@ from types import FrameType
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from generation.requirements import NONE_HERE, runnable
+from hitserver.celery import MODEL_QUEUE
 from hitserver.processes import die_with_parent
 
 STOP_SECONDS = 10.0
@@ -182,36 +184,58 @@ def celery(name: str, *arguments: str, stop_signal: signal.Signals = signal.SIGT
     return Child(name=name, command=command, stop_signal=stop_signal)
 
 
+def queues_here() -> list[str]:
+    """The queues this machine can work on; says which not and why."""
+    others = [queue for queue in settings.WORKER_QUEUES if queue != MODEL_QUEUE]
+    if "studies" not in settings.PARTS or MODEL_QUEUE not in settings.WORKER_QUEUES:
+        return others
+    if not runnable():
+        say(f"No worker for the queue {MODEL_QUEUE} is started. {NONE_HERE}")
+        return others
+    return list(settings.WORKER_QUEUES)
+
+
+def worker(queue: str) -> Child:
+    """A worker for one queue. One process holds the models, and keeps them from task to task.
+
+    It is forked before anything has imported torch, whose threads would not survive that; the parent goes on talking
+    to the broker while the child computes.
+    """
+    concurrency = 1 if queue == MODEL_QUEUE else settings.WORKER_PROCESSES
+    return celery(
+        f"worker-{queue}",
+        "worker",
+        *("--queues", queue, "--hostname", f"{queue}@%h", "--concurrency", str(concurrency)),
+        *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        # On SIGQUIT a worker gives its tasks a few seconds, then hands them back to the queue.
+        stop_signal=signal.SIGQUIT,
+    )
+
+
 def workers() -> list[Child]:
     """One worker for each queue, so that none waits behind another, and the scheduler."""
-    options = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    concurrency = str(settings.WORKER_PROCESSES)
-    children = [
-        # On SIGQUIT a worker gives its tasks a few seconds, then hands them back to the queue.
-        celery(
-            f"worker-{queue}",
-            *(
-                "worker",
-                "--queues",
-                queue,
-                "--hostname",
-                f"{queue}@%h",
-                "--concurrency",
-                concurrency,
-                *options,
-            ),
-            stop_signal=signal.SIGQUIT,
-        )
-        for queue in settings.WORKER_QUEUES
-    ]
-    return [*children, celery("scheduler", "beat", "--pidfile=")]
+    return [*map(worker, queues_here()), *suggesters(), celery("scheduler", "beat", "--pidfile=")]
 
 
-def prepare() -> None:
-    """Brings the database and the static files up to date, in a process that takes its memory with it."""
-    done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False)
+def suggesters() -> list[Child]:
+    """What writes live suggestions, where language models can run. One that finds no active suggester only looks for
+    one now and then."""
+    if "studies" not in settings.PARTS or not runnable():
+        return []
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "suggester", "run"]
+    names = [f"suggester-{number}" for number in range(1, settings.SUGGESTER_PROCESSES + 1)]
+    return [Child(name=name, command=[*command, "--rows", str(settings.SUGGESTER_ROWS)]) for name in names]
+
+
+def prepare() -> str:
+    """Brings the database and the static files up to date, in a process that takes its memory with it.
+
+    Returns what is to be said when the server is ready.
+    """
+    done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit("The server was not started: what it needs could not be prepared, see above.")
+    return done.stdout.rstrip()
 
 
 def answers(host: str, port: int) -> bool:
@@ -245,7 +269,7 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
     os.environ["HITSERVER_BIND"], os.environ["HITSERVER_PORT"] = bind, str(port)
     for name in settings.UNKNOWN_VARIABLES:
         say(f"{name} is set, but no setting has that name; see docs/settings.md.")
-    prepare()
+    welcome = prepare()
     server = web(listener)
     supervisor = Supervisor([server, *(workers() if with_worker else [])])
     supervisor.catch_signals()
@@ -257,6 +281,8 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
             say("The web server did not come up; what it said is above.")
             return 1
         say(f"HITServer is ready at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl-C stops it)")
+        if welcome:
+            say(welcome)
         supervisor.run()
     finally:
         supervisor.stop()
@@ -271,7 +297,8 @@ def main() -> int:
         bind, port = settings.BIND, settings.PORT
     except ImproperlyConfigured as error:
         raise SystemExit(str(error)) from None
-    parser = argparse.ArgumentParser(prog="script/server", description="Run the web server and its workers.")
+    script = "script/server" if "studies" in settings.PARTS else "script/marketplace"
+    parser = argparse.ArgumentParser(prog=script, description="Run the web server and its workers.")
     parser.add_argument("--bind", default=bind, help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")

@@ -1,8 +1,9 @@
-"""Reports kept on disk, one per state of a study's data, so that looking again costs nothing.
+"""Reports kept on disk, one per state of the data of a study or a generation run: looking again costs nothing.
 
-A report stands in ``VAR/reports/<number of the study>/<fingerprint>/``; its name may pass from a deleted draft to a
-study of other people. The fingerprint changes with whatever the report is made from; what it does not cover (who is at
-work right now) may be as old as the report. Web machines and workers that build reports have to share VAR.
+A study's report stands in ``VAR/reports/<number of the study>/<fingerprint>/`` (its name may pass from a deleted draft
+to a study of other people), a run's in ``VAR/run-reports/``. The fingerprint changes with whatever the report is made
+from; what it does not cover (who is at work right now) may be as old as the report. Web machines and workers that build
+reports have to share VAR.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import logging
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +23,14 @@ from django.forms.models import model_to_dict
 
 from analysis.reports import NUMBERS, PAGE, VERSION, build_report
 from annotation.models import Flag, Item, Rating, Review, Study, Submission
+from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)
 
 #: Up to these sizes a report takes a few seconds and is built while the reader waits.
 MOST_RATINGS_AT_ONCE = 10_000
 MOST_ITEMS_AT_ONCE = 1_000
+MOST_SAMPLES_AT_ONCE = 5_000
 #: A build that has not ended by then has died with its process.
 GIVEN_UP_AFTER = 35 * 60
 #: A build that failed is not tried again on the same data before this many seconds.
@@ -41,6 +45,50 @@ class Kept:
     fresh: bool
     building: bool
     failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a report is of. ``fingerprint`` names the state of all that it shows, ``build`` writes it into a folder."""
+
+    name: str
+    home: Path
+    fingerprint: Callable[[], str]
+    is_small: Callable[[], bool]
+    build: Callable[[Path], object]
+
+
+def of_study(study: Study) -> Subject:
+    return Subject(
+        name=study.slug,
+        home=Path(settings.VAR) / "reports" / str(study.pk),
+        fingerprint=lambda: fingerprint(study),
+        is_small=lambda: is_small(study),
+        build=lambda folder: build_report(study, out_dir=folder),
+    )
+
+
+def of_run(run: GenerationRun) -> Subject:
+    return Subject(
+        name=run.name,
+        home=Path(settings.VAR) / "run-reports" / str(run.pk),
+        fingerprint=lambda: run_fingerprint(run),
+        is_small=lambda: Sample.objects.filter(run=run)[: MOST_SAMPLES_AT_ONCE + 1].count() <= MOST_SAMPLES_AT_ONCE,
+        build=lambda folder: _build_run_report(run, folder),
+    )
+
+
+def _build_run_report(run: GenerationRun, folder: Path) -> None:
+    from analysis.reports.sweep import write_run_report
+
+    write_run_report(run, out_dir=folder)
+
+
+def run_fingerprint(run: GenerationRun) -> str:
+    """Samples are never changed, so their number and the last of them tell which there are."""
+    counted = Sample.objects.filter(run=run).aggregate(n=Count("pk"), last=Max("pk"))
+    state = {"version": VERSION, "pk": run.pk, "state": run.state, "spec": run.spec_hash, "counted": counted}
+    return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
 
 def fingerprint(study: Study) -> str:
@@ -59,13 +107,9 @@ def fingerprint(study: Study) -> str:
     return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
 
-def folder_of(study: Study) -> Path:
-    return Path(settings.VAR) / "reports" / str(study.pk)
-
-
-def look(study: Study) -> Kept:
-    """What is kept of this study, without making anything."""
-    home, name = folder_of(study), fingerprint(study)
+def look(subject: Subject) -> Kept:
+    """What is kept, without making anything."""
+    home, name = subject.home, subject.fingerprint()
     wanted = home / name
     building = recent(home / f"{name}.building", GIVEN_UP_AFTER)
     failed = recent(home / f"{name}.failed", TRY_AGAIN_AFTER)
@@ -81,9 +125,9 @@ def is_small(study: Study) -> bool:
     return ratings <= MOST_RATINGS_AT_ONCE and Item.objects.filter(study=study).count() <= MOST_ITEMS_AT_ONCE
 
 
-def claim(study: Study) -> bool:
+def claim(subject: Subject) -> bool:
     """Take it on to build the report of the present data. False while another process is at it."""
-    mark = folder_of(study) / f"{fingerprint(study)}.building"
+    mark = subject.home / f"{subject.fingerprint()}.building"
     mark.parent.mkdir(parents=True, exist_ok=True)
     if mark.exists() and not recent(mark, GIVEN_UP_AFTER):
         mark.unlink(missing_ok=True)
@@ -94,25 +138,25 @@ def claim(study: Study) -> bool:
     return True
 
 
-def release(study: Study) -> None:
+def release(subject: Subject) -> None:
     """Undo ``claim`` where the report will not be built after all."""
-    for mark in folder_of(study).glob("*.building"):
+    for mark in subject.home.glob("*.building"):
         mark.unlink(missing_ok=True)
 
 
-def make(study: Study) -> bool:
+def make(subject: Subject) -> bool:
     """Build and keep the report of the present data, drop older ones. False, with a log entry, where that fails."""
-    home, name = folder_of(study), fingerprint(study)
+    home, name = subject.home, subject.fingerprint()
     started = time.time()
     try:
-        build_report(study, out_dir=home / name)
+        subject.build(home / name)
     except Exception:
-        log.exception("The report of %s could not be built", study.slug)
+        log.exception("The report of %s could not be built", subject.name)
         home.mkdir(parents=True, exist_ok=True)
         (home / f"{name}.failed").touch()
         return False
     finally:
-        release(study)
+        release(subject)
     for other in home.iterdir():
         if other.name.partition(".")[0] != name and other.stat().st_mtime < started:
             shutil.rmtree(other, ignore_errors=True) if other.is_dir() else other.unlink(missing_ok=True)

@@ -178,6 +178,9 @@ class TaskType(ABC):
         rng.shuffle(shuffled)
         return [shuffled[at : at + items_per_hit] for at in range(0, len(shuffled), items_per_hit)]
 
+    #: Which rows of a generation run are items of this type: a name of ``generation.exporting.FORMATS``. Empty: none.
+    run_format: ClassVar[str] = ""
+
     # --- what a worker sees ------------------------------------------------------------------------------------
 
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:

@@ -22,7 +22,8 @@ from annotation.tables import TableProblems
 from annotation.task_types.registry import all_types, get_type
 from tests.services import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+# Beside the study files lie run files, which tests/generation reads.
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if not path.name.endswith(".run.yaml"))
 DOCS = ROOT / "docs" / "study-files.md"
 SETS = "sample_id,context,resp_0,resp_1\n" + "".join(f"s{n},context {n},one,two\n" for n in range(3))
 

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.models import Item, Study, Submission
+from tests.analysis.run_factories import make_run
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.factories import make_study, make_submission
 
@@ -26,8 +27,17 @@ def addresses(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, st
 
 ROUTES = dict(addresses(get_resolver()))
 OF_STUDIES = sorted(route for route in ROUTES if route.startswith("console/studies/<slug:slug>/"))
+OF_RUNS = sorted(route for route in ROUTES if route.startswith(("console/runs/<slug:name>", "console/runs/<slug:run_")))
 FOR_EVERYBODY = {"console_login", "console_logout"}
-VALUES = {"<str:name>": "report.html", "<slug:kind>": "long", "<slug:format>": "csv", "<int:user_id>": "1"}
+RUN = "somebodys-run"
+VALUES = {
+    "<str:name>": "report.html",
+    "<slug:kind>": "long",
+    "<slug:format>": "csv",
+    "<int:user_id>": "1",
+    "<slug:name>": RUN,
+    "<slug:run_name>": RUN,
+}
 
 
 @pytest.fixture
@@ -57,6 +67,20 @@ def test_an_outsider_learns_nothing_of_a_study(route: str, method: str, study: S
     response = getattr(signed_in(make_user("outsider")), method)(fill(route, study))
     assert response.status_code in (404, 405)
     assert study.title.encode() not in response.content
+
+
+def test_there_are_pages_of_runs() -> None:
+    names = {"console_run", "console_run_cancel", "run_report", "run_report_file", "run_samples"}
+    assert names <= {ROUTES[route] for route in OF_RUNS}
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("route", OF_RUNS)
+def test_an_outsider_learns_nothing_of_a_run(route: str, method: str, study: Study) -> None:
+    make_run({"greedy": [["a secret text"]]}, name=RUN)
+    response = getattr(signed_in(make_user("outsider")), method)(fill(route, study))
+    assert response.status_code in (404, 405)
+    assert b"secret" not in response.content
 
 
 @pytest.mark.parametrize("method", ["get", "post"])

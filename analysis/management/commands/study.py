@@ -29,6 +29,7 @@ from annotation.services.refusals import Refused
 from annotation.study_files import FileRefused, read_study_file
 from annotation.tables import TableProblems
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
+from generation.models import GenerationRun
 
 ACTOR = "manage.py study"
 KINDS = ("long", "wide", "diversity-eval")
@@ -48,6 +49,11 @@ class Command(BaseCommand):
         file.add_argument("--progress", action="store_true", help="draw a progress bar even into a file")
         for name, told in SIMPLE.items():
             actions.add_parser(name, help=told).add_argument("slug")
+        from_run = actions.add_parser("import-run", help="make the samples of a generation run the items of a draft")
+        from_run.add_argument("slug")
+        from_run.add_argument("run", help="a run's name, see: manage.py generate status")
+        from_run.add_argument("--set-size", type=int, metavar="N", help="responses in a set (default: all, at most 10)")
+        from_run.add_argument("--domain", default="", help="of detection items whose context names none")
         status = actions.add_parser("status", help="how far a study is; without SLUG, all studies")
         status.add_argument("slug", nargs="?", default="", help="without it, all studies are listed")
         status.add_argument("--json", action="store_true")
@@ -144,6 +150,16 @@ class Command(BaseCommand):
         with bar(progress, "submissions", total=study.submissions.count()) as step:
             seen, changed = repair.rebuild_ratings(study=study, actor=ACTOR, progress=step)
         self.say([f"{seen:,} submissions read again, the ratings of {changed:,} changed."])
+
+    def import_run(self, *, study: Study, run: str, set_size: int | None, domain: str, **_: Any) -> None:
+        from annotation.services.from_run import items_from_run
+
+        found = GenerationRun.objects.filter(name=run).first()
+        if found is None:
+            raise CommandError(f"There is no run “{run}”. See: manage.py generate status")
+        done = items_from_run(study=study, run=found, actor=ACTOR, set_size=set_size, domain=domain)
+        left_out = f" {done.left_out:,} samples are in none of them." if done.left_out else ""
+        self.say([f"{study.slug}: {done.items:,} items from the run {found.name}.{left_out}"])
 
     def status(self, *, json: bool, study: Study | None = None, **_: Any) -> None:
         if study is None:

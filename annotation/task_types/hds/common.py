@@ -110,6 +110,7 @@ class HdsType(TaskType):
     config_form = HdsConfig
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
     report_sections = ("diversity",)
+    run_format = "diversity"
     scale: Scale
     topic: str = "diversity"
 

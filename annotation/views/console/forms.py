@@ -13,6 +13,8 @@ from annotation.forms import StudyForm
 from annotation.models import Membership, Review, Study
 from annotation.tables import SUFFIXES
 from annotation.task_types.base import ConfigForm, TaskType
+from generation.models import LanguageModel
+from generation.services.models import DTYPES
 
 TEXT_PREFIX = "text-"
 
@@ -119,3 +121,45 @@ class PersonalLinksForm(forms.Form):
         if len(names) > self.MOST:
             raise forms.ValidationError(f"These are {len(names)} names; at most {self.MOST} fit: do it in parts.")
         return names
+
+
+class RunForm(forms.Form):
+    """A run file and its contexts. What they say is checked elsewhere, all at once."""
+
+    run_file = forms.CharField(
+        label="Run file",
+        max_length=1024 * 1024,
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "code"}),
+        help_text="YAML. The example makes twenty texts; the guide to generation lists every key.",
+    )
+    contexts = forms.FileField(
+        label="Contexts",
+        required=False,
+        help_text="CSV, TSV or JSON lines with a column <code>id</code> and one column per field of the template. Not "
+        "needed where the run file lists its contexts itself.",
+    )
+
+
+class ModelForm(forms.Form):
+    """A language model as it is registered. The registry checks the values."""
+
+    name = forms.CharField(max_length=60, help_text="What run files call it, such as <code>gpt2-large</code>.")
+    backend = forms.ChoiceField(choices=LanguageModel.Backend.choices)
+    source = forms.CharField(
+        max_length=500,
+        help_text="A hub name, a folder or a GGUF file on the machines that run models; for a server, the name it "
+        "knows the model by; <code>embedded</code> for the one that comes with HITServer.",
+    )
+    revision = forms.CharField(max_length=100, required=False, help_text="A branch, tag or commit of the hub.")
+    dtype = forms.ChoiceField(choices=[(name, name) for name in DTYPES], initial="auto", label="Number format")
+    device = forms.CharField(max_length=20, initial="auto", help_text="auto, cpu, cuda or cuda:N.")
+    base_url = forms.CharField(
+        max_length=300, required=False, label="Server address", help_text="Such as <code>http://gpu-1:8000/v1</code>."
+    )
+    key_variable = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Variable with the key",
+        help_text="The environment variable of the workers that holds the server’s key. The key is never stored.",
+    )
+    chat = forms.BooleanField(required=False, label="Send prompts as a chat message")

@@ -3,7 +3,17 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.views.console import items, members, preview, sessions, setup, study, submissions
+from annotation.views.console import (
+    items,
+    language_models,
+    members,
+    preview,
+    runs,
+    sessions,
+    setup,
+    study,
+    submissions,
+)
 
 STUDY = "console/studies/<slug:slug>/"
 
@@ -16,6 +26,15 @@ urlpatterns = [
     path("console/users/", sessions.users, name="console_users"),
     path("console/new/", setup.choose_type, name="console_new"),
     path("console/new/<str:task_type>/", setup.new_study, name="console_new_settings"),
+    path("console/runs/", runs.runs, name="console_runs"),
+    path("console/runs/new/", runs.new_run, name="console_new_run"),
+    path("console/runs/<slug:name>/", runs.run_page, name="console_run"),
+    path("console/runs/<slug:name>/progress/", runs.run_progress, name="console_run_progress"),
+    path("console/runs/<slug:name>/cancel/", runs.cancel, name="console_run_cancel"),
+    path("console/runs/<slug:name>/resume/", runs.resume, name="console_run_resume"),
+    path("console/models/", language_models.models, name="console_models"),
+    path("console/models/<slug:name>/check/", language_models.check, name="console_model_check"),
+    path("console/models/<slug:name>/retire/", language_models.retire, name="console_model_retire"),
     path("console/wording/<str:task_type>/", setup.wording, name="console_wording"),
     path(STUDY, study.overview, name="console_study"),
     path(STUDY + "progress/", study.progress_fragment, name="console_progress"),

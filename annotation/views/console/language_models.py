@@ -1,0 +1,74 @@
+"""The registry of language models. Everybody sees which there are; those who run the server change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.views.console.forms import ModelForm
+from annotation.views.console.page import SignedIn, signed_in, superuser
+from generation.models import LanguageModel
+from generation.problems import Invalid
+from generation.queries.workers import workers_alive
+from generation.services import models as registry
+from generation.tasks import send_check
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def models(request: SignedIn) -> HttpResponse:
+    if request.method == "POST" and not request.user.is_superuser:
+        raise Http404
+    form = ModelForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            model = registry.register_model(**form.cleaned_data)
+        except Invalid as refused:
+            show(form, refused)
+        else:
+            ask_for_check(request, model)
+            return redirect("console_models")
+    context: dict[str, Any] = {
+        "form": form,
+        "models": LanguageModel.objects.order_by("retired", "name"),
+        "workers": workers_alive(),
+        "here": "models",
+    }
+    return render(request, "console/models.html", context, status=422 if form.errors else 200)
+
+
+def show(form: forms.Form, refused: Invalid) -> None:
+    """Each problem beside the field it is about."""
+    for problem in refused.problems:
+        form.add_error(
+            problem.place if problem.place in form.fields else None, f"{problem.what} {problem.mend}".strip()
+        )
+
+
+def ask_for_check(request: SignedIn, model: LanguageModel) -> None:
+    if send_check(model.pk):
+        messages.success(request, f"{model.name} is registered; a worker is checking it. Load this page again soon.")
+    else:
+        messages.error(request, f"{model.name} is registered, but the task queue does not answer: check it later.")
+
+
+@require_POST
+@superuser
+def check(request: SignedIn, name: str) -> HttpResponse:
+    ask_for_check(request, get_object_or_404(LanguageModel, name=name))
+    return redirect("console_models")
+
+
+@require_POST
+@superuser
+def retire(request: SignedIn, name: str) -> HttpResponse:
+    """Or take it back in, where it is retired."""
+    model = get_object_or_404(LanguageModel, name=name)
+    registry.retire_model(model_id=model.pk, retired=not model.retired)
+    messages.success(request, f"{name} can be used again." if model.retired else f"{name} is retired.")
+    return redirect("console_models")

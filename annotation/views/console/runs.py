@@ -1,0 +1,122 @@
+"""Generation runs: the list, a new one, and one run with its progress."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.access import run_for, runs_of
+from annotation.views.console.forms import RunForm
+from annotation.views.console.page import SignedIn, page_of, signed_in
+from generation.documents import parse_yaml
+from generation.exporting import FORMATS
+from generation.models import GenerationRun, LanguageModel, Sample
+from generation.problems import Invalid, Problem, invalid
+from generation.queries.runs import progress, runs_with_counts
+from generation.run_files import RunFile, read_run
+from generation.services import presence
+from generation.services import runs as service
+
+FIRST_SAMPLES = 12
+
+
+@require_safe
+@signed_in
+def runs(request: SignedIn) -> HttpResponse:
+    mine = runs_with_counts().filter(pk__in=runs_of(request.user).values("pk"))
+    context = {"page": page_of(mine, request, 30), "here": "runs", "workers": presence.alive().count()}
+    return render(request, "console/runs.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def new_run(request: SignedIn) -> HttpResponse:
+    """A run from a run file, typed or pasted, and a file of contexts."""
+    form = RunForm(request.POST or None, request.FILES or None)
+    problems: list[Problem] = []
+    if request.method == "POST" and form.is_valid():
+        try:
+            file = read_upload(form.cleaned_data["run_file"], form.cleaned_data["contexts"])
+            run, created = service.create_run(file=file, actor=request.user.get_username())
+            if not created:
+                run_for(request.user, run.name)
+        except Invalid as refused:
+            problems = refused.problems
+        else:
+            service.start_run(run_id=run.pk)
+            told = f"{run.name} is on its way." if created else f"{run.name} was there already, with the same contents."
+            messages.success(request, told)
+            return redirect("console_run", run.name)
+    known = LanguageModel.objects.filter(retired=False).order_by("name")
+    context = {"form": form, "problems": problems, "models": known, "here": "runs"}
+    return render(request, "console/run_new.html", context, status=422 if problems or form.errors else 200)
+
+
+def read_upload(text: str, contexts: Any) -> RunFile:
+    """The run of a typed run file. Raises Invalid.
+
+    It may name only the file that came with it, and no path on this server.
+    """
+    with tempfile.TemporaryDirectory(prefix="run-") as folder:
+        path = Path(folder) / "run.yaml"
+        path.write_text(text, encoding="utf-8")
+        document, lines = parse_yaml(path)
+        given = document.get("contexts")
+        named = given.get("file") if isinstance(given, dict) else given
+        if contexts is not None:
+            upload = Path(folder) / Path(contexts.name).name
+            upload.write_bytes(contexts.read())
+            document["contexts"] = given | {"file": upload.name} if isinstance(given, dict) else upload.name
+        elif isinstance(named, str):
+            what = f"The run file names {named[:60]}, which did not come with it."
+            raise invalid("contexts", what, "Choose the file below the run file, or write the contexts as a list.")
+        return read_run(document, folder=Path(folder), lines=lines)
+
+
+@require_safe
+@signed_in
+def run_page(request: SignedIn, name: str) -> HttpResponse:
+    run = run_for(request.user, name)
+    samples = Sample.objects.filter(run=run).select_related("context", "model").order_by("-pk")[:FIRST_SAMPLES]
+    context = progress_context(run) | {"samples": samples, "formats": FORMATS, "here": "runs"}
+    return render(request, "console/run.html", context)
+
+
+@require_safe
+@signed_in
+def run_progress(request: SignedIn, name: str) -> HttpResponse:
+    """What the run's page fetches again every few seconds."""
+    return render(request, "console/_run_progress.html", progress_context(run_for(request.user, name)))
+
+
+def progress_context(run: GenerationRun) -> dict[str, Any]:
+    found = progress(run)
+    return {"run": run, "progress": found, "polled": not found.ended}
+
+
+def _act(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBase]:
+    @require_POST
+    @signed_in
+    def view(request: SignedIn, name: str) -> HttpResponse:
+        run = run_for(request.user, name)
+        try:
+            act(run_id=run.pk)
+        except Invalid as refused:
+            for problem in refused.problems:
+                messages.error(request, f"{problem.what} {problem.mend}".strip())
+        else:
+            messages.success(request, done)
+        return redirect("console_run", name)
+
+    return view
+
+
+cancel = _act("Cancelled. The samples made so far stay.", service.cancel_run)
+resume = _act("It goes on where it stopped.", service.resume_run)

@@ -1,0 +1,236 @@
+"""Generation runs and language models in the console."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from generation.models import Chunk, GenerationRun, LanguageModel
+from tests.analysis.run_factories import make_run
+
+pytestmark = pytest.mark.django_db
+
+RUN_FILE = """
+name: first
+models: [tiny]
+decoders: [greedy, top_p=0.9]
+contexts:
+  - {id: boat, context: "The boat came back."}
+samples: 2
+template: story
+"""
+PATHS = ("", "progress/", "report/", "report/report.html", "samples/samples.csv")
+
+
+@pytest.fixture
+def queue() -> Any:
+    """Messages that would wake workers."""
+    with patch("generation.tasks.send_work", return_value=True) as sent:
+        yield sent
+
+
+@pytest.fixture
+def tiny() -> LanguageModel:
+    return LanguageModel.objects.create(name="tiny", backend="transformers", source="x")
+
+
+def signed_in(name: str = "ana", **kwargs: Any) -> Client:
+    user = User.objects.filter(username=name).first() or User.objects.create_user(name, password="x", **kwargs)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def administrator() -> Client:
+    return signed_in("root", is_superuser=True)
+
+
+def owned(name: str = "sweep", owner: str = "ana", **kwargs: Any) -> GenerationRun:
+    run = make_run({"temperature=0.7": [["a b", "=1+1"]], "greedy": [["a b"]]}, name=name, **kwargs)
+    run.created_by = owner
+    run.save()
+    return run
+
+
+# --- Who sees what ---
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_its_maker_and_administrators_see_a_run_nobody_else_does(path: str) -> None:
+    owned()
+    address = f"/console/runs/sweep/{path}"
+    assert signed_in().get(address).status_code == 200
+    assert administrator().get(address).status_code == 200
+    assert signed_in("bo").get(address).status_code == 404
+    assert Client().get(address).status_code in (302, 404)
+
+
+@pytest.mark.parametrize("action", ["cancel", "resume"])
+def test_nobody_else_changes_a_run(action: str, queue: Any) -> None:
+    run = owned()
+    GenerationRun.objects.filter(pk=run.pk).update(state="running")
+    assert signed_in("bo").post(f"/console/runs/sweep/{action}/").status_code == 404
+    assert Client().post(f"/console/runs/sweep/{action}/").status_code == 302
+    assert signed_in().get(f"/console/runs/sweep/{action}/").status_code == 405
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_the_list_shows_only_ones_own() -> None:
+    owned()
+    owned("other", owner="bo")
+    page = signed_in().get("/console/runs/").content.decode()
+    assert "sweep" in page
+    assert "/console/runs/other/" not in page
+    assert "/console/runs/other/" in administrator().get("/console/runs/").content.decode()
+
+
+def test_the_list_takes_as_many_queries_for_many_runs() -> None:
+    client = signed_in()
+    counts = []
+    for number in range(12):
+        owned(f"run-{number}")
+        if number in (1, 11):
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/console/runs/")
+            counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+# --- A new run ---
+
+
+def test_a_run_starts_from_a_typed_file(
+    tiny: LanguageModel, queue: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = signed_in().post("/console/runs/new/", {"run_file": RUN_FILE})
+    assert response["Location"] == "/console/runs/first/"
+    run = GenerationRun.objects.get()
+    assert (run.created_by, run.n_wanted, run.contexts.count()) == ("ana", 3, 1)  # one greedy text and two samples
+    queue.assert_called_once_with(run.pk)
+
+
+def test_contexts_come_from_the_file_that_is_sent(tiny: LanguageModel, queue: Any) -> None:
+    text = RUN_FILE.replace('\n  - {id: boat, context: "The boat came back."}', " here.csv")
+    upload = SimpleUploadedFile("mine.csv", b"id,context\n1,One came.\n2,Two left.\n")
+    response = signed_in().post("/console/runs/new/", {"run_file": text, "contexts": upload})
+    assert response.status_code == 302, response.content.decode()
+    assert list(GenerationRun.objects.get().contexts.values_list("external_id", flat=True)) == ["1", "2"]
+
+
+@pytest.mark.parametrize("contexts", ["/etc/hostname", "../../db.csv", "{file: /etc/passwd.csv, id: id}"])
+def test_a_run_file_reads_no_path_of_the_server(contexts: str, tiny: LanguageModel) -> None:
+    text = RUN_FILE.replace('\n  - {id: boat, context: "The boat came back."}', f" {contexts}")
+    response = signed_in().post("/console/runs/new/", {"run_file": text})
+    assert response.status_code == 422
+    assert "did not come with it" in response.content.decode()
+    assert not GenerationRun.objects.exists()
+
+
+def test_every_problem_is_shown_and_what_was_typed_stays(tiny: LanguageModel) -> None:
+    text = RUN_FILE.replace("tiny", "tony").replace("samples: 2", "sample: 2")
+    page = signed_in().post("/console/runs/new/", {"run_file": text}).content.decode()
+    assert "Did you mean “samples”?" in page
+    assert "sample: 2" in page
+    assert not GenerationRun.objects.exists()
+
+
+def test_the_name_of_somebody_elses_run_shows_nothing_of_it(tiny: LanguageModel, queue: Any) -> None:
+    signed_in().post("/console/runs/new/", {"run_file": RUN_FILE})
+    response = signed_in("bo").post("/console/runs/new/", {"run_file": RUN_FILE})
+    assert response.status_code in (404, 422)
+    assert GenerationRun.objects.get().created_by == "ana"
+
+
+# --- One run ---
+
+
+def test_a_run_is_cancelled_and_goes_on(queue: Any, django_capture_on_commit_callbacks: Any) -> None:
+    run = owned(n_wanted=10)
+    GenerationRun.objects.filter(pk=run.pk).update(state="running")
+    Chunk.objects.create(run=run, number=9, model=LanguageModel.objects.get(), places=[], n_samples=7)
+    client = signed_in()
+    assert b"Cancel the run" in client.get("/console/runs/sweep/").content
+    client.post("/console/runs/sweep/cancel/")
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post("/console/runs/sweep/resume/")
+    run.refresh_from_db()
+    assert run.state == "running"
+    queue.assert_called_once_with(run.pk)
+
+
+def test_a_run_that_is_done_says_that_there_is_nothing_to_cancel() -> None:
+    owned()
+    page = signed_in().post("/console/runs/sweep/cancel/", follow=True).content.decode()
+    assert "There is nothing to cancel." in page
+
+
+def test_texts_are_shown_as_text() -> None:
+    make_run({"greedy": [["<script>alert(1)</script>"]]}, name="evil")
+    page = administrator().get("/console/runs/evil/").content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+def test_samples_leave_as_csv_that_no_spreadsheet_runs() -> None:
+    owned()
+    response = signed_in().get("/console/runs/sweep/samples/samples.csv")
+    rows = list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))  # type: ignore[attr-defined]
+    assert sorted(row["text"] for row in rows) == ["'=1+1", "a b", "a b"]
+    assert signed_in().get("/console/runs/sweep/samples/nonsense.csv").status_code == 404
+
+
+def test_the_report_is_kept_and_made_anew_when_samples_come(tmp_path: Any, settings: Any) -> None:
+    settings.VAR = tmp_path
+    owned()
+    client = signed_in()
+    page = client.get("/console/runs/sweep/report/").content.decode()
+    assert "Figures by decoder" in page
+    assert 'href="/console/runs/sweep/"' in page
+    with patch("analysis.reports.sweep.write_run_report", side_effect=AssertionError("made again")):
+        assert client.get("/console/runs/sweep/report/").status_code == 200
+    make_run({"top_p=0.5": [["new text"]]})
+    assert "top_p=0.5" in client.get("/console/runs/sweep/report/").content.decode()
+
+
+# --- Models ---
+
+
+def test_only_administrators_register_models() -> None:
+    data = {"name": "big", "backend": "transformers", "source": "gpt2", "dtype": "auto", "device": "auto"}
+    assert signed_in().post("/console/models/", data).status_code == 404
+    assert b"Register a model" not in signed_in().get("/console/models/").content
+    with patch("annotation.views.console.language_models.send_check", return_value=True) as sent:
+        assert administrator().post("/console/models/", data).status_code == 302
+    sent.assert_called_once_with(LanguageModel.objects.get(name="big").pk)
+
+
+def test_a_model_that_cannot_be_is_refused_beside_the_field() -> None:
+    data = {"name": "big one", "backend": "transformers", "source": "gpt2", "dtype": "auto", "device": "gpu7"}
+    response = administrator().post("/console/models/", data)
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "is no name" in page
+    assert "“gpu7” is no device." in page
+
+
+def test_a_model_is_retired_and_taken_back(tiny: LanguageModel) -> None:
+    client = administrator()
+    for retired in (True, False):
+        client.post("/console/models/tiny/retire/")
+        tiny.refresh_from_db()
+        assert tiny.retired is retired
+    assert signed_in().post("/console/models/tiny/retire/").status_code == 404
+    assert signed_in().post("/console/models/tiny/check/").status_code == 404
