@@ -19,6 +19,8 @@ from html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 WIDTH = 360.0
+# Room for the numbers of the upright axis, six characters, beside its turned name.
+LEFT = 54.0
 FONT = 11.0
 COLOURS = ("var(--series-1, #0072b2)", "var(--series-2, #c44900)", "var(--series-3, #007a5a)")
 DASHES = ("", "6 3", "2 3")
@@ -176,9 +178,9 @@ def strip(
     """A column of dots per group, side by side where values are near, and a tick at the group's mean."""
     values = [value for group in groups for value in group.values] + ([mark.value] if mark else [])
     _, y, canvas = _frame(words, None, limits or padded(values), top=26 if mark else 12)
-    slot = (WIDTH - 56) / len(groups)
+    slot = (WIDTH - 10 - LEFT) / len(groups)
     for place, group in enumerate(groups):
-        centre = 46 + slot * (place + 0.5)
+        centre = LEFT + slot * (place + 0.5)
         for offset, value in zip(spread(group.values, y, slot * 0.42), group.values, strict=True):
             canvas.marker(place, centre + offset, y(value), 2.4, opacity="0.8")
         if group.values:
@@ -228,7 +230,7 @@ def curves(words: Words, lines: Sequence[Line], *, limits: tuple[float, float] |
             canvas.path(
                 edge, close=True, fill=COLOURS[place], stroke=COLOURS[place], fill_opacity="0.1", stroke_opacity="0.5"
             )
-    legend = 46.0
+    legend = LEFT
     for place, line in enumerate(lines):
         points = [(x(at), y(value)) for at, value in zip(line.x, line.y, strict=True) if math.isfinite(value)]
         if points:
@@ -311,9 +313,9 @@ def spread(values: Sequence[float], y: Axis, reach: float, size: float = 5.0) ->
 def _across(canvas: Canvas, y: Axis, mark: Mark | None) -> None:
     """A dashed line over the whole width, named above the plot, where no dot can hide the name."""
     if mark is not None:
-        canvas.line(46, y(mark.value), WIDTH - 10, y(mark.value), INK, stroke_dasharray="5 4")
-        canvas.line(46, 10, 70, 10, INK, stroke_dasharray="5 4")
-        canvas.text(76, 14, mark.label, fill=INK)
+        canvas.line(LEFT, y(mark.value), WIDTH - 10, y(mark.value), INK, stroke_dasharray="5 4")
+        canvas.line(LEFT, 10, LEFT + 24, 10, INK, stroke_dasharray="5 4")
+        canvas.text(LEFT + 30, 14, mark.label, fill=INK)
 
 
 def _frame(
@@ -329,16 +331,16 @@ def _frame(
     ticks = list(y_ticks) if y_ticks is not None else inner_ticks(*up)
     y = Axis(up[0], up[1], 200, top)
     for tick in ticks:
-        canvas.line(46, y(tick), WIDTH - 10, y(tick))
-        canvas.text(41, y(tick) + 4, tick_label(tick, ticks), anchor="end")
+        canvas.line(LEFT, y(tick), WIDTH - 10, y(tick))
+        canvas.text(LEFT - 5, y(tick) + 4, tick_label(tick, ticks), anchor="end")
     low, high = across or (0.0, 1.0)
-    x = Axis(low, high, 46, WIDTH - 10)
+    x = Axis(low, high, LEFT, WIDTH - 10)
     marks = inner_ticks(low, high) if across else []
     for tick in marks:
         canvas.line(x(tick), 200, x(tick), 204, INK)
         canvas.text(x(tick), 216, tick_label(tick, marks), anchor="middle")
-    canvas.line(46, 200, WIDTH - 10, 200, INK)
-    canvas.text((46 + WIDTH - 10) / 2, 236, words.x, anchor="middle")
+    canvas.line(LEFT, 200, WIDTH - 10, 200, INK)
+    canvas.text((LEFT + WIDTH - 10) / 2, 236, words.x, anchor="middle")
     canvas.text(11, (200 + top) / 2, words.y, anchor="middle", turn=True)
     return x, y, canvas
 

@@ -612,6 +612,10 @@ class Migration(migrations.Migration):
             index=models.Index(fields=['about'], name='market_audit_about'),
         ),
         migrations.AddIndex(
+            model_name='auditrow',
+            index=models.Index(fields=['access_key'], name='market_audit_key'),
+        ),
+        migrations.AddIndex(
             model_name='assignment',
             index=models.Index(fields=['hit', 'submitted_at', 'id'], name='market_assignment_listed'),
         ),

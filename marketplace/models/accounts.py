@@ -134,6 +134,7 @@ class AuditRow(models.Model):
         indexes = [
             models.Index(fields=["at"], name="market_audit_at"),
             models.Index(fields=["about"], name="market_audit_about"),
+            models.Index(fields=["access_key"], name="market_audit_key"),
         ]
 
     def __str__(self) -> str:

@@ -69,7 +69,7 @@ def test_dots_stand_at_their_values() -> None:
     first, second = ((float(dot.get("cx", "")), float(dot.get("cy", ""))) for dot in parsed(svg).iter("circle"))
     assert first[0] < second[0]
     assert first[1] > second[1]  # up is more
-    assert second[0] - first[0] == pytest.approx(304 / 1.06, abs=0.1)  # 3% of room at either end
+    assert second[0] - first[0] == pytest.approx((350 - plots.LEFT) / 1.06, abs=0.1)  # 3% of room at either end
 
 
 def test_error_bars_span_one_deviation_to_either_side() -> None:

@@ -129,7 +129,7 @@ class RunForm(forms.Form):
     run_file = forms.CharField(
         label="Run file",
         max_length=1024 * 1024,
-        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "code"}),
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "source"}),
         help_text="YAML. The example makes twenty texts; the guide to generation lists every key.",
     )
     contexts = forms.FileField(

@@ -216,7 +216,11 @@ _ID = re.compile(r"[A-Z0-9]{10,}", re.ASCII)
 
 
 def _about_id(identifier: str) -> Q:
-    found = Q(about=identifier) | Q(worker__in=Worker.objects.filter(worker_id=identifier).values("pk"))
+    found = Q(about=identifier)
+    # Asked for first: PostgreSQL reads the whole log for an OR with a subquery.
+    worker = Worker.objects.filter(worker_id=identifier).values_list("pk", flat=True).first()
+    if worker is not None:
+        found |= Q(worker=worker)
     return found | Q(access_key=identifier) if identifier.startswith("AKIA") else found
 
 
