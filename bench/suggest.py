@@ -260,7 +260,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--think", type=float, default=0, help="seconds between two rounds, on average (default 0)")
     parser.add_argument("--poll", type=float, default=0.25, help="seconds between two looks of a page (default 0.25)")
     parser.add_argument("--seconds", type=float, default=60, help="no new round after so long, for each group")
-    parser.add_argument("--tokens", type=int, default=60, help="of a suggestion at most (default 60)")
+    parser.add_argument("--tokens", type=int, default=40, help="of a suggestion at most (default 40)")
     parser.add_argument("--rows", type=int, default=64, help="suggestions in one batch at most")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--backend", default="transformers", choices=("transformers", "llama_cpp"))

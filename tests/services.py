@@ -117,8 +117,11 @@ def unprivileged(folder: Path) -> list[str]:
 
 
 @contextmanager
-def private_postgres() -> Iterator[str]:
-    """A cluster of its own in a temporary folder; it is thrown away, so it need not write through to the disk."""
+def private_postgres(address: str = "127.0.0.1", *settings: str) -> Iterator[str]:
+    """A cluster of its own in a temporary folder; it is thrown away, so it need not write through to the disk.
+
+    It listens on the address, for that network. Settings as in postgresql.conf, such as ``work_mem=8MB``.
+    """
     programs = postgres_programs()
     with tempfile.TemporaryDirectory(prefix="hitserver-postgres-") as name:
         folder = Path(name)
@@ -141,12 +144,15 @@ def private_postgres() -> Iterator[str]:
         made = subprocess.run(initdb, capture_output=True, text=True, check=False, cwd=folder)
         if made.returncode:
             raise Missing(f"initdb failed: {made.stderr.strip()[-300:]}")
-        options = ["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", str(folder)]
+        with (data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {address}/24 trust\n")
+        own = ("fsync=off", f"listen_addresses={address}", f"port={port}", f"unix_socket_directories={folder}")
+        options = [part for each in (*own, *settings) for part in ("-c", each)]
         with (folder / "log").open("w") as log:
             server = subprocess.Popen(
                 [*as_user, str(programs / "postgres"), "-D", str(data), *options], stderr=log, stdout=log, cwd=folder
             )
-        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        url = f"postgresql://postgres@{address}:{port}/postgres"
         try:
             wait_for(lambda: may_create_databases(url), "the private PostgreSQL")
             yield url
@@ -207,16 +213,20 @@ def redis() -> Iterator[str]:
 
 
 @contextmanager
-def private_redis(program: str) -> Iterator[str]:
+def private_redis(program: str, address: str = "127.0.0.1", password: str = "") -> Iterator[str]:
+    """A Redis that keeps nothing. One that others reach over a network needs a password, or it refuses them."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="hitserver-redis-") as folder:
         server = subprocess.Popen(
-            [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
+            [
+                *(program, "--port", str(port), "--bind", address, "--save", "", "--dir", folder),
+                *(("--requirepass", password) if password else ()),
+            ],
             stdout=subprocess.DEVNULL,
         )
         try:
-            wait_for(lambda: listens("127.0.0.1", port), "the private Redis")
-            yield f"redis://127.0.0.1:{port}/0"
+            wait_for(lambda: listens(address, port), "the private Redis")
+            yield f"redis://{f':{password}@' if password else ''}{address}:{port}/0"
         finally:
             server.terminate()
             server.wait(timeout=20)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from generation.backends import beams, prefill, torch_sampling
+from generation.backends import beams, prefill, sampling
 from generation.backends.base import Outcome, Refused, Request
 from generation.backends.key_values import KeyValues
 from generation.backends.memory import Room, is_out_of_memory, release
@@ -119,7 +119,7 @@ class TorchEngine:
         self._rows, self._joining = self._rows + self._joining, []
         if not self._rows:
             return
-        drawn = torch_sampling.draw(torch.cat(logits) if len(logits) > 1 else logits[0], self._rows, self._ends)
+        drawn = sampling.draw(torch.cat(logits) if len(logits) > 1 else logits[0], self._rows, self._ends)
         dead = []
         for number, (row, (token, log_p, log_q)) in enumerate(zip(self._rows, drawn, strict=True)):
             text = row.take(token, log_p, log_q)

@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from generation.backends.base import BackendError
+from generation.backends.rows import HALF_A_CHARACTER
 from generation.decoders import Limits
 from generation.texts import first_sentence_end
+
+# What llama.cpp writes for the logarithm of 0 is the least float there is.
+LEAST = -1e30
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One text; ``pieces`` and ``log_ps`` by token where the server gives them."""
+    """One text; ``pieces`` and ``log_ps`` by token where the server gives them. ``lists_end``: whether there may be one
+    for the end of the text among them."""
 
     text: str
     finish: str
@@ -20,21 +25,40 @@ class Answer:
     prompt_tokens: int
     pieces: tuple[str, ...] = ()
     log_ps: tuple[float, ...] = ()
+    lists_end: bool = True
 
     def cut_to(self, limits: Limits) -> tuple[str, float | None, str, int]:
         """Text, log p, why it ended, number of tokens; up to the sentence end where the limits ask for one."""
-        whole = sum(self.log_ps) if self.log_ps else None
         reason = "length" if self.finish == "length" else "end"
         end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
         if end is None or (reason == "end" and end == len(self.text)):
-            return self.text, whole, reason, self.n_tokens
-        if "".join(self.pieces) != self.text or len(self.pieces) != len(self.log_ps):
+            whole = self.text.rstrip(HALF_A_CHARACTER)
+            return whole, self._log_p(ended=reason == "end"), reason, self.n_tokens
+        if "".join(self.pieces)[:end] != self.text[:end] or len(self.pieces) != len(self.log_ps):
             return self.text[:end], None, "sentence", max(1, round(self.n_tokens * end / len(self.text)))
         count, length = 0, 0
         while length < end:
             length += len(self.pieces[count])
             count += 1
         return self.text[:end], sum(self.log_ps[:count]), "sentence", count
+
+    def ended_early(self, limits: Limits) -> bool:
+        """Whether it ended of itself before the words that a sentence end is wanted after."""
+        sentence = limits.stop == "sentence" and self.finish != "length"
+        return sentence and len(self.text.split()) < limits.min_words
+
+    def _log_p(self, *, ended: bool) -> float | None:
+        """The sum over all tokens, the end included; None where one of them is missing. llama.cpp leaves out the parts
+        of a character that several tokens make up, llama-cpp-python and others the end."""
+        if not self.log_ps or len(self.log_ps) != self.n_tokens:
+            return None
+        if ended and not (self.lists_end and self._shows_end()):
+            return None
+        return sum(self.log_ps)
+
+    def _shows_end(self) -> bool:
+        """The end's own piece is empty, or a mark that is not in the text."""
+        return not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
 
 
 def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
@@ -63,7 +87,9 @@ def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
 def said(error: Any) -> str:
     """What the server said about an error, in one short line; a page of HTML says nothing."""
     body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
+    message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else body
+    if not isinstance(message, str):
+        message = ""
     text = str(message or getattr(error, "message", "") or error).strip()
     kind = getattr(getattr(error, "response", None), "headers", {}).get("content-type", "")
     if "<html" in text.lower() or "html" in kind:
@@ -72,16 +98,21 @@ def said(error: Any) -> str:
 
 
 def _tokens(logprobs: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Completions give two lists, chats one of objects; llama.cpp gives objects for both."""
+    """Completions give two lists, chats one of objects; llama.cpp gives the latter for both, and the library then
+    leaves its objects as mappings."""
     listed = getattr(logprobs, "content", None)
     if listed:
-        return _usable([each.token for each in listed], [each.logprob for each in listed])
+        return _usable([_of(each, "token") for each in listed], [_of(each, "logprob") for each in listed])
     found = getattr(logprobs, "token_logprobs", None)
     return _usable(getattr(logprobs, "tokens", None) or [], found) if found else ((), ())
 
 
+def _of(each: Any, name: str) -> Any:
+    return each.get(name) if isinstance(each, dict) else getattr(each, name, None)
+
+
 def _usable(pieces: list[Any], log_ps: list[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    if not all(isinstance(each, (int, float)) for each in log_ps):
+    if not all(isinstance(each, (int, float)) and each > LEAST for each in log_ps):
         return (), ()
     return tuple(str(each) for each in pieces), tuple(float(each) for each in log_ps)
 

@@ -1,13 +1,13 @@
-"""The backend ``openai``: any server that speaks the OpenAI API (vLLM, llama.cpp, a hosted one).
+"""The backend ``openai``: any server that speaks the OpenAI API (vLLM, llama.cpp, transformers serve, a hosted one).
 
 Options: ``concurrency`` (calls at once), ``timeout`` (seconds a call may take), ``retries`` (of calls answered with 429
-or 5xx, or cut off; each waits longer), ``context`` (tokens, where known), ``server`` (openai, vllm or llama_cpp; found
-out where not given). Token numbers are the server's; without its tokenizer ``count_tokens`` is an estimate.
+or 5xx, timed out or cut off; each waits longer), ``context`` (tokens, where the server does not say), ``server`` (a
+name of ``openai_servers.SERVERS``; found out where not given). Token numbers are the server's; without its tokenizer
+``count_tokens`` is an estimate.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -16,16 +16,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from generation.backends.base import BackendError, Facts, Generated, ModelSpec, OnDone, Outcome, Refused, Request
-from generation.backends.openai_answers import Answer, read_answer, said
-from generation.backends.openai_servers import Server, server_of
+from generation.backends.openai_answers import Answer
+from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
+from generation.backends.openai_servers import Server, described, named, owned_by
 from generation.backends.options import checked_options
 from generation.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
-CONCURRENCY, TIMEOUT, RETRIES = 16, 120, 4
+CONCURRENCY = 16
 CHARACTERS_A_TOKEN = 4
-# A prompt that is too long loses so much of its beginning, again and again, until the server takes it.
-CUT, MOST_CUTS = 0.25, 12
+# A prompt that is too long by an unknown length loses so much of its beginning, again and again, until the server takes
+# it; one whose length is known loses this much more than its surplus, since tokens are not equally long.
+CUT, SPARE, MOST_CUTS = 0.25, 1.05, 12
 TOO_LONG = ("context length", "context size", "maximum context", "too long", "exceeds the available", "max_model_len")
 
 
@@ -38,18 +40,20 @@ class OpenAIBackend:
         options = dict(spec.options)
         kind = options.pop("server", None)
         self._options = checked_options(replace(spec, options=tuple(options.items())), OPTIONS)
-        self.concurrency = int(self._options.get("concurrency", CONCURRENCY))
-        self._client = self._open_client()
-        self.server: Server = server_of(kind, self._owners())
+        self._client = Client(
+            spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
+        )
+        self.server, self._listing = self._find_server(kind)
+        self.concurrency = self._at_once()
         self._gives_log_p: bool | None = None
 
     def facts(self) -> Facts:
         return Facts(
-            parameters=None,
+            parameters=self._listing.parameters,
             memory_bytes=None,
-            context_length=self._options.get("context"),
-            vocabulary=None,
-            dtype="",
+            context_length=self._context,
+            vocabulary=self._listing.vocabulary,
+            dtype="as served",
             device=urlsplit(self.spec.base_url).netloc,
             gives_log_p=self._has_log_p(),
             gives_log_q=False,
@@ -86,124 +90,94 @@ class OpenAIBackend:
 
     def answer(self, request: Request) -> Outcome:
         """One text. Raises BackendError where the server cannot be used now."""
-        why = self.server.refusal(request.decoder) or self.server.refusal_of_limits(request.limits)
+        limits = request.limits
+        why = self.server.refusal(request.decoder) or self.server.refusal_of_limits(limits)
         if not request.prompt.strip():
             why = "The prompt is empty; a text needs at least one word to go on from."
         if why:
             return Refused(why)
-        started, prompt = time.perf_counter(), request.prompt
-        for _ in range(MOST_CUTS):
-            found = self._call(request, prompt)
-            if not isinstance(found, Refused) or not _is_too_long(found) or not request.cut_left:
-                break
-            rest = prompt[request.keep :]
-            if len(rest) < 2:
-                break
-            prompt = prompt[: request.keep] + rest[int(len(rest) * CUT) + 1 :]
+        started = time.perf_counter()
+        prompt, found = self._fitted(request)
+        barred = self.server.barred(limits)
+        if isinstance(found, Answer) and self.server.exact and found.ended_early(limits):
+            found, barred = self._client.ask(prompt, self.server.body(request, whole=True)), limits.most
+        if isinstance(found, Answer):
+            found = self._as_asked(found, request)
         if isinstance(found, Refused):
             return found
         cut = (len(request.prompt) - len(prompt)) * found.prompt_tokens // max(len(prompt), 1)
-        return _generated(found, request, cut, time.perf_counter() - started)
+        return _generated(found, request, cut, time.perf_counter() - started, barred=barred)
 
-    def _call(self, request: Request, prompt: str) -> Answer | Refused:
-        import openai
+    def _fitted(self, request: Request) -> tuple[str, Answer | Refused]:
+        """The prompt, cut from the left as often as the server finds it too long, and what came back for it."""
+        prompt, body = request.prompt, self.server.body(request)
+        for _ in range(MOST_CUTS):
+            found = self._client.ask(prompt, body)
+            kept, rest = prompt[: request.keep], prompt[request.keep :]
+            surplus = min(self._surplus(found, request.limits, len(prompt)), len(rest) - 1)
+            if not request.cut_left or surplus < 1:
+                break
+            prompt = kept + rest[surplus:]
+        return prompt, found
 
-        body = self.server.body(request)
-        try:
-            if self.spec.chat:
-                messages: Any = [{"role": "user", "content": prompt}]
-                raw: Any = self._client.chat.completions.create(
-                    model=self.spec.source, messages=messages, logprobs=True, **body
-                )
-            else:
-                raw = self._client.completions.create(model=self.spec.source, prompt=prompt, logprobs=1, **body)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            return Refused(f"The server at {self.spec.base_url} refused it: {said(error)}")
-        except Exception as error:
-            raise self._plain(error) from error
-        return read_answer(raw, self.spec.base_url, chat=self.spec.chat)
+    def _surplus(self, found: Answer | Refused, limits: Limits, length: int) -> int:
+        """How many of the prompt's characters are to go. It fits when it leaves room for the wanted tokens, or for as
+        many as half the context; a server that stopped for want of room has shown how long its context is."""
+        if isinstance(found, Refused):
+            return int(length * CUT) + 1 if _is_too_long(found) else 0
+        used = found.prompt_tokens + found.n_tokens
+        stopped_short = found.finish == "length" and found.n_tokens < limits.most
+        context = self._context or (used if stopped_short else None)
+        if context is None or not found.prompt_tokens:
+            return 0
+        room = context - min(limits.most, context // 2)
+        over = (found.prompt_tokens - room) / found.prompt_tokens
+        return int(length * over * SPARE) + 1 if over > 0 else 0
 
-    def _open_client(self) -> Any:
-        try:
-            import openai
-        except ImportError:
-            raise BackendError(
-                "The library openai is not installed. Install it with: pip install -r requirements-models.txt"
-            ) from None
-        if urlsplit(self.spec.base_url).scheme not in ("http", "https"):
-            raise BackendError(
-                f"base_url is {self.spec.base_url!r}; it takes the server's address, such as http://127.0.0.1:8000/v1."
+    def _as_asked(self, found: Answer, request: Request) -> Answer | Refused:
+        """A server may pass over what it does not know; what it was asked for can be counted."""
+        limits, context = request.limits, self._context
+        if context is not None and found.prompt_tokens >= context:
+            return Refused(
+                f"The prompt has {found.prompt_tokens} tokens and the model's context is {context}; shorten it, or let "
+                "it be cut from the left."
             )
-        key = "none"
-        if self.spec.key_variable:
-            key = os.environ.get(self.spec.key_variable, "")
-            if not key:
-                raise BackendError(
-                    f"The environment variable {self.spec.key_variable}, which holds the server's key, is not set for "
-                    "this process."
-                )
-        return openai.OpenAI(
-            base_url=self.spec.base_url,
-            api_key=key,
-            timeout=float(self._options.get("timeout", TIMEOUT)),
-            max_retries=int(self._options.get("retries", RETRIES)),
-        )
+        if found.finish != "length" and found.n_tokens < (limits.exact or limits.min_new_tokens):
+            wanted = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
+            return Refused(f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.")
+        return replace(found, lists_end=found.lists_end and self.server.lists_end)
 
-    def _owners(self) -> set[str]:
-        """Who the listed models belong to. A server that lists none may still answer."""
-        import openai
-
-        try:
-            listed = self._client.models.list()
-            names = {str(each.id) for each in listed.data}
-            owners = {str(getattr(each, "owned_by", "")).lower() for each in listed.data}
-        except openai.NotFoundError:
-            return set()
-        except (AttributeError, TypeError):
-            raise BackendError(
-                f"{self.spec.base_url} answers, but not as the OpenAI API does; does the address end in /v1?"
-            ) from None
-        except Exception as error:
-            raise self._plain(error) from error
-        if names and self.spec.source not in names:
-            some = ", ".join(sorted(names)[:8])
+    def _find_server(self, kind: str | None) -> tuple[Server, Listing]:
+        server = named(kind) if kind is not None else described(self._client.api())
+        if server is not None and not server.lists_models:
+            return server, Listing()
+        listing = self._client.listing()
+        if listing.names and self.spec.source not in listing.names:
+            some = ", ".join(sorted(listing.names)[:8])
             raise BackendError(f"The server at {self.spec.base_url} has no model {self.spec.source!r}; it has {some}.")
-        return owners
+        return server or owned_by(set(listing.owners)), listing
+
+    def _at_once(self) -> int:
+        wanted = self._options.get("concurrency")
+        if self.server.one_at_a_time and wanted not in (None, 1):
+            raise BackendError(
+                f"The option concurrency is {wanted}; a server of kind {self.server.name} writes one text at a time, "
+                "and a seed holds only for a text that is alone. Take the option out."
+            )
+        return 1 if self.server.one_at_a_time else int(wanted or CONCURRENCY)
+
+    @property
+    def _context(self) -> int | None:
+        return self._options.get("context") or self._listing.context
 
     def _has_log_p(self) -> bool:
         if self._gives_log_p is None:
-            request = Request(None, "The", Decoder(), Limits(max_new_tokens=2), seed=1)
-            found = self.answer(request)
+            body = self.server.body(Request(None, "The", Decoder(), Limits(max_new_tokens=2), seed=1))
+            found = self._client.ask("The", body)
             if isinstance(found, Refused):
                 raise BackendError(found.reason)
-            self._gives_log_p = found.log_p is not None
+            self._gives_log_p = bool(found.log_ps)
         return self._gives_log_p
-
-    def _plain(self, error: Exception) -> BackendError:
-        import openai
-
-        where, retries = self.spec.base_url, self._options.get("retries", RETRIES)
-        if isinstance(error, BackendError):
-            return error
-        if isinstance(error, openai.APITimeoutError):
-            seconds = self._options.get("timeout", TIMEOUT)
-            return BackendError(f"The server at {where} did not answer within {seconds} s, {retries + 1} times over.")
-        if isinstance(error, openai.APIConnectionError):
-            return BackendError(f"The server at {where} cannot be reached or broke off: {error.__cause__ or error}.")
-        if isinstance(error, (openai.AuthenticationError, openai.PermissionDeniedError)):
-            named = self.spec.key_variable or "no variable is named for it"
-            return BackendError(f"The server at {where} does not accept the key ({named}): {said(error)}")
-        if isinstance(error, openai.NotFoundError):
-            return BackendError(
-                f"The server at {where} knows no model {self.spec.source!r}, or no such path: {said(error)}"
-            )
-        if isinstance(error, openai.APIStatusError):
-            return BackendError(
-                f"The server at {where} answered {error.status_code} {retries + 1} times: {said(error)}"
-            )
-        return BackendError(
-            f"The server at {where} gave an answer that cannot be read: {type(error).__name__}: {error}"
-        )
 
 
 class OpenAIEngine:
@@ -246,11 +220,10 @@ class OpenAIEngine:
             return Refused(str(error))
 
 
-def _generated(answer: Answer, request: Request, cut: int, seconds: float) -> Generated:
+def _generated(answer: Answer, request: Request, cut: int, seconds: float, *, barred: int) -> Generated:
     text, log_p, reason, count = answer.cut_to(request.limits)
-    decoder = request.decoder
     # With nothing tempered, truncated or barred the two distributions are one.
-    plain = decoder.name == "ancestral" and request.limits.exact is None and request.limits.min_new_tokens <= 1
+    plain = request.decoder.name == "ancestral" and not barred
     return Generated(
         text=text,
         token_ids=(),

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from generation.backends import attention
 from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.engine import Pace, TorchEngine
 from generation.backends.loading import load
@@ -44,6 +45,8 @@ class TransformersBackend:
         loaded = load(spec)
         self.model, self._dtype = loaded.model, loaded.dtype
         self._device = torch.device(self.model.device)
+        if self._device.type == "cpu":
+            attention.use(self.model)
         self.vocabulary = Tokens(loaded.tokenizer, self.model, chat=spec.chat, context=self._options.get("context"))
         itemsize = next(self.model.parameters()).element_size()
         self._room = Room(

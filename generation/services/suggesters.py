@@ -18,7 +18,7 @@ from generation.problems import Invalid, Problem, invalid, refuse_if_any
 from generation.prompts import TemplateError, fields_of
 
 # Most of what a writer waits for is one token after the other: one sentence is enough, and a cut one is of no use.
-DEFAULT_LIMITS: dict[str, Any] = {"max_new_tokens": 60, "stop": "sentence", "min_words": 4}
+DEFAULT_LIMITS: dict[str, Any] = {"max_new_tokens": 40, "stop": "sentence", "min_words": 4}
 MOST_CHARACTERS = 2000
 LEAST_WAIT, LONGEST_WAIT = 0.5, 120.0
 MOST_TRIES = 10

@@ -214,6 +214,59 @@ class TestInt8:
         second = (64 * 127) * 2 * (1 / 127) + 1
         assert out.tolist() == [pytest.approx([first, second]), pytest.approx([-64 * -127 * (2 / 127), -507])]
 
+    def test_layers_that_share_an_input_read_it_once_and_no_other(self) -> None:
+        import torch
+
+        from generation.backends.int8 import Int8Linear, Last
+
+        torch.manual_seed(1)
+        weights, last = [torch.randn(16, 32) for _ in range(3)], Last()
+        together, alone = [Int8Linear(w, None, last) for w in weights], [Int8Linear(w, None) for w in weights]
+        for _ in range(20):  # each input takes the memory of one that is gone
+            given = torch.randn(5, 32)
+            assert all(torch.equal(one(given), other(given)) for one, other in zip(together, alone, strict=True))
+        assert last.in_whole_numbers(given)[0] is last.in_whole_numbers(given)[0]
+
+
+@needs_torch
+class TestAttention:
+    """Two heads of queries to each head of keys and values."""
+
+    def attended(self, *, count: int, mask: Any) -> tuple[Any, Any]:
+        """Ours, and the sums by hand in float64."""
+        import torch
+
+        from generation.backends.attention import attend
+
+        torch.manual_seed(1)
+        query, key, value = torch.randn(3, 4, count, 8), torch.randn(3, 2, 7, 8), torch.randn(3, 2, 7, 8)
+        module = torch.nn.Module()
+        module.num_key_value_groups = 2
+        ours, _ = attend(module, query, key, value, mask, scaling=0.3, is_causal=False)
+        rows = []
+        for row in range(3):
+            heads = []
+            for head in range(4):
+                scores = 0.3 * query[row, head].double() @ key[row, head // 2].double().T
+                if mask is not None:
+                    scores = scores.masked_fill(~mask[row, 0], -torch.inf)
+                heads.append(scores.softmax(-1) @ value[row, head // 2].double())
+            rows.append(torch.stack(heads, 1))
+        return ours.double(), torch.stack(rows)
+
+    @pytest.mark.parametrize("count", [1, 3])
+    @pytest.mark.parametrize("masked", [False, True])
+    def test_it_is_attention(self, count: int, masked: bool) -> None:
+        import torch
+
+        mask = (torch.arange(7) >= torch.arange(3)[:, None])[:, None, None].expand(3, 1, count, 7) if masked else None
+        ours, by_hand = self.attended(count=count, mask=mask)
+        assert ours.shape == by_hand.shape
+        assert torch.allclose(ours, by_hand, atol=1e-6)
+
+    def test_models_on_a_cpu_use_it(self) -> None:
+        assert opened().model.config._attn_implementation == "packed_sdpa"
+
 
 @pytest.fixture(scope="module")
 def backend() -> Any:

@@ -27,10 +27,11 @@ from transformers.generation.logits_process import (
     TypicalLogitsWarper,
 )
 
-from generation.backends import sampling, torch_sampling
+from generation.backends import sampling
 from generation.backends.base import Generated
 from generation.backends.rows import begin
 from generation.decoders import Decoder, parse_decoder
+from tests.generation import slow_sampling
 from tests.generation.tiny import PROMPTS, opened, request, smollm2, tiny
 
 DECODERS = (
@@ -124,9 +125,9 @@ def supports(logits: Any, name: str) -> Iterator[set[int]]:
     """Which tokens each of our two samplers can draw: numbers so dense that every kept token is met."""
     uniforms = [(number + 0.5) / 1500 for number in range(1500)]
     ends = torch.tensor([], dtype=torch.long)
-    drawn = torch_sampling.draw(logits.expand(len(uniforms), -1), rows_of(name, uniforms), ends)
+    drawn = sampling.draw(logits.expand(len(uniforms), -1), rows_of(name, uniforms), ends)
     yield {token for token, _, _ in drawn}
-    yield {sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] for uniform in uniforms}
+    yield {slow_sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] for uniform in uniforms}
 
 
 @pytest.mark.parametrize("name", [name for name in DECODERS if name != "top_k=30000"])
@@ -154,9 +155,9 @@ def test_both_samplers_draw_the_same(name: str) -> None:
     torch.manual_seed(5)
     logits = 3 * torch.randn(64, 5000)
     uniforms = np.random.default_rng(1).random(64).tolist()
-    many = torch_sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))
+    many = sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))
     for number, (token, log_p, log_q) in enumerate(many):
-        one = sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
+        one = slow_sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
         assert one[0] == token
         assert one[1] == pytest.approx(log_p, abs=1e-4)
         assert one[2] == pytest.approx(log_q, abs=1e-4)
@@ -167,9 +168,9 @@ def test_both_samplers_draw_the_same(name: str) -> None:
 def test_the_ends_of_the_range_draw_a_token_that_is_kept(name: str, uniform: float) -> None:
     logits = torch.linspace(-200, 0, 3001)[None].clone()
     logits[0, -1] = -torch.inf
-    ((token, log_p, log_q),) = torch_sampling.draw(logits, rows_of(name, [uniform]), torch.tensor([], dtype=torch.long))
+    ((token, log_p, log_q),) = sampling.draw(logits, rows_of(name, [uniform]), torch.tensor([], dtype=torch.long))
     assert math.isfinite(log_p) and math.isfinite(log_q)
-    assert token == sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] or uniform > 0.5
+    assert token == slow_sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] or uniform > 0.5
 
 
 @pytest.mark.parametrize("name", ["ancestral", "temperature=0.7", "top_k=10", "top_p=0.8", "typical=0.6"])

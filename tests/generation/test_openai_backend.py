@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,6 +16,7 @@ pytest.importorskip("openai", reason="openai is not installed (script/setup --mo
 
 from generation.backends import open_backend
 from generation.backends.base import BackendError, Generated, ModelSpec, Refused
+from generation.decoders import parse_decoder
 from tests.generation.tiny import request
 
 Answering = Callable[["Server", dict[str, Any]], tuple[int, str]]
@@ -22,10 +24,18 @@ PIECES = (" It", " rained.", " Then", " it", " stopped.")
 
 
 def completion(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-    chosen = PIECES[: asked["max_tokens"]]
+    return answer(asked, PIECES[: asked["max_tokens"]])
+
+
+def answer(
+    asked: dict[str, Any], chosen: Sequence[str], *, finish: str = "length", text: str | None = None, n_tokens: int = 0
+) -> tuple[int, str]:
+    """What a server sends; ``chosen`` are the tokens it gives log-probabilities of: -0.5, -1, …"""
     logprobs = {"tokens": chosen, "token_logprobs": [-0.5 * (number + 1) for number in range(len(chosen))]}
-    choice = {"index": 0, "text": "".join(chosen), "finish_reason": "length", "logprobs": logprobs}
-    usage = {"prompt_tokens": len(asked["prompt"].split()), "completion_tokens": len(chosen), "total_tokens": 0}
+    whole = "".join(chosen) if text is None else text
+    choice = {"index": 0, "text": whole, "finish_reason": finish, "logprobs": logprobs}
+    count = n_tokens or len(chosen)
+    usage = {"prompt_tokens": len(asked["prompt"].split()), "completion_tokens": count, "total_tokens": 0}
     return 200, json.dumps(
         {"id": "1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
     )
@@ -37,6 +47,8 @@ class Server:
         self.keys: list[str] = []
         self.answering: Answering = completion
         self.owner, self.active, self.most_active = "somebody", 0, 0
+        self.api: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
         self.lock = threading.Lock()
         outer = self
 
@@ -45,11 +57,11 @@ class Server:
                 pass
 
             def do_GET(self) -> None:
-                models = {
-                    "object": "list",
-                    "data": [{"id": "m", "object": "model", "created": 1, "owned_by": outer.owner}],
-                }
-                self.answer(200, json.dumps(models))
+                if self.path == "/openapi.json":
+                    self.answer(200 if outer.api else 404, json.dumps(outer.api))
+                    return
+                model = {"id": "m", "object": "model", "created": 1, "owned_by": outer.owner} | outer.facts
+                self.answer(200, json.dumps({"object": "list", "data": [model]}))
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -70,11 +82,12 @@ class Server:
                 self.send_header("Content-Type", "text/html" if text.startswith("<") else "application/json")
                 self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
-                self.wfile.write(sent)
+                with suppress(BrokenPipeError):  # whoever asked has given up
+                    self.wfile.write(sent)
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
         self._server.shutdown()
@@ -101,6 +114,49 @@ def test_a_text_with_its_log_probability(server: Server) -> None:
     assert made.log_p == pytest.approx(-7.5)
     assert made.log_q == made.log_p  # nothing was truncated: both distributions are one
     assert server.asked[-1] | {"seed": 7, "temperature": 1.0, "top_p": 1.0, "logprobs": 1} == server.asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "finish", "n_tokens", "log_p"),
+    [
+        ((" It", " rained.", ""), "stop", 3, -3.0),  # the end has an empty piece
+        ((" It", " rained.", "<end>"), "stop", 3, -3.0),  # or a mark of its own
+        ((" It", " rained."), "stop", 2, None),  # or is not told
+        ((" It", " rained."), "stop", 3, None),
+        ((" It", " rained."), "length", 2, -1.5),
+        ((" It", " rained."), "length", 4, None),  # two tokens are not told
+    ],
+)
+def test_log_p_is_of_all_tokens_and_the_end_or_not_at_all(
+    server: Server, pieces: Sequence[str], finish: str, n_tokens: int, log_p: float | None
+) -> None:
+    server.answering = lambda _, asked: answer(asked, pieces, finish=finish, text=" It rained.", n_tokens=n_tokens)
+    (made,) = opened(server).generate([request(max_new_tokens=8)])
+    assert made.log_p == (None if log_p is None else pytest.approx(log_p))
+
+
+def test_the_logarithm_of_nothing_is_no_log_probability(server: Server) -> None:
+    server.answering = lambda _, asked: (200, answer(asked, PIECES)[1].replace("-0.5", "-3.4028234663852886e+38"))
+    (made,) = opened(server).generate([request(max_new_tokens=5)])
+    assert (made.text, made.log_p) == ("".join(PIECES), None)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_server_that_gives_no_log_probabilities_is_asked_for_none(server: Server, status: int) -> None:
+    def none(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+        if "logprobs" in asked:
+            time.sleep(0.1)  # so that several calls are refused at once
+            return status, '{"error": {"message": "logprobs is not supported for models created with ..."}}'
+        return answer(asked, (), text=" It rained.", n_tokens=2)
+
+    server.answering = none
+    backend = opened(server, retries=1)
+    made = backend.generate([request(key=number, max_new_tokens=2) for number in range(4)])
+    assert [each.text for each in made] == [" It rained."] * 4
+    assert not backend.facts().gives_log_p
+    n_asked = len(server.asked)
+    (made,) = backend.generate([request(max_new_tokens=2)])
+    assert (made.text, made.log_p, len(server.asked)) == (" It rained.", None, n_asked + 1)
 
 
 def test_log_q_is_not_made_up(server: Server) -> None:
@@ -143,6 +199,72 @@ def test_each_kind_of_server_is_told_in_its_own_words(
     server.owner = owner
     opened(server).generate([request(decoder=decoder)])
     assert server.asked[-1] | sent == server.asked[-1]
+
+
+TRANSFORMERS = {"info": {"title": "FastAPI"}, "paths": {"/load_model": {}, "/v1/chat/completions": {}}}
+LLAMA_CPP_PYTHON = {"info": {"title": "🦙 llama.cpp Python API"}, "paths": {"/v1/chat/completions": {}}}
+
+
+@pytest.mark.parametrize(
+    ("decoder", "limits", "told"),
+    [
+        ("greedy", {}, {"do_sample": False, "num_beams": 1, "min_new_tokens": 0}),
+        ("beam=4", {"exact": 12}, {"do_sample": False, "num_beams": 4, "min_new_tokens": 12, "max_new_tokens": 12}),
+        ("ancestral", {}, {"do_sample": True, "top_k": 0, "typical_p": 1.0, "repetition_penalty": 1.0}),
+        ("typical=0.3", {"min_words": 5}, {"do_sample": True, "typical_p": 0.3, "min_new_tokens": 5}),
+    ],
+)
+def test_transformers_serve_is_told_to_draw_at_all(
+    server: Server, decoder: str, limits: dict[str, Any], told: dict[str, Any]
+) -> None:
+    server.api = TRANSFORMERS
+    backend = opened(server, model="not/listed")
+    backend.generate([request(decoder=decoder, **limits)])
+    config = json.loads(server.asked[-1]["generation_config"])
+    assert config | told == config
+    assert backend.concurrency == 1
+
+
+def test_llama_cpp_python_is_told_what_it_knows(server: Server) -> None:
+    server.api = LLAMA_CPP_PYTHON
+    backend = opened(server)
+    backend.generate([request(decoder="temperature=0.5,top_k=9", min_new_tokens=3)])
+    told = {"top_k": 9, "min_p": 0.0, "repeat_penalty": 1.0, "temperature": 0.5, "min_tokens": 3}
+    assert server.asked[-1] | told == server.asked[-1]
+    assert "typical" in backend.refusal(parse_decoder("typical=0.5"))
+    assert "after top_p" in backend.refusal(parse_decoder("temperature=0.5,top_p=0.9"))
+    assert backend.refusal(parse_decoder("top_p=0.9")) == ""
+    with pytest.raises(BackendError, match="concurrency is 4; a server of kind llama_cpp_python writes one"):
+        opened(server, concurrency=4)
+
+
+def test_the_server_tells_facts_of_its_model(server: Server) -> None:
+    server.owner, server.facts = "llamacpp", {"meta": {"n_ctx": 256, "n_params": 134515008, "n_vocab": 49152}}
+    facts = opened(server).facts()
+    assert (facts.context_length, facts.parameters, facts.vocabulary) == (256, 134515008, 49152)
+    server.owner, server.facts = "vllm", {"max_model_len": 512}
+    assert opened(server).facts().context_length == 512
+    assert opened(server, context=100).facts().context_length == 100
+
+
+def test_a_server_that_ignores_the_wanted_length_is_found_out(server: Server) -> None:
+    server.owner = "vllm"
+    server.answering = lambda _, asked: answer(asked, (" It", " rained.", ""), finish="stop")
+    exact, least = opened(server).generate([request(exact=30), request(min_new_tokens=5)])
+    assert isinstance(exact, Refused) and "wrote 3 tokens and not exactly 30" in exact.reason
+    assert isinstance(least, Refused) and "wrote 3 tokens and not at least 5" in least.reason
+
+
+def test_a_text_that_ended_before_its_words_is_asked_for_without_an_end(server: Server) -> None:
+    def short(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+        return completion(server, asked) if asked.get("ignore_eos") else answer(asked, (" It", ""), finish="stop")
+
+    server.owner, server.answering = "llamacpp", short
+    (made,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
+    assert (made.text, made.finish_reason, made.log_q) == (" It rained.", "sentence", None)
+    server.owner = "somebody"
+    (made,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
+    assert (made.text, made.finish_reason) == (" It", "end")  # the API has no words for it
 
 
 @pytest.mark.parametrize(
@@ -188,6 +310,8 @@ def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.
         ((200, '{"choices": [{"text": null}]}'), "without a text"),
         ((401, '{"error": {"message": "no such key"}}'), "does not accept the key"),
         ((404, '{"error": {"message": "gone"}}'), "knows no model 'm'"),
+        ((403, '{"detail": "no entry"}'), "does not accept the key (no variable is named for it): no entry"),
+        ((503, '{"error": "the worker is dead"}'), "answered 503 2 times: the worker is dead"),
     ],
 )
 def test_wrong_answers_are_told_plainly(server: Server, answer: tuple[int, str], why: str) -> None:
@@ -242,6 +366,24 @@ def test_a_prompt_that_is_too_long_is_cut_until_it_fits(server: Server) -> None:
     assert isinstance(made, Generated) and made.cut_tokens > 50
     assert any(each["prompt"].startswith("Keep this. ") and len(each["prompt"]) <= 100 for each in server.asked)
     assert isinstance(refused, Refused) and "maximum context length" in refused.reason
+
+
+@pytest.mark.parametrize("facts", [{}, {"max_model_len": 60}])
+def test_a_prompt_that_leaves_no_room_is_cut_too(server: Server, facts: dict[str, Any]) -> None:
+    """A server may take a prompt that fills its context, and write a token or two."""
+
+    def full(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+        room = 60 - len(asked["prompt"].split())
+        if room < 1:
+            return 400, '{"error": {"message": "maximum context length"}}'
+        return answer(asked, (" a",) * min(room, asked["max_tokens"]))
+
+    server.answering, server.facts = full, facts
+    made, short = opened(server).generate(
+        [request("word " * 58, max_new_tokens=20), request("word " * 58, max_new_tokens=20, cut_left=False)]
+    )
+    assert (made.n_tokens, short.n_tokens) == (20, 2)
+    assert 35 <= made.prompt_tokens <= 40 and made.cut_tokens >= 18
 
 
 def test_in_an_engine_one_bad_call_does_not_end_the_others(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""A run on the real server survives kill -9 of its workers and of Redis: every sample it should have, each once."""
+"""A run on the real server survives kill -9 of its workers and of brokers: every sample it should have, each once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import psycopg2
 import pytest
+from kombu import Connection
 
 from generation.seeds import sample_seed
 from tests import services
@@ -198,36 +200,91 @@ def test_kill_9_of_the_worker_and_of_redis_twice(redis_to_kill: Redis, live_proc
     check_whole(server)
 
 
-def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
-    """The second joins as soon as the first has taken a chunk and there is more."""
-    server = live_processes(worker=True, env=QUICK)
+@contextmanager
+def second_worker(server: Server, queue: str = "gpu") -> Iterator[subprocess.Popen[bytes]]:
+    """Beside the server's own, with the same settings."""
+    celery = (sys.executable, "-m", "celery", "--app", "hitserver", "--quiet", "worker")
+    alone = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     other = subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "celery",
-                "--app",
-                "hitserver",
-                "--quiet",
-                "worker",
-                "--queues",
-                "gpu",
-                "--concurrency",
-                "1",
-            ),
-            *("--hostname", "other@%h", "--without-gossip", "--without-mingle", "--without-heartbeat"),
-        ],
+        [*celery, "--queues", queue, "--concurrency", "1", "--hostname", "other@%h", *alone],
         env=server.environment,
         cwd=services.ROOT,
     )
     try:
-        begin(server)
-        check_whole(server)
-        made = ask(server, "SELECT made_with FROM generation_chunk")
+        yield other
     finally:
         other.send_signal(signal.SIGQUIT)
         other.wait(timeout=30)
-    shares = Counter(json.loads(row[0])["worker"] for row in made)
+
+
+def shares_of(server: Server) -> Counter[str]:
+    """How many chunks each process has made."""
+    made = ask(server, "SELECT made_with FROM generation_chunk WHERE state = 'done'")
+    return Counter(json.loads(row[0])["worker"] for row in made)
+
+
+def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
+    """The second joins as soon as the first has taken a chunk and there is more."""
+    server = live_processes(worker=True, env=QUICK)
+    with second_worker(server):
+        begin(server)
+        check_whole(server)
+    shares = shares_of(server)
     assert len(shares) == 2
     assert min(shares.values()) >= 5, shares
+
+
+@pytest.fixture
+def own_queues(amqp_url: str) -> Iterator[str]:
+    """What the names of queues on RabbitMQ, which others use too, begin with; they are deleted in the end."""
+    mark = f"test-{uuid.uuid4().hex[:8]}"
+    yield mark
+    with Connection(amqp_url) as connection:
+        for name in (f"{mark}-default", f"{mark}-gpu"):
+            connection.default_channel.queue_delete(name)
+            connection.default_channel.exchange_delete(name)
+
+
+def holds_chunks(server: Server, process: psutil.Process) -> bool:
+    leases = ask(server, "SELECT leased_by FROM generation_chunk WHERE state = 'waiting'")
+    return any(f":{process.pid}#" in row[0] for row in leases)
+
+
+def kill_with_chunks_in_hand(server: Server, worker: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the worker and the process that computes, which has made chunks and has more in hand."""
+    parent = psutil.Process(worker.pid)
+    wait_for(parent.children, "the process that computes", seconds=60)
+    doomed = [parent.children()[0], parent]
+
+    def killed() -> bool:
+        if not any(name.endswith(f":{doomed[0].pid}") for name in shares_of(server)):
+            return False
+        doomed[0].suspend()
+        held = holds_chunks(server, doomed[0])
+        for each in doomed:
+            each.kill() if held else each.resume()
+        return held
+
+    wait_for(killed, "chunks in hand", seconds=60)
+    worker.wait(timeout=10)
+
+
+def test_a_run_over_rabbitmq_loses_one_of_its_two_workers(
+    own_queues: str, amqp_url: str, live_processes: Callable[..., Server]
+) -> None:
+    queues = {
+        "DJANGO_SETTINGS_MODULE": "tests.generation.run_own_queues_settings",
+        "CELERY_BROKER_URL": amqp_url,
+        "HITSERVER_TEST_QUEUES": own_queues,
+        "HITSERVER_WORKER_QUEUES": f"{own_queues}-default,{own_queues}-gpu",
+    }
+    server = live_processes(worker=True, env=QUICK | queues)
+    with second_worker(server, f"{own_queues}-gpu") as other:
+        begin(server)
+        kill_with_chunks_in_hand(server, other)
+        assert count(server) < N_WANTED
+        check_whole(server)
+    assert len(shares_of(server)) == 2
+    assert 1 <= sum(row[0] for row in ask(server, "SELECT losses FROM generation_chunk")) <= 3
+    with Connection(amqp_url) as connection:
+        assert connection.default_channel.queue_declare(f"{own_queues}-gpu", passive=True).consumer_count == 1

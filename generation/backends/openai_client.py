@@ -1,0 +1,151 @@
+"""Calls of a server that speaks the OpenAI API, and what goes wrong with them in plain words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from generation.backends.base import BackendError, ModelSpec, Refused
+from generation.backends.openai_answers import Answer, read_answer, said
+
+TIMEOUT, RETRIES = 120, 4
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a server lists: names, owners, and what it says of the wanted model (its context length and the like)."""
+
+    names: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    context: int | None = None
+    parameters: int | None = None
+    vocabulary: int | None = None
+
+
+class Client:
+    """The openai library's client for one model. Raises BackendError where the server cannot be used now."""
+
+    def __init__(self, spec: ModelSpec, *, timeout: int, retries: int) -> None:
+        self.spec, self._timeout, self._retries = spec, timeout, retries
+        self._client = self._opened()
+        self._asks_log_p = True
+
+    def close(self) -> None:
+        self._client.close()
+
+    def ask(self, prompt: str, body: dict[str, Any]) -> Answer | Refused:
+        """One text, with log-probabilities unless the server has once refused to give any."""
+        import openai
+
+        asked_log_p = self._asks_log_p  # calls go on in several threads
+        try:
+            raw = self._send(prompt, body, log_p=asked_log_p)
+        except openai.APIStatusError as error:
+            if asked_log_p and "logprobs" in said(error):
+                self._asks_log_p = False
+                return self.ask(prompt, body)
+            if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
+                return Refused(f"The server at {self.spec.base_url} refused it: {said(error)}")
+            raise self.plain(error) from error
+        except Exception as error:
+            raise self.plain(error) from error
+        return read_answer(raw, self.spec.base_url, chat=self.spec.chat)
+
+    def _send(self, prompt: str, body: dict[str, Any], *, log_p: bool) -> Any:
+        if self.spec.chat:
+            messages: Any = [{"role": "user", "content": prompt}]
+            # llama-cpp-python gives none without top_logprobs, and llama.cpp twenty a token.
+            wanted: dict[str, Any] = {"logprobs": True, "top_logprobs": 1} if log_p else {}
+            return self._client.chat.completions.create(model=self.spec.source, messages=messages, **wanted, **body)
+        wanted = {"logprobs": 1} if log_p else {}
+        return self._client.completions.create(model=self.spec.source, prompt=prompt, **wanted, **body)
+
+    def listing(self) -> Listing:
+        """A server that lists no models may still answer."""
+        import openai
+
+        try:
+            listed = self._client.models.list().data
+            mine = next((each for each in listed if str(each.id) == self.spec.source), None)
+            meta = getattr(mine, "meta", None)
+            meta = meta if isinstance(meta, dict) else {}
+            return Listing(
+                frozenset(str(each.id) for each in listed),
+                frozenset(str(getattr(each, "owned_by", "")).lower() for each in listed),
+                context=_size(meta.get("n_ctx")) or _size(getattr(mine, "max_model_len", None)),
+                parameters=_size(meta.get("n_params")),
+                vocabulary=_size(meta.get("n_vocab")),
+            )
+        except openai.NotFoundError:
+            return Listing()
+        except (AttributeError, TypeError):
+            raise BackendError(
+                f"{self.spec.base_url} answers, but not as the OpenAI API does; does the address end in /v1?"
+            ) from None
+        except Exception as error:
+            raise self.plain(error) from error
+
+    def api(self) -> Any:
+        """The server's description of its own paths, beside /v1; None where it has none that can be read."""
+        import openai
+
+        parts = urlsplit(self.spec.base_url)
+        path = parts.path.rstrip("/").removesuffix("/v1") + "/openapi.json"
+        try:
+            return self._client.get(urlunsplit(parts._replace(path=path)), cast_to=object)
+        except openai.APIConnectionError as error:
+            raise self.plain(error) from error
+        except Exception:  # many have no such page, or show it to nobody
+            return None
+
+    def _opened(self) -> Any:
+        try:
+            import openai
+        except ImportError:
+            raise BackendError(
+                "The library openai is not installed. Install it with: pip install -r requirements-models.txt"
+            ) from None
+        if urlsplit(self.spec.base_url).scheme not in ("http", "https"):
+            raise BackendError(
+                f"base_url is {self.spec.base_url!r}; it takes the server's address, such as http://127.0.0.1:8000/v1."
+            )
+        key = "none"
+        if self.spec.key_variable:
+            key = os.environ.get(self.spec.key_variable, "")
+            if not key:
+                raise BackendError(
+                    f"The environment variable {self.spec.key_variable}, which holds the server's key, is not set for "
+                    "this process."
+                )
+        return openai.OpenAI(
+            base_url=self.spec.base_url, api_key=key, timeout=float(self._timeout), max_retries=self._retries
+        )
+
+    def plain(self, error: Exception) -> BackendError:
+        import openai
+
+        where, times = self.spec.base_url, self._retries + 1
+        if isinstance(error, BackendError):
+            return error
+        if isinstance(error, openai.APITimeoutError):
+            return BackendError(f"The server at {where} did not answer within {self._timeout} s, {times} times over.")
+        if isinstance(error, openai.APIConnectionError):
+            return BackendError(f"The server at {where} cannot be reached or broke off: {error.__cause__ or error}.")
+        if isinstance(error, (openai.AuthenticationError, openai.PermissionDeniedError)):
+            named = self.spec.key_variable or "no variable is named for it"
+            return BackendError(f"The server at {where} does not accept the key ({named}): {said(error)}")
+        if isinstance(error, openai.NotFoundError):
+            return BackendError(
+                f"The server at {where} knows no model {self.spec.source!r}, or no such path: {said(error)}"
+            )
+        if isinstance(error, openai.APIStatusError):
+            return BackendError(f"The server at {where} answered {error.status_code} {times} times: {said(error)}")
+        return BackendError(
+            f"The server at {where} gave an answer that cannot be read: {type(error).__name__}: {error}"
+        )
+
+
+def _size(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
