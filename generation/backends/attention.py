@@ -24,7 +24,8 @@ def attend(
     """As transformers' own, with (rows, heads, columns, size) in and (rows, columns, heads, size) out."""
     rows, heads, count, _ = query.shape
     shared = key.shape[1]
-    if count > 1 or heads == shared or attention_mask is not None or given.get("position_bias") is not None:
+    plain = given.get("position_bias") is None and given.get("softcap") is None
+    if count > 1 or heads == shared or attention_mask is not None or not plain:
         found: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **given)
         return found
     packed = query.reshape(rows, shared, heads // shared, -1)
