@@ -15,6 +15,9 @@ from generation.models import GenerationRun, LanguageModel, RunContext, Sample
 DrawMore = Callable[[RunContext, LanguageModel, str, int, int], Sequence[str]]
 
 
+LEAST_SIZE = 3
+
+
 @dataclass(frozen=True, slots=True)
 class DiversifiedSet:
     """The set of one context, model and decoder."""
@@ -32,7 +35,7 @@ def find_metric(name: str) -> Metric:
     module, _, attribute = name.rpartition(".")
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError):  # TypeError: a path that begins with a dot
         found = None
     if not callable(found):
         raise ValueError(
@@ -57,6 +60,8 @@ def diversify_run(
     Where the run has fewer than ``most_sampled`` samples of a set, ``draw_more`` makes the others, all at once and only
     if they are needed. ValueError as of `generation.diversify.diversify`.
     """
+    if size < LEAST_SIZE:
+        raise ValueError(f"a set needs at least {LEAST_SIZE} responses to drop one of, not {size}")
     samples = Sample.objects.filter(run=run).select_related("context", "model")
     if decoders:
         samples = samples.filter(decoder__in=decoders)

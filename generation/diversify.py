@@ -43,7 +43,7 @@ def diversify(
 
     ``draw`` gives the next response, or None when there are no more. Where several could be dropped, the first of them
     goes. A set keeps its size. ValueError: fewer than three responses (a metric over pairs needs two that are left),
-    a threshold or a score that is no finite number, or ``most_sampled`` below the size of the first set.
+    a threshold or score that is not finite, a metric that fails, or ``most_sampled`` below the first set's size.
     """
     if len(start) < 3:
         raise ValueError(f"a set needs at least three responses to drop one of, not {len(start)}")
@@ -80,7 +80,15 @@ def _weakest(metric: Metric, texts: Sequence[str]) -> int:
 
 
 def _score(metric: Metric, texts: Sequence[str]) -> float:
-    value = float(metric(texts))
+    try:
+        value = float(metric(texts))
+    except ValueError:  # the metric's own words
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"the metric makes no number of the set {list(texts)!r} ({type(error).__name__}: {error}); it has to be a "
+            "function from a list of texts to a number"
+        ) from error
     if not math.isfinite(value):
         raise ValueError(f"the metric gives {value} for the set {list(texts)!r}")
     return value

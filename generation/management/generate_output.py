@@ -9,6 +9,13 @@ from generation.problems import Problem
 from generation.queries.runs import Progress
 
 
+def database_line(error: Exception) -> str:
+    """What the database says no to, and what to do about it."""
+    what = str(error).strip().partition("\n")[0] or type(error).__name__
+    mend = "Run: manage.py migrate" if "no such table" in what or "does not exist" in what else "Do it again later."
+    return f"The database refused: {what}. {mend}"
+
+
 def problem_lines(problems: Iterable[Problem], most: int = 200) -> Iterator[str]:
     told = list(problems)
     yield from (f"  {problem}" for problem in told[:most])

@@ -16,12 +16,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from generation.cleaning import Rules, bare, clean
-from generation.models import GenerationRun, PoolText, Sample, Suggester, Suggestion
-from generation.problems import invalid
+from generation.decoders import DecoderError, parse_decoder
+from generation.models import GenerationRun, PoolText, RunContext, Sample, Suggester, Suggestion
+from generation.problems import Invalid, invalid, unknown
 from generation.services.suggesters import rules_of
 
 State = Suggestion.State
 EVERY_ROUND = 0
+ROUND_FIELD = "round"
 MOST_ROUNDS = 1000
 MOST_CSV_BYTES = 64 * 1024 * 1024
 EMPTY_POOL = "The pool of {suggester} has no text left for round {round} of this story."
@@ -100,22 +102,27 @@ class Offered:
 
 
 def fill_from_run(
-    *, suggester: Suggester, run: GenerationRun, decoder: str = "", round: int | None = None, round_field: str = "round"
+    *,
+    suggester: Suggester,
+    run: GenerationRun,
+    decoder: str = "",
+    round: int | None = None,
+    round_field: str = ROUND_FIELD,
 ) -> Filled:
     """Put a run's samples of the suggester's model and decoder (or another one) into its pool, cleaned as live
     suggestions are.
 
     The round is ``round``, or else what the context says in ``round_field``, or else every round. Raises
-    Invalid when the run has no such samples or a round is no number.
+    Invalid when the run has no such samples, a round is no number, or no context has a field that was named.
     """
-    samples: QuerySet[Sample] = Sample.objects.filter(
-        run=run, model=suggester.model_id, decoder=decoder or suggester.decoder
-    )
+    name = _decoder_name(decoder) if decoder else suggester.decoder
+    samples: QuerySet[Sample] = Sample.objects.filter(run=run, model=suggester.model_id, decoder=name)
     if not samples.exists():
-        wanted = f"{suggester.model.name} with {decoder or suggester.decoder}"
-        raise invalid(f"run {run.name}", f"It has no samples of {wanted}.", _there_are(run))
+        what = f"It has no samples of {suggester.model.name} with {name}."
+        raise invalid(f"run {run.name}", what, _there_are(run))
+    rounds = _rounds_of(run, round, round_field)
     rows = samples.select_related("context").order_by("pk").iterator(chunk_size=1000)
-    return _fill(suggester, rules_of(suggester), (_offered(row, round, round_field) for row in rows))
+    return _fill(suggester, rules_of(suggester), (_offered(row, rounds[row.context_id]) for row in rows))
 
 
 def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
@@ -126,16 +133,39 @@ def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
     return _fill(suggester, replace(rules_of(suggester), one_sentence=False), _lines_of(path))
 
 
+def _decoder_name(text: str) -> str:
+    """The name under which samples of that decoder are stored. Raises Invalid."""
+    try:
+        return parse_decoder(text).name
+    except DecoderError as error:
+        raise invalid("decoder", str(error)) from None
+
+
+def _rounds_of(run: GenerationRun, round: int | None, round_field: str) -> dict[int, int]:
+    """The round of each of the run's contexts by its id: all are read before any sample is."""
+    contexts = list(RunContext.objects.filter(run=run).order_by("number"))
+    if round is not None:
+        return dict.fromkeys((each.pk for each in contexts), round_number(round, "round"))
+    if round_field != ROUND_FIELD and not any(round_field in each.fields for each in contexts):
+        names = dict.fromkeys(name for each in contexts for name in each.fields)
+        raise Invalid([unknown(f"run {run.name}, fields of its contexts", round_field, names)])
+    return {
+        each.pk: round_number(
+            each.fields.get(round_field, EVERY_ROUND), f"context {each.external_id}, field {round_field}"
+        )
+        for each in contexts
+    }
+
+
 def _there_are(run: GenerationRun) -> str:
     pairs = Sample.objects.filter(run=run).values_list("model__name", "decoder").distinct().order_by("model__name")
     names = [f"{model} with {decoder}" for model, decoder in pairs[:6]]
-    return f"It has: {', '.join(names)}{', …' if len(names) > 5 else ''}." if names else "It has none at all yet."
+    return f"It has: {', '.join(names)}{', …' if len(pairs) > 6 else ''}." if names else "It has none at all yet."
 
 
-def _offered(sample: Sample, round: int | None, round_field: str) -> Offered:
-    given = round if round is not None else sample.context.fields.get(round_field, EVERY_ROUND)
+def _offered(sample: Sample, round: int) -> Offered:
     return Offered(
-        round=round_number(given, f"context {sample.context.external_id}, field {round_field}"),
+        round=round,
         text=sample.text,
         prompt=sample.context.prompt,
         sample=sample.pk,
@@ -152,7 +182,9 @@ def _lines_of(path: Path) -> Iterator[Offered]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             if "text" not in (reader.fieldnames or ()):
-                raise invalid(str(path), "It has no column text.", "Its first line names the columns: round,text.")
+                there = ", ".join(f"“{name[:60]}”" for name in (reader.fieldnames or ())[:10]) or "nothing"
+                what = f"It has no column text; its first line has {there}."
+                raise invalid(str(path), what, "Write the columns' names there, with a comma between them: round,text.")
             for row in reader:
                 where = f"{path}, line {reader.line_num}, column round"
                 yield Offered(round=round_number(row.get("round") or EVERY_ROUND, where), text=row["text"] or "")

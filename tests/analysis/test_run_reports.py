@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from analysis.diversify_run import diversify_run, find_metric
 from analysis.diversity.metrics import distinct_n
 from analysis.frames import sample_frame
 from analysis.reports.sweep import write_run_report
+from generation.backends.base import Refused
 from generation.models import LanguageModel, RunContext
+from generation.seeds import sample_seed
 from tests.analysis.run_factories import make_run
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +124,58 @@ def test_the_command_writes_sets_for_diversity_evaluation(capsys: pytest.Capture
     assert (row["n_sampled"], row["overlap"], row["reached"]) == ("4", "2", "0")
 
 
+def test_decoders_that_draw_nothing_make_no_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    make_run({"greedy": [["a"]], "beam=4": [["b"]], "ancestral": [["a", "b", "c"]]})
+    call_command("samples", "diversify", "sweep", "--threshold", "0.1", "--size", "3")
+    out, told = capsys.readouterr()
+    assert [row["decoder"] for row in csv.DictReader(io.StringIO(out))] == ["ancestral"]
+    assert "one text each: beam=4, greedy." in told
+    with pytest.raises(CommandError, match="greedy: nothing is drawn"):
+        call_command("samples", "diversify", "sweep", "--threshold", "0.1", "--decoder", "greedy")
+
+
+def test_a_file_of_sets_is_replaced_only_by_a_whole_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run({"ancestral": [["a", "b", "c"], ["a", "b"]]})  # the second context has too few
+    out = tmp_path / "sets.csv"
+    out.write_text("before")
+    for name in (str(out), "-"):
+        with pytest.raises(CommandError, match="2 samples do not make a set of 3"):
+            call_command("samples", "diversify", "sweep", "--threshold", "0.1", "--size", "3", "--out", name)
+    assert out.read_text() == "before" and capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(OperationalError("no such table: x"), "Run: manage.py migrate"), (KeyboardInterrupt(), "Stopped; nothing was")],
+)
+def test_what_comes_between_is_told(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr("analysis.management.commands.samples.Command.find", fail)
+    with pytest.raises(CommandError, match=told):
+        call_command("samples", "diversify", "sweep", "--threshold", "0.1")
+
+
+@pytest.mark.parametrize(("over_long", "cut_left"), [("cut", True), ("refuse", False)])
+def test_what_is_drawn_live_keeps_to_the_run(over_long: str, cut_left: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run({"ancestral": [["a", "a", "a"]]})
+    run.spec = {"over_long": over_long, "limits": {"exact": 7}}
+    run.save()
+    asked: list[Any] = []
+
+    class Backend:
+        def generate(self, requests: list[Any]) -> list[Any]:
+            asked.extend(requests)
+            return [Refused("The prompt is too long.") for _ in requests]
+
+    monkeypatch.setattr("generation.services.holding.backend_of", lambda model: Backend())
+    with pytest.raises(CommandError, match="context c0, ancestral: The prompt is too long"):
+        call_command("samples", "diversify", "sweep", "--threshold", "0.9", "--size", "3", "--most", "5", "--live")
+    seeds = [sample_seed(run.seed, "c0", run.samples.get(number=0).model.name, "ancestral", n) for n in (3, 4)]
+    assert [(each.seed, each.cut_left, each.limits.exact) for each in asked] == [(seed, cut_left, 7) for seed in seeds]
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -130,7 +184,12 @@ def test_the_command_writes_sets_for_diversity_evaluation(capsys: pytest.Capture
             "no metric “nonsense”. Known: distinct-n",
         ),
         (["diversify", "sweep", "--threshold", "0.5", "--metric", "os.nothing"], "no metric “os.nothing”"),
+        (["diversify", "sweep", "--threshold", "0.5", "--metric", ".a.b"], "no metric “.a.b”"),
+        (["diversify", "sweep", "--threshold", "0.5", "--size", "3", "--metric", "math.floor"], "makes no number"),
         (["diversify", "sweep", "--threshold", "0.5", "--size", "9"], "do not make a set of 9"),
+        (["diversify", "sweep", "--threshold", "0.5", "--size", "-1"], "at least 3 responses to drop one of, not -1"),
+        (["diversify", "sweep", "--threshold", "0.5", "--out", "/nowhere/sets.csv"], "there is no folder /nowhere"),
+        (["diversify", "sweep", "--threshold", "0.5", "--out", "/"], "/ is a folder; name a file in it"),
         (["diversify", "sweep", "--threshold", "0.5", "--decoder", "foo"], "is no decoder"),
         (["diversify", "sweep", "--threshold", "0.5", "--decoder", "beam=3"], "no samples of these decoders"),
         (["report", "other"], "There is no run “other”. Runs: sweep."),

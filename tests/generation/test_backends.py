@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from generation.backends import base, open_backend
+from generation.backends import open_backend
 from generation.backends.base import BackendError, Generated, ModelSpec, NoMemory, Refused
-from generation.services import holding
 from tests.generation.tiny import PROMPTS, embedded, opened, request, smollm2, spec, tiny
 
 
@@ -345,57 +344,3 @@ class TestLlamaCpp:
     def test_a_long_prompt_is_cut(self, backend: Any) -> None:
         (outcome,) = backend.generate([request("word " * 400, exact=6)])
         assert isinstance(outcome, Generated) and outcome.prompt_tokens == 250 and outcome.cut_tokens > 100
-
-
-class FakeBackend:
-    opened: list[str] = []
-
-    def __init__(self, given: ModelSpec) -> None:
-        self.spec, self.closed = given, False
-        FakeBackend.opened.append(given.source)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class TestHolding:
-    @pytest.fixture(autouse=True)
-    def fake(self, monkeypatch: pytest.MonkeyPatch) -> Any:
-        FakeBackend.opened = []
-        monkeypatch.setattr(holding, "open_backend", FakeBackend)
-        monkeypatch.setattr(holding.settings, "MODELS_HELD", 2, raising=False)
-        yield
-        holding.release_all()
-
-    def test_a_model_is_opened_once(self) -> None:
-        first = holding.hold(ModelSpec("transformers", "a"))
-        assert holding.hold(ModelSpec("transformers", "a")) is first
-        assert FakeBackend.opened == ["a"]
-
-    def test_the_longest_unused_makes_room(self) -> None:
-        a, b = (holding.hold(ModelSpec("transformers", name)) for name in "ab")
-        holding.hold(ModelSpec("transformers", "a"))
-        holding.hold(ModelSpec("transformers", "c"))
-        assert (a.closed, b.closed) == (False, True)
-        assert [each.source for each in holding.held()] == ["a", "c"]
-
-    def test_models_are_closed_until_there_is_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        a, b = (holding.hold(ModelSpec("transformers", name)) for name in "ab")
-        monkeypatch.setattr(holding.settings, "MODELS_HELD", 9)
-
-        def large(given: ModelSpec) -> FakeBackend:
-            if not (a.closed and b.closed):
-                raise NoMemory("no room")
-            return FakeBackend(given)
-
-        monkeypatch.setattr(holding, "open_backend", large)
-        assert holding.hold(ModelSpec("transformers", "large")).spec.source == "large"
-        assert len(holding.held()) == 1
-
-    def test_a_model_too_large_for_an_empty_machine_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def never(given: ModelSpec) -> FakeBackend:
-            raise NoMemory("no room")
-
-        monkeypatch.setattr(holding, "open_backend", never)
-        with pytest.raises(base.NoMemory):
-            holding.hold(ModelSpec("transformers", "large"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,20 @@ def test_it_stops_when_there_are_no_more() -> None:
 def test_what_cannot_be(start: list[str], threshold: float, most: int, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         diversify(start=start, draw=drawing(), metric=words, threshold=threshold, most_sampled=most)
+
+
+@pytest.mark.parametrize(
+    ("metric", "part"),
+    [
+        (lambda: 1.0, "makes no number of the set .*TypeError.*function from a list of texts to a number"),
+        (lambda texts: texts[0], "could not convert string to float"),
+        (lambda texts: None, "makes no number"),
+        (lambda texts: texts[99], "IndexError"),
+    ],
+)
+def test_a_metric_that_is_none_is_told(metric: Any, part: str) -> None:
+    with pytest.raises(ValueError, match=part):
+        diversify(start=["a", "b", "c"], draw=drawing(), metric=metric, threshold=1.0)
 
 
 def test_a_metric_without_a_value_is_told() -> None:

@@ -322,6 +322,17 @@ class TestContext:
         assert isinstance(good, Generated)
         assert isinstance(refused, Refused) and "context is 128" in refused.reason
 
+    def test_a_prompt_that_is_not_cut_leaves_room_for_one_token_at_least(self) -> None:
+        vocabulary = opened().vocabulary
+        words = "he ran " * 100
+        fills, leaves_one = (
+            next(words[:end] for end in range(len(words)) if len(vocabulary.encode(words[:end])) == count)
+            for count in (128, 127)
+        )
+        refused, one = opened().generate([request(prompt, cut_left=False) for prompt in (fills, leaves_one)])
+        assert isinstance(refused, Refused) and "has 128 tokens and the model's context is 128" in refused.reason
+        assert isinstance(one, Generated) and (one.prompt_tokens, one.n_tokens) == (127, 1)
+
     def test_a_text_ends_where_the_context_does(self) -> None:
         prompt = opened().vocabulary.decode(opened().vocabulary.encode(self.LONG)[:120])
         (outcome,) = opened().generate([request(prompt, "top_k=5", cut_left=False, max_new_tokens=50)])
@@ -331,38 +342,6 @@ class TestContext:
     def test_an_empty_prompt_is_refused(self) -> None:
         outcomes = opened().generate([request(""), request("  \n")])
         assert all(isinstance(each, Refused) and "empty" in each.reason for each in outcomes)
-
-
-class TestBeams:
-    def test_beam_search_is_that_of_transformers(self) -> None:
-        backend = opened()
-        model = AutoModelForCausalLM.from_pretrained(tiny(), dtype=torch.float32).eval()
-        outcomes = backend.generate([request(prompt, "beam=4", exact=8) for prompt in PROMPTS])
-        for prompt, outcome in zip(PROMPTS, outcomes, strict=True):
-            tokens = torch.tensor([backend.vocabulary.encode(prompt)])
-            with torch.no_grad():
-                found = model.generate(
-                    tokens, num_beams=4, do_sample=False, max_new_tokens=8, min_new_tokens=8, pad_token_id=0
-                )[0, tokens.shape[1] :]
-                logs = model(torch.cat([tokens, found[None]], 1)).logits[0, tokens.shape[1] - 1 : -1].log_softmax(-1)
-            assert outcome.token_ids == tuple(found.tolist())
-            assert outcome.log_p == pytest.approx(float(logs.gather(1, found[:, None]).sum()), abs=1e-3)
-            assert outcome.log_q is None
-
-    def test_more_beams_find_no_less_likely_texts_here(self) -> None:
-        greedy, beam = opened().generate([request(decoder=name, exact=6) for name in ("greedy", "beam=8")])
-        assert beam.log_p >= greedy.log_p
-
-    def test_equal_requests_are_searched_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from generation.backends import beams
-
-        searched = []
-        search = beams._search
-        monkeypatch.setattr(
-            beams, "_search", lambda model, rows, *rest: searched.append(len(rows)) or search(model, rows, *rest)
-        )
-        outcomes = opened().generate([request(decoder="beam=2", seed=seed) for seed in range(10)])
-        assert searched == [1] and len({each.token_ids for each in outcomes}) == 1
 
 
 def test_progress_is_told_as_texts_end() -> None:

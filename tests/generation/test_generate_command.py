@@ -269,6 +269,7 @@ def test_an_export_stands_under_its_name_only_when_it_is_whole(
     assert out.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
     assert "there is no folder" in refused("export", "small", "-o", tmp_path / "no" / "out.csv")[2]
+    assert f"{tmp_path} is a folder; name a file in it." in refused("export", "small", "-o", tmp_path)[2]
 
 
 @pytest.mark.django_db

@@ -85,6 +85,39 @@ def test_a_run_of_another_decoder_is_refused_with_what_there_is() -> None:
     assert pool.fill_from_run(suggester=suggester, run=run, decoder="ancestral").added == 1
 
 
+def test_a_decoder_is_found_however_it_is_written() -> None:
+    run = make_run("A bell rang in the distance.", decoder="temperature=0.7")
+    suggester = make_suggester()
+
+    assert pool.fill_from_run(suggester=suggester, run=run, decoder=" temperature=0.70").added == 1
+    with pytest.raises(Invalid, match=r"decoder: 'hot' is no decoder\. Known: greedy"):
+        pool.fill_from_run(suggester=suggester, run=run, decoder="hot")
+
+
+def test_a_field_that_no_context_has_is_refused() -> None:
+    run = make_run("A bell rang in the distance.", rounds=(1, None))
+    suggester = make_suggester()
+
+    with pytest.raises(Invalid, match=r"There is no “rund”\. Did you mean “round”\?"):
+        pool.fill_from_run(suggester=suggester, run=run, round_field="rund")
+    assert not PoolText.objects.exists()
+
+
+def test_without_a_field_for_the_round_texts_are_for_every_round() -> None:
+    run = make_run("A bell rang in the distance.", rounds=(None,))
+
+    pool.fill_from_run(suggester=make_suggester(), run=run)
+
+    assert PoolText.objects.get().round == pool.EVERY_ROUND
+
+
+def test_a_round_that_is_given_and_cannot_be_is_no_mistake_of_a_context() -> None:
+    run = make_run("A bell rang in the distance.")
+
+    with pytest.raises(Invalid, match=r"^round: It is -1\. A round is a whole number up to 1000"):
+        pool.fill_from_run(suggester=make_suggester(), run=run, round=-1)
+
+
 def test_a_context_whose_round_is_no_number_is_named() -> None:
     run = make_run("A bell rang in the distance.", rounds=("first",))
 
@@ -111,7 +144,8 @@ def test_a_csv_file_fills_the_pool(tmp_path: Path) -> None:
 
 BAD_FILES = [
     (b"line\nA bell rang in the distance.\n", "It has no column text"),
-    (b"", "It has no column text"),
+    (b"", "It has no column text; its first line has nothing."),
+    (b"round;text\n1;A bell rang in the distance.\n", "its first line has “round;text”. Write"),
     (b"round,text\nfirst,A bell rang in the distance.\n", "line 2, column round: It is 'first'"),
     (b"round,text\n-1,A bell rang in the distance.\n", "line 2, column round: It is '-1'"),
     (b"text\n\xff\xfe\n", "It is not UTF-8 text"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from generation.backends.base import BackendError, ModelSpec
@@ -84,7 +85,9 @@ REFUSALS = [
     (("change", "a"), "Nothing to change was named"),
     (("change", "aa", "--tries", "2"), "Did you mean “a”?"),
     (("pool-fill", "a", "--csv", "/nowhere/pool.csv"), "No such file"),
-    (("pool-fill", "a", "--run", "none"), "none"),
+    (("pool-fill", "a", "--csv", "pool.csv", "--round", "3"), "--round and --round-field go with --run. The rounds of"),
+    (("pool-fill", "a", "--csv", "pool.csv", "--decoder", "greedy"), "go with --run."),
+    (("pool-fill", "a", "--run", "none"), "run: There is no “none”."),
     (("pool-status", "zz"), "There is no “zz”"),
     (("ask", "a", "--story", ""), ""),
     (("run", "--rows", "0"), "--rows is 0; it takes 1 to 4096."),
@@ -108,6 +111,24 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     said = refused("add", "b", "--model", "toy", "--decoder", "top_q=1", "--wait", "900", "--tries", "99")
 
     assert [line.split(":")[0].strip() for line in said.splitlines()] == ["decoder", "wait_seconds", "tries"]
+
+
+@pytest.mark.parametrize(
+    ("error", "mend"),
+    [
+        ("no such table: generation_suggester", "Run: manage.py migrate"),
+        ('relation "generation_suggester" does not exist\nLINE 1: SELECT', "Run: manage.py migrate"),
+        ("disk I/O error", "Do it again later."),
+    ],
+)
+def test_what_the_database_refuses_is_told_with_a_way_to_mend_it(
+    error: str, mend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise OperationalError(error)
+
+    monkeypatch.setattr(command, "find_suggester", fail)
+    assert refused("pool-status", "a") == f"The database refused: {error.splitlines()[0]}. {mend}"
 
 
 def test_a_retired_model_gets_no_suggester() -> None:

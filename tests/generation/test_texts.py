@@ -23,12 +23,16 @@ from generation.texts import cut_after_sentence, first_sentence_end, without_ech
         ("He works in the U.S. She does not.", "He works in the U.S."),
         ("Well... maybe not. No.", "Well... maybe not."),
         ("Well... He left.", "Well..."),
+        ("Well… maybe not. No.", "Well… maybe not."),
         ('"Stop!" she said. He went.', '"Stop!" she said.'),
         ('She said "Stop." He went.', 'She said "Stop."'),
         ("“Go on.” He did.", "“Go on.”"),
         ("(It rained.) We left.", "(It rained.)"),
         ("A title\n\nAnd a text.", "A title"),
+        ("A title\n \t\nAnd a text.", "A title"),
+        ("A title \n\nAnd a text.", "A title"),
         ("One line.\nAnother", "One line."),
+        ("We met at 5 p.m.\nthen it rained.", "We met at 5 p.m."),
         ("visit example.com today. Bye.", "visit example.com today."),
         ("今日は晴れ。明日は雨。", "今日は晴れ。"),
     ],
@@ -42,6 +46,16 @@ def test_first_sentences(text: str, sentence: str) -> None:
 @pytest.mark.parametrize("text", ["no end here", "", "3.", "Dr.", "wait for it...", 'She said "Stop."', "the end."])
 def test_a_mark_at_the_end_waits_for_what_comes_next(text: str) -> None:
     assert first_sentence_end(text, complete=False) is None
+
+
+@pytest.mark.parametrize("text", ["Well… ", "Well... ", "Dr. ", "the U.S. ", '"Stop." '])
+def test_a_space_is_not_enough_after_what_may_go_on(text: str) -> None:
+    assert first_sentence_end(text, complete=False) is None
+
+
+@pytest.mark.parametrize("text", ["Well…", "We met at 5 p.m.", '"Stop."', "He left."])
+def test_a_new_line_after_a_mark_ends_the_sentence_while_the_text_grows(text: str) -> None:
+    assert first_sentence_end(f"{text}\n", complete=False) == len(text)
 
 
 @pytest.mark.parametrize("text", ["the end.", 'She said "Stop."', "It is 3."])
@@ -62,6 +76,8 @@ def test_while_a_text_grows_the_end_found_first_is_the_end_of_the_whole() -> Non
 def test_least_words() -> None:
     text = "One two three. Four five six. Seven."
     assert text[: first_sentence_end(text, min_words=4) or 0] == "One two three. Four five six."
+    assert text[: first_sentence_end(text, min_words=3) or 0] == "One two three."  # just as many are enough
+    assert text[: first_sentence_end(text, min_words=6) or 0] == "One two three. Four five six."
     assert first_sentence_end(text, min_words=8) is None
     assert cut_after_sentence(text, min_words=8) == text
 
@@ -73,6 +89,9 @@ def test_least_words() -> None:
         ("once  upon a TIME it ran", "Tell a story. Once upon a time", "it ran"),
         ("The end. It rained.", "First line\nThe end.", "It rained."),
         ("the dog ran home", "I saw the dog", "the dog ran home"),  # two words are no echo
+        ("a small dog ran home", "I once saw a small dog", "a small dog ran home"),  # nor are three
+        ("saw a small dog run", "I once saw a small dog", "run"),  # four are
+        ("ho ho ho ho ho it ran", "ho ho ho ho ho", "it ran"),  # the longest echo goes
         ("It ran.", "Once upon a time", "It ran."),
         ("", "Once", ""),
         ("It ran.", "", "It ran."),

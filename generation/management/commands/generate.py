@@ -274,6 +274,8 @@ def _opened(name: str, stdout: Any) -> Iterator[TextIO]:
     path = Path(name)
     if not path.parent.is_dir():
         raise CommandError(f"{path}: there is no folder {path.parent}.")
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder; name a file in it.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with draft.open("x", encoding="utf-8", newline="") as file:
@@ -306,9 +308,7 @@ def told_plainly(command: Command) -> Iterator[None]:
     except BackendError as error:
         raise CommandError(str(error)) from None
     except DatabaseError as error:
-        what = str(error).strip().partition("\n")[0] or type(error).__name__
-        mend = "Run: manage.py migrate" if "no such table" in what or "does not exist" in what else "Do it again later."
-        raise CommandError(f"The database refused: {what}. {mend}") from None
+        raise CommandError(output.database_line(error)) from None
     except BrokenPipeError:  # whoever read the output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from generation.backends import open_backend
 from generation.backends.base import BackendError
 from generation.management import suggester_output as output
-from generation.management.generate_output import problem_lines
+from generation.management.generate_output import database_line, problem_lines
 from generation.models import Suggester, Suggestion
 from generation.problems import Invalid, invalid, unknown
 from generation.queries import suggestions as queries
@@ -126,6 +126,9 @@ class Command(BaseCommand):
     def do_pool_fill(self, *, name: str, csv: Path | None, **options: Any) -> None:
         suggester = find_suggester(name)
         if csv is not None:
+            if options["decoder"] or options["round"] is not None or options["round_field"] != pool.ROUND_FIELD:
+                mend = "The rounds of a CSV file are in its column round."
+                raise CommandError(f"--decoder, --round and --round-field go with --run. {mend}")
             filled = pool.fill_from_csv(suggester=suggester, path=csv)
         else:
             wanted = {key: options[key] for key in ("decoder", "round", "round_field")}
@@ -239,8 +242,9 @@ def _add_pool_actions(actions: Any) -> None:
     fill.add_argument("--decoder", default="", help="of the run's samples (default: the suggester's)")
     fill.add_argument("--round", type=int, help="the round that the run's samples are for; 0: every round")
     fill.add_argument(
-        "--round-field", default="round", metavar="FIELD", help="else the context's field that says it (default: round)"
-    )
+        "--round-field", default=pool.ROUND_FIELD, metavar="FIELD",
+        help="else the context's field that says it (default: round)",
+    )  # fmt: skip
     status = actions.add_parser("pool-status", help="how many texts are left for each round")
     status.add_argument("names", nargs="*", metavar="NAME", help="of these suggesters (default: all)")
 
@@ -292,4 +296,4 @@ def _told_plainly(command: BaseCommand) -> Iterator[None]:
     except BackendError as error:
         raise CommandError(str(error)) from None
     except DatabaseError as error:
-        raise CommandError(f"The database refused: {str(error).strip() or type(error).__name__}") from None
+        raise CommandError(database_line(error)) from None
