@@ -20,6 +20,9 @@ from generation.backends.rows import Row
 # What a sort begins with; it grows eightfold until the mass is reached.
 FIRST_SORTED = 256
 BLOCK = 256
+GROUP = 16
+TINY = 2.0**-126
+BELOW_ONE = 1 - 2.0**-24
 CPU_ROWS_AT_ONCE = 16
 
 
@@ -35,7 +38,7 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
     for kind, numbers in by_kind.items():
         for first in range(0, len(numbers), at_once):
             part = numbers[first : first + at_once]
-            picked = logits if len(part) == len(rows) else logits[torch.tensor(part, device=logits.device)]
+            picked = logits if len(part) == len(rows) else logits.index_select(0, torch.tensor(part).to(logits.device))
             pending.append((part, _draw(picked, [rows[number] for number in part], kind, ends)))
     for part, drawn in pending:
         found[:, part] = drawn.to("cpu")
@@ -61,63 +64,89 @@ def _kind(row: Row) -> str:
 
 def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tensor:
     """Tokens, log p and log q as three rows of float64."""
-    scores = logits.float()
-    log_sum = scores.logsumexp(-1)
+    raw = scores = logits.float()
     barred = [number for number, row in enumerate(rows) if row.end_barred]
-    raw = scores
     if barred and len(ends):
-        scores = scores.clone() if scores is raw else scores
+        scores = raw.clone()
         at = torch.tensor(barred, device=scores.device)
         scores[at[:, None], ends[None, :]] = -torch.inf
     if kind == "greedy":
         tokens = scores.argmax(-1)
-        log_p = raw.gather(-1, tokens[:, None])[:, 0] - log_sum
+        log_p = raw.gather(-1, tokens[:, None])[:, 0] - _log_sum(raw, raw.softmax(-1))
         return torch.stack([tokens.double(), log_p.double(), torch.zeros_like(log_p, dtype=torch.float64)])
-    temperatures = _numbers([row.request.decoder.temperature for row in rows], scores)
     if any(row.request.decoder.temperature != 1.0 for row in rows):
-        scores = scores / temperatures[:, None]
-    highest = scores.amax(-1, keepdim=True)
-    weights = (scores - highest).exp_()
+        scores = scores / _numbers([row.request.decoder.temperature for row in rows], scores)[:, None]
+    weights = scores.softmax(-1)
+    log_sum = _log_sum(raw, weights if scores is raw else raw.softmax(-1))
     if kind != "all":
         weights = _truncated(weights, scores, rows, kind)
     tokens, total = _inverse(weights, _numbers([row.uniform for row in rows], scores, torch.float64))
     at = tokens[:, None]
     log_p = raw.gather(-1, at)[:, 0] - log_sum
-    log_q = (scores.gather(-1, at) - highest)[:, 0].double() - total.log()
+    log_q = weights.gather(-1, at)[:, 0].double().log() - total.log()
     return torch.stack([tokens.double(), log_p.double(), log_q])
 
 
+def _log_sum(logits: Tensor, softmax: Tensor) -> Tensor:
+    """The logarithm of the sum of exponentials, from two passes that are quick: the likeliest token's own logit and
+    share say it."""
+    return logits.amax(-1) - softmax.amax(-1).log()
+
+
 def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) -> Tensor:
-    """The weights with those outside of each row's truncation set to 0."""
+    """The weights, up to one factor a row, with those outside of each row's truncation set to 0."""
     decoders = [row.request.decoder for row in rows]
     if kind == "top_k":
         counts = [min(decoder.top_k or 1, weights.shape[-1]) for decoder in decoders]
         largest = scores.topk(max(counts), -1).values
         least = largest.gather(-1, torch.tensor(counts, device=scores.device)[:, None] - 1)
         return weights.masked_fill_(scores < least, 0.0)
-    total = weights.sum(-1, keepdim=True)
     if kind == "top_p":
-        masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], scores)[:, None] * total
-        return weights.masked_fill_(weights < _at_mass(weights, weights, masses, largest=True), 0.0)
-    masses = _numbers([decoder.typical or 1.0 for decoder in decoders], scores)[:, None] * total
-    surprise = (scores.amax(-1, keepdim=True) - scores) + total.log()
-    entropy = (weights * surprise).nan_to_num_(0.0).sum(-1, keepdim=True) / total
-    distance = (surprise - entropy).abs_()
+        masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], scores)[:, None]
+        least = _at_mass(weights, weights, masses, largest=True)
+        # As multiples of the least that is kept: the comparison with one number takes a tenth of that with one a row,
+        # and the quotient of two floats is below 1 exactly where the first is less.
+        return torch.threshold_(weights.div_(least.clamp_(min=TINY)), BELOW_ONE, 0.0)
+    masses = _numbers([decoder.typical or 1.0 for decoder in decoders], scores)[:, None]
+    surprise = -scores.log_softmax(-1)
+    entropy = (weights * surprise).nan_to_num_(0.0).sum(-1, keepdim=True)
+    distance = surprise.sub_(entropy).abs_()
     return weights.masked_fill_(distance > _at_mass(distance, weights, masses, largest=False), 0.0)
 
 
 def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -> Tensor:
     """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed
-    weights reach the mass."""
-    size = weights.shape[-1]
-    sorted_so_far = min(FIRST_SORTED, size)
+    weights reach the mass. Rows that have not reached it yet are sorted further, those alone."""
+    size = order.shape[-1]
+    found = torch.empty_like(masses)
+    left = torch.arange(len(order), device=order.device)
+    count = min(FIRST_SORTED, size)
     while True:
-        values, at = order.topk(sorted_so_far, -1, largest=largest, sorted=True)
+        values, at = _first(order, count, largest=largest)
         summed = weights.gather(-1, at).cumsum(-1)
-        if sorted_so_far == size or bool((summed[:, -1:] >= masses).all()):
-            reached = (summed < masses).sum(-1, keepdim=True).clamp_(max=sorted_so_far - 1)
-            return values.gather(-1, reached)
-        sorted_so_far = min(8 * sorted_so_far, size)
+        found[left] = values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=count - 1))
+        short = (summed[:, -1] < masses[:, 0]).nonzero()[:, 0]
+        if count == size or not len(short):
+            return found
+        order, weights, masses, left = order[short], weights[short], masses[short], left[short]
+        count = min(8 * count, size)
+
+
+def _first(order: Tensor, count: int, *, largest: bool) -> tuple[Tensor, Tensor]:
+    """What ``topk`` gives. Of many columns those are looked at alone that stand in a group with one of the best heads:
+    the best of all are among them, since at most ``count`` groups hold them."""
+    rows, size = order.shape
+    groups = size // GROUP
+    if groups < 4 * count:
+        return order.topk(count, -1, largest=largest, sorted=True)
+    grouped = order[:, : groups * GROUP].view(rows, GROUP, groups)  # group g: columns g, g + groups, ...
+    heads = grouped.amax(1) if largest else grouped.amin(1)
+    best = heads.topk(count, -1, largest=largest, sorted=False).indices
+    columns = best[:, None, :] + groups * torch.arange(GROUP, device=order.device)[None, :, None]
+    rest = torch.arange(groups * GROUP, size, device=order.device).expand(rows, -1)
+    columns = torch.cat([columns.flatten(1), rest], 1)
+    values, at = order.gather(-1, columns).topk(count, -1, largest=largest, sorted=True)
+    return values, columns.gather(-1, at)
 
 
 def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:

@@ -213,53 +213,69 @@ class TestInt8:
         second = (64 * 127) * 2 * (1 / 127) + 1
         assert out.tolist() == [pytest.approx([first, second]), pytest.approx([-64 * -127 * (2 / 127), -507])]
 
-    def test_layers_that_share_an_input_read_it_once_and_no_other(self) -> None:
+    @pytest.mark.parametrize("biased", [(), (1,), (0, 1, 2)])
+    def test_layers_that_share_an_input_are_one_product_and_take_no_other(self, biased: tuple[int, ...]) -> None:
         import torch
 
-        from generation.backends.int8 import Int8Linear, Last
+        from generation.backends.int8 import Int8Linear, Joined, Part
 
         torch.manual_seed(1)
-        weights, last = [torch.randn(16, 32) for _ in range(3)], Last()
-        together, alone = [Int8Linear(w, None, last) for w in weights], [Int8Linear(w, None) for w in weights]
-        for _ in range(20):  # each input takes the memory of one that is gone
+        layers = [torch.nn.Linear(32, size, bias=place in biased) for place, size in enumerate((16, 8, 24))]
+        joined = Joined(layers)
+        parts = [Part(joined, number) for number in range(3)]
+        alone = [Int8Linear(each.weight.detach(), each.bias) for each in layers]
+        for turn in range(20):  # each input takes the memory of one that is gone
             given = torch.randn(5, 32)
-            assert all(torch.equal(one(given), other(given)) for one, other in zip(together, alone, strict=True))
-        assert last.in_whole_numbers(given)[0] is last.in_whole_numbers(given)[0]
+            for number in ((0, 1, 2), (2, 0), (1, 1))[turn % 3]:
+                assert torch.equal(parts[number](given), alone[number](given))
+
+    def test_layers_of_one_input_are_joined_and_let_go_of_it(self) -> None:
+        from generation.backends.int8 import Joined
+
+        model = open_backend(spec(tiny(), dtype="int8"))
+        model.generate([request("A", "greedy", exact=3)])
+        joined = [each for each in model.model.modules() if isinstance(each, Joined)]
+        assert len(joined) == 2 * model.model.config.num_hidden_layers
+        assert all(each._given is None and not each._parts for each in joined)
 
 
 @needs_torch
 class TestAttention:
     """Two heads of queries to each head of keys and values."""
 
-    def attended(self, *, count: int, mask: Any) -> tuple[Any, Any]:
+    def attended(self, *, rows: int, count: int, mask: Any) -> tuple[Any, Any]:
         """Ours, and the sums by hand in float64."""
         import torch
 
         from generation.backends.attention import attend
 
         torch.manual_seed(1)
-        query, key, value = torch.randn(3, 4, count, 8), torch.randn(3, 2, 7, 8), torch.randn(3, 2, 7, 8)
+        query, key, value = torch.randn(rows, 4, count, 8), torch.randn(rows, 2, 7, 8), torch.randn(rows, 2, 7, 8)
         module = torch.nn.Module()
         module.num_key_value_groups = 2
         ours, _ = attend(module, query, key, value, mask, scaling=0.3, is_causal=False)
-        rows = []
-        for row in range(3):
+        by_hand = []
+        for row in range(rows):
             heads = []
             for head in range(4):
                 scores = 0.3 * query[row, head].double() @ key[row, head // 2].double().T
                 if mask is not None:
-                    scores = scores.masked_fill(~mask[row, 0], -torch.inf)
+                    hidden = mask[row, 0].isinf() if mask.is_floating_point() else ~mask[row, 0]
+                    scores = scores.masked_fill(hidden, -torch.inf)
                 heads.append(scores.softmax(-1) @ value[row, head // 2].double())
-            rows.append(torch.stack(heads, 1))
-        return ours.double(), torch.stack(rows)
+            by_hand.append(torch.stack(heads, 1))
+        return ours.double(), torch.stack(by_hand)
 
+    @pytest.mark.parametrize("rows", [3, 9])
     @pytest.mark.parametrize("count", [1, 3])
-    @pytest.mark.parametrize("masked", [False, True])
-    def test_it_is_attention(self, count: int, masked: bool) -> None:
+    @pytest.mark.parametrize("masked", ["", "bool", "added"])
+    def test_it_is_attention(self, rows: int, count: int, masked: str) -> None:
         import torch
 
-        mask = (torch.arange(7) >= torch.arange(3)[:, None])[:, None, None].expand(3, 1, count, 7) if masked else None
-        ours, by_hand = self.attended(count=count, mask=mask)
+        seen = (torch.arange(7) >= (torch.arange(rows) % 3)[:, None])[:, None, None].expand(rows, 1, count, 7)
+        added = torch.zeros(rows, 1, count, 7).masked_fill_(~seen, -torch.inf)
+        mask = {"": None, "bool": seen, "added": added}[masked]
+        ours, by_hand = self.attended(rows=rows, count=count, mask=mask)
         assert ours.shape == by_hand.shape
         assert torch.allclose(ours, by_hand, atol=1e-6)
 

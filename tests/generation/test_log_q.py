@@ -60,7 +60,7 @@ def by_hand(logits: np.ndarray, decoder: Decoder) -> np.ndarray:
     p /= p.sum()
     if decoder.top_k:
         order = sorted(range(len(p)), key=lambda v: -p[v])[: decoder.top_k]
-    elif decoder.top_p:
+    elif decoder.top_p and decoder.top_p < 1:
         order, mass = [], 0.0
         for v in sorted(range(len(p)), key=lambda v: -p[v]):
             order.append(v)
@@ -163,14 +163,53 @@ def test_both_samplers_draw_the_same(name: str) -> None:
         assert one[2] == pytest.approx(log_q, abs=1e-4)
 
 
+def drawn_from_a_slope(name: str, depth: float, uniform: float) -> tuple[Any, tuple[int, float, float]]:
+    """Logits that rise evenly to the last token but one; the last cannot be drawn."""
+    logits = torch.linspace(-depth, 0, 3001)[None].clone()
+    logits[0, -1] = -torch.inf
+    (drawn,) = sampling.draw(logits, rows_of(name, [uniform]), torch.tensor([], dtype=torch.long))
+    assert math.isfinite(drawn[1]) and math.isfinite(drawn[2])
+    return logits[0].numpy(), drawn
+
+
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
 @pytest.mark.parametrize("name", DECODERS)
 def test_the_ends_of_the_range_draw_a_token_that_is_kept(name: str, uniform: float) -> None:
-    logits = torch.linspace(-200, 0, 3001)[None].clone()
-    logits[0, -1] = -torch.inf
-    ((token, log_p, log_q),) = sampling.draw(logits, rows_of(name, [uniform]), torch.tensor([], dtype=torch.long))
-    assert math.isfinite(log_p) and math.isfinite(log_q)
-    assert token == slow_sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] or uniform > 0.5
+    logits, (token, _, _) = drawn_from_a_slope(name, 40, uniform)
+    assert token == slow_sampling.draw(logits, parse_decoder(name), uniform)[0] or uniform > 0.5
+    assert uniform < 0.5 or token == 2999 or "typical" in name
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_is_too_unlikely_for_a_number_may_be_left_out_and_no_more(name: str) -> None:
+    """A token of a share below 1e-37 has no float32 of full precision."""
+    logits, (token, _, _) = drawn_from_a_slope(name, 300, 0.0)
+    q = by_hand(logits.astype(np.float64), parse_decoder(name))
+    assert q[token] > 0 and q[:token].sum() < 1e-37
+
+
+def test_the_first_in_order_are_those_of_a_sort() -> None:
+    """Ties among them, and sizes that do not divide into groups."""
+    torch.manual_seed(11)
+    for size in (16384, 16384 + 7, 49152, 50257):
+        for order in (torch.rand(5, size), torch.randint(0, 900, (5, size)).float()):
+            for largest in (True, False):
+                values, at = sampling._first(order, 256, largest=largest)
+                assert torch.equal(values, order.sort(-1, descending=largest).values[:, :256])
+                assert torch.equal(order.gather(-1, at), values)
+                assert all(len(set(row)) == 256 for row in at.tolist())
+
+
+@pytest.mark.parametrize("name", ["top_p=0.5", "top_p=0.95", "typical=0.5", "typical=0.95"])
+def test_rows_that_need_more_of_the_vocabulary_get_it_and_the_others_stay(name: str) -> None:
+    """Steep rows, whose mass lies in a few tokens, beside flat ones, whose mass lies in thousands."""
+    torch.manual_seed(12)
+    logits = torch.randn(12, 20000) * torch.tensor([0.1, 8.0, 2.0] * 4)[:, None]
+    uniforms = np.random.default_rng(2).random(12).tolist()
+    for number, drawn in enumerate(sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))):
+        one = slow_sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
+        assert drawn[0] == one[0]
+        assert drawn[1:] == pytest.approx(one[1:], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["ancestral", "temperature=0.7", "top_k=10", "top_p=0.8", "typical=0.6"])
