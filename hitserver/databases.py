@@ -13,6 +13,18 @@ ACCEPTS = "postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=… (or nothing, for 
 # WAL lets readers go on while one writes; FULL makes an acknowledged commit survive a power cut.
 SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 
+# A host that is lost says nothing: what it had locked would stay so for two hours, and who waits for a lost database
+# would wait a quarter of an hour. Both sides look every 30 s and give up after a minute.
+NOTICE_LOST_SERVER = {
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
+NOTICE_LOST_CLIENT = (
+    "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c tcp_user_timeout=60000"
+)
+
 
 def sqlite_database(path: Path) -> dict[str, Any]:
     """One file, safe for several processes: a writer takes its lock as it begins, others wait their turn."""
@@ -31,6 +43,8 @@ def sqlite_database(path: Path) -> dict[str, Any]:
 def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
     """The PostgreSQL database an address names; every option of its query goes to libpq as it is.
 
+    Over a network both ends notice within a minute when the other is lost, unless the address says otherwise.
+
     Percent escapes are understood everywhere: a password may hold any character, a host may be the folder of
     a Unix socket (`%2Fvar%2Frun%2Fpostgresql`).
     """
@@ -42,17 +56,20 @@ def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, 
     name = unquote(parts.path.removeprefix("/"))
     if parts.scheme not in POSTGRES_SCHEMES or not name or "/" in name:
         raise EnvError(variable, without_password(url), ACCEPTS)
+    host = unquote(parts.hostname or "")
+    local = not host or host.startswith("/")
+    watched = {} if local else {**NOTICE_LOST_SERVER, "options": NOTICE_LOST_CLIENT}
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": name,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
+        "HOST": host,
         "PORT": port,
         "CONN_MAX_AGE": None,
         # No health check: it would be a round trip for every request. Workers' pages try once more on a connection
         # that turns out to be gone, for every request of theirs may be repeated.
-        "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
+        "OPTIONS": watched | dict(parse_qsl(parts.query, keep_blank_values=True)),
     }
 
 

@@ -165,7 +165,8 @@ def _store(name: str, results: Mapping[int, Result], now: datetime) -> tuple[int
             continue
         _describe(row, result)
         changed.append(row)
-    Suggestion.objects.bulk_update(changed, _CHANGED)
+    for row in changed:  # one statement for all, which Django builds anew each time, took five times as long
+        row.save(update_fields=_CHANGED)
     return in_time, hopeless
 
 

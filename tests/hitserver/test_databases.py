@@ -22,9 +22,10 @@ FILE = Path("/data/db.sqlite3")
         ("postgres://ann@%2Fvar%2Frun%2Fpostgresql/hits", {"HOST": "/var/run/postgresql", "USER": "ann"}),
         ("postgres://ann@[::1]:5432/hits", {"HOST": "::1", "PORT": "5432"}),
         (
-            "postgres://db/hits?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem",
+            "postgres:///hits?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem",
             {"OPTIONS": {"sslmode": "verify-full", "sslrootcert": "/etc/ca.pem"}},
         ),
+        ("postgres://ann@%2Fvar%2Frun%2Fpostgresql/hits?connect_timeout=3", {"OPTIONS": {"connect_timeout": "3"}}),
     ],
 )
 def test_an_address_names_a_postgresql_database(url: str, expected: dict[str, object]) -> None:
@@ -32,6 +33,26 @@ def test_an_address_names_a_postgresql_database(url: str, expected: dict[str, ob
 
     assert entry["ENGINE"] == "django.db.backends.postgresql"
     assert entry | expected == entry
+
+
+def test_over_a_network_both_ends_notice_a_lost_one_unless_the_address_says_otherwise() -> None:
+    options = postgres_database("postgres://db/hits?keepalives_idle=5&sslmode=require")["OPTIONS"]
+    assert options["options"].startswith("-c tcp_keepalives_idle=30 ") and options["tcp_user_timeout"] == "60000"
+    assert (options["keepalives_idle"], options["sslmode"]) == ("5", "require")
+    assert postgres_database("postgres://db/hits?options=")["OPTIONS"]["options"] == ""
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="about PostgreSQL")
+def test_the_server_looks_after_a_minute_whether_we_are_still_there() -> None:
+    if str(connection.settings_dict["HOST"]).startswith("/") or not connection.settings_dict["HOST"]:
+        pytest.skip("the database is reached by a socket of this machine, which is never lost")
+    shown = []
+    with connection.cursor() as cursor:
+        for name in ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"):
+            cursor.execute(f"SHOW {name}")
+            shown.append(cursor.fetchone()[0])
+    assert shown in (["30", "10", "3", "60000"], ["30s", "10s", "3", "1min"])
 
 
 @pytest.mark.parametrize(
