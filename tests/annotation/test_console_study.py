@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from annotation.instrument import live_instrument
 from annotation.models import Flag, Membership, Review, Study, Submission
 from tests.annotation.console_helpers import as_role, make_user, signed_in
 from tests.factories import make_assignment, make_participant, make_study, make_submission
@@ -311,3 +312,37 @@ def test_the_activity_says_who_did_what() -> None:
     assert "live → paused" in page
     assert "user: eve" in page
     assert f"owner-of-{study.slug}" in page
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_without_its_task_type_a_study_is_there_and_says_what_is_missing(live: bool) -> None:
+    study = make_study()
+    submission = make_submission(study=study) if live else None
+    item = study.items.all()[0]
+    Study.objects.filter(pk=study.pk).update(task_type="gone", status="live" if live else "draft")
+    live_instrument.cache_clear()
+    owner = as_role("owner", study)
+    names = (
+        "study",
+        "members",
+        "activity",
+        "items",
+        "settings",
+        "preview",
+        "preview_page",
+        "type",
+        "upload",
+        "publish",
+    )
+    pages = {f"console_{name}": [study.slug] for name in (*names, "submissions")} | {"report": [study.slug]}
+    pages |= {"console_item": [study.slug, item.pk], "export": [study.slug, "long", "csv"]}
+    if submission:
+        pages |= {name: [study.slug, submission.pk] for name in ("console_submission", "console_submission_page")}
+    told = {}
+    for name, args in pages.items():
+        response = owner.get(reverse(name, args=args))
+        told[name] = response.status_code
+        assert response.status_code < 500
+        assert response.status_code != 409 or "type “gone” is not installed" in response.content.decode()
+    assert told["console_study"] in (200, 302, 409) and told["console_members"] == told["console_activity"] == 200
+    assert 409 in told.values()

@@ -73,7 +73,10 @@ def member(
     [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
     Callable[..., HttpResponseBase],
 ]:
-    """Turns the slug in an address into the study, for members whose role is enough; 404 for everybody else."""
+    """Turns the slug in an address into the study, for members whose role is enough; 404 for everybody else.
+
+    A page that cannot do without the study's task type says so where that is not installed any more.
+    """
 
     def decorate(
         view: Callable[Concatenate[SignedIn, Study, P], HttpResponseBase],
@@ -82,7 +85,10 @@ def member(
         @wraps(view)
         def wrapped(request: SignedIn, /, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             study = study_for(request.user, slug, read if request.method in SAFE_METHODS else write)
-            return view(request, study, *args, **kwargs)
+            try:
+                return view(request, study, *args, **kwargs)
+            except UnknownTaskType:
+                return study_page(request, study, "no_type.html", {}, section="", status=409)
 
         return wrapped
 
