@@ -165,15 +165,32 @@ def _store(name: str, results: Mapping[int, Result], now: datetime) -> tuple[int
             continue
         _describe(row, result)
         changed.append(row)
-    for row in changed:  # one statement for all, which Django builds anew each time, took five times as long
-        row.save(update_fields=_CHANGED)
+    _save(changed)
     return in_time, hopeless
 
 
+_FIELDS = {field.name: field for field in Suggestion._meta.concrete_fields}
 _CHANGED = [
-    *("state", "text", "raw_text", "late_text", "parameters", "log_p", "log_q", "n_tokens", "tries"),
-    *("leased_by", "leased_until", "answered_at"),
+    _FIELDS[name]
+    for name in (
+        *("state", "text", "raw_text", "late_text", "parameters", "log_p", "log_q", "n_tokens", "tries"),
+        *("leased_by", "leased_until", "answered_at"),
+    )
 ]
+_SAVE = (
+    f"UPDATE {Suggestion._meta.db_table} SET {', '.join(f'{field.column} = %s' for field in _CHANGED)} "  # noqa: S608
+    "WHERE id = %s"
+)
+
+
+def _save(rows: Sequence[Suggestion]) -> None:
+    """Plain SQL: an engine waits for it between two tokens, and ``bulk_update`` takes 2 ms a row to make its own."""
+    values = [
+        [*(field.get_db_prep_save(getattr(row, field.attname), connection) for field in _CHANGED), row.pk]
+        for row in rows
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(_SAVE, values)
 
 
 def _describe(row: Suggestion, result: Result) -> None:

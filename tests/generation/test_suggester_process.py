@@ -233,8 +233,8 @@ def test_what_it_works_on_is_not_begun_again_when_its_lease_ran_out() -> None:
 
 
 def test_what_was_cancelled_leaves_the_engine() -> None:
-    row = ask_for(make_suggester())
-    shop = ToyShop(lambda request: "word " * 5000)
+    row = ask_for(make_suggester(limits={"max_new_tokens": 4000}))  # it looks once a second for what was cancelled
+    shop = ToyShop(lambda request: "word " * 5000, step_seconds=0.001)
     process = ready(shop)
     turns(process, lambda: process.busy)
 
