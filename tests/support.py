@@ -1,16 +1,21 @@
 """The real server as processes, for tests and benchmarks."""
 
+import fcntl
+import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import django
 import psutil
 
 from tests.services import ROOT
@@ -23,6 +28,25 @@ def clean_environment(changes: Mapping[str, str] | None = None) -> dict[str, str
     """This process's environment without any setting of the server, and with the changes."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return {**inherited, **(changes or {})}
+
+
+def database_with_tables() -> Path:
+    """An empty SQLite database as ``migrate`` leaves it, which takes seconds; made once for one state of the
+    migrations."""
+    mark = hashlib.sha256(f"{sys.version} {django.__version__}".encode())
+    for path in sorted(ROOT.glob("*/migrations/*.py")):
+        mark.update(path.read_bytes())
+    folder = Path(tempfile.gettempdir()) / f"hitserver-tables-{os.getuid()}-{mark.hexdigest()[:16]}"
+    file = folder / "db.sqlite3"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            with tempfile.TemporaryDirectory(dir=folder) as var:
+                command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+                subprocess.run(command, env=clean_environment({"HITSERVER_VAR": var}), cwd=ROOT, check=True)
+                (Path(var) / file.name).rename(file)
+    return file
 
 
 @dataclass
@@ -79,11 +103,20 @@ class Server:
 
 
 def start_server(
-    var: Path, *, env: Mapping[str, str] | None = None, worker: bool = False, port: int = 0, seconds: float = 40
+    var: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    worker: bool = False,
+    port: int = 0,
+    seconds: float = 40,
+    from_nothing: bool = False,
 ) -> Server:
-    """Starts a server with its data in `var` and returns when it answers. The caller stops it."""
+    """Starts a server with its data in `var` and returns when it answers. The caller stops it. It finds its tables
+    made, unless it is to begin `from_nothing`."""
     var.mkdir(parents=True, exist_ok=True)
     environment = clean_environment({"HITSERVER_VAR": str(var), **(env or {})})
+    if not from_nothing and "DATABASE_URL" not in environment and not (var / "db.sqlite3").exists():
+        shutil.copy(database_with_tables(), var)
     command = [sys.executable, "-m", "hitserver.supervisor", "--port", str(port)]
     log = var / "server.log"
     with log.open("ab") as output:
@@ -107,10 +140,10 @@ def start_server(
 
 @contextmanager
 def running_server(
-    var: Path, *, env: Mapping[str, str] | None = None, worker: bool = False, port: int = 0
+    var: Path, *, env: Mapping[str, str] | None = None, worker: bool = False, port: int = 0, from_nothing: bool = False
 ) -> Iterator[Server]:
     """A server for the length of a block."""
-    server = start_server(var, env=env, worker=worker, port=port)
+    server = start_server(var, env=env, worker=worker, port=port, from_nothing=from_nothing)
     try:
         yield server
     finally:

@@ -47,7 +47,7 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 
 def test_it_starts_serves_and_stops_whole(live_processes: Start) -> None:
-    server = live_processes(worker=True)
+    server = live_processes(worker=True, from_nothing=True)
     assert healthy(server)
     for word in ("gunicorn", "default", "gpu", "beat"):
         assert child_with(server, word).is_running()
