@@ -134,7 +134,7 @@ def make_pair(options: argparse.Namespace) -> list[Suggester]:
     from generation.services.models import register_model
     from generation.services.suggesters import DEFAULT_LIMITS, create_suggester
 
-    pair, limits = [], DEFAULT_LIMITS | {"max_new_tokens": options.tokens}
+    pair, limits = [], DEFAULT_LIMITS | ({"max_new_tokens": options.tokens} if options.tokens else {})
     for place, backend in enumerate((options.backend, options.second or options.backend)):
         model = register_model(
             name=f"bench-{backend}", backend=backend, source=options.source, dtype=options.dtype, device=options.device,
@@ -260,7 +260,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--think", type=float, default=0, help="seconds between two rounds, on average (default 0)")
     parser.add_argument("--poll", type=float, default=0.25, help="seconds between two looks of a page (default 0.25)")
     parser.add_argument("--seconds", type=float, default=60, help="no new round after so long, for each group")
-    parser.add_argument("--tokens", type=int, default=40, help="of a suggestion at most (default 40)")
+    parser.add_argument("--tokens", type=int, default=0, help="of a suggestion at most (default: a suggester's)")
     parser.add_argument("--rows", type=int, default=64, help="suggestions in one batch at most")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--backend", default="transformers", choices=("transformers", "llama_cpp"))

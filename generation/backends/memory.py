@@ -75,6 +75,10 @@ class Room:
         rows = int(free / (self.token_bytes * columns + self.row_bytes))
         return rows if self.most_tokens is None else min(rows, self.most_tokens // columns)
 
+    def tokens_of(self, share: float) -> int:
+        """How many tokens' keys and values fit into that share of the room."""
+        return int(share * SHARE * available_bytes(self.device) / self.token_bytes)
+
 
 def token_bytes(config: Any, item_size: int) -> int:
     """Bytes of keys and values that one token takes in all layers, by the model's configuration."""

@@ -54,6 +54,9 @@ class PromptCache:
     def keep(self, prompt: Prompt, read: Read) -> None:
         if len(prompt) > self.most_tokens:
             return
+        if self.beginnings:  # a story that grew is not read from where it stood before again
+            for known in [known for known in self._kept if len(known) < len(prompt) and known == prompt[: len(known)]]:
+                del self._kept[known]
         self._kept[prompt] = read
         while sum(map(len, self._kept)) > self.most_tokens:
             self._kept.popitem(last=False)

@@ -91,7 +91,7 @@ class TransformersBackend:
         return [outcomes[number] for number in range(len(requests))]
 
     def open_engine(self, *, most_active: int) -> TorchEngine:
-        kept = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.rows_of(1) // 8))
+        kept = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8)))
         return self._engine(Pace(most_active, self._prefill_tokens), PromptCache(kept, beginnings=True))
 
     def close(self) -> None:

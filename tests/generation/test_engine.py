@@ -16,8 +16,10 @@ from transformers import AutoModelForCausalLM
 from generation.backends import open_backend
 from generation.backends.base import Generated, Refused
 from generation.backends.engine import Pace, TorchEngine
-from generation.backends.prompt_cache import PromptCache
+from generation.backends.memory import token_bytes
+from generation.backends.prompt_cache import PromptCache, Read
 from generation.backends.rows import begin
+from generation.backends.transformers_backend import KEPT_PROMPT_TOKENS
 from tests.generation.tiny import PROMPTS, mixed, opened, request, spec, tiny
 
 
@@ -141,6 +143,23 @@ def test_a_prompt_that_goes_on_from_another_is_read_from_there(monkeypatch: pyte
     done = run_engine(engine)
     assert max(new) < len(backend.vocabulary.encode(longer[1])) / 2
     assert all(same(done[number], outcome) for number, outcome in enumerate(expected))
+
+
+def test_a_story_that_grew_takes_the_place_of_what_it_was() -> None:
+    cache = PromptCache(100, beginnings=True)
+    for prompt in ((1, 2, 3), (1, 2, 3, 4, 5), (1, 2, 4), (7,), (7, 8), (7,)):
+        cache.keep(prompt, Read([], torch.zeros(1)))
+    assert list(cache._kept) == [(1, 2, 3, 4, 5), (1, 2, 4), (7, 8), (7,)]
+
+
+def test_what_is_kept_for_writers_is_bounded_by_memory_for_keys_and_values_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = opened()
+    of_a_token = token_bytes(backend.model.config, 4)
+    for free, kept in ((1_000 * of_a_token, int(1_000 * 0.7 / 8)), (10**12, KEPT_PROMPT_TOKENS)):
+        monkeypatch.setattr("generation.backends.memory.available_bytes", lambda device, free=free: free)
+        assert backend.open_engine(most_active=1)._prompts.most_tokens == kept
 
 
 def test_a_cancelled_request_leaves_nothing_and_disturbs_nobody() -> None:

@@ -45,7 +45,7 @@ def test_a_suggester_is_added_with_the_defaults_of_a_writing_study() -> None:
         20,
         260,
     )
-    assert (made.limits["stop"], made.limits["max_new_tokens"]) == ("sentence", 40)
+    assert (made.limits["stop"], made.limits["max_new_tokens"]) == ("sentence", 60)
     assert (made.wait_seconds, made.tries, made.active) == (10, 3, True)
 
 
