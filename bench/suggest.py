@@ -3,8 +3,8 @@
 Starts real suggester processes on a database of its own (SQLite in a temporary folder; PostgreSQL with ``--postgres
 URL``, in which a database is made and dropped) and lets N writers write stories at once: each asks both suggesters,
 looks every 250 ms whether both texts are there, as a browser does, takes one into the story, adds a line of its own,
-thinks (``--think`` seconds on average, 0 by default) and asks again. The two suggesters are two decoders of one model,
-or models of two backends (``--backend transformers --second llama_cpp``).
+thinks (``--think`` seconds on average, 0 by default) and asks again. Those who think do not begin all at once. The two
+suggesters are two decoders of one model, or models of two backends (``--backend transformers --second llama_cpp``).
 
 ``seen``: seconds from asking until the page had both, the looking included. ``written``: seconds until the later of
 the two was stored. ``alone``: the 95 % point of ``seen`` against that of one writer. There is no pool here, so what did
@@ -82,6 +82,7 @@ def write_stories(
 
     rng = random.Random(f"{group} {writer}")
     story = LINES[writer % len(LINES)]
+    time.sleep(rng.uniform(0, options.think))
     try:
         for number in range(1, options.rounds + 1):
             began = time.monotonic()
