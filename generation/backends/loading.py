@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -12,6 +13,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from generation.backends import unpacked
@@ -178,7 +180,7 @@ def _must_fit(spec: ModelSpec, dtype: str, device: torch.device) -> None:
         _room_for(_gguf_parameters(path) * _item_size(dtype), spec, device)
     files = [*path.glob("*.safetensors")] if path.is_dir() else []
     if files:
-        _room_for(sum(file.stat().st_size for file in files), spec, device)
+        _room_for(sum(map(_n_parameters, files)) * _item_size(dtype), spec, device)
 
 
 def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
@@ -188,6 +190,11 @@ def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
             f"{spec.source} needs about {n_bytes / 1e9:.1f} GB on {device} and {free / 1e9:.1f} GB are free. Take a "
             "smaller model or dtype, or close what else uses the device."
         )
+
+
+def _n_parameters(path: Path) -> int:
+    with safe_open(path, framework="pt") as file:  # reads the heading alone
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - no mapping
 
 
 def _gguf_parameters(path: Path) -> int:

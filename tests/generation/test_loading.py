@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="torch is not installed (script/setup --mode
 
 import torch
 from huggingface_hub import errors
+from transformers import AutoModelForCausalLM
 
 from generation.backends import loading, open_backend
 from generation.backends.base import BackendError, ModelSpec, NoMemory
@@ -73,12 +74,20 @@ def test_memory_that_runs_out_while_loading_is_no_damage(error: Exception, monke
     assert "does not fit into memory" in why_not(spec(tiny()), NoMemory)
 
 
-def test_beside_the_weights_300_mib_have_to_be_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = (tiny() / "model.safetensors").stat().st_size + 300 * 1024 * 1024
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("int8", 4), ("bfloat16", 2)])
+@pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16])
+def test_beside_the_weights_300_mib_have_to_be_free(
+    stored: torch.dtype, dtype: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As large as they are once loaded, whatever the file holds."""
+    folder = shutil.copytree(tiny(), tmp_path / "model")
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=stored)
+    model.save_pretrained(folder)
+    needed = size * sum(each.numel() for each in model.parameters()) + 300 * 1024 * 1024
     monkeypatch.setattr(loading, "available_bytes", lambda device: needed - 1)
-    assert "are free" in why_not(spec(tiny()), NoMemory)
+    assert "are free" in why_not(spec(folder, dtype=dtype), NoMemory)
     monkeypatch.setattr(loading, "available_bytes", lambda device: needed)
-    assert open_backend(spec(tiny())).facts().parameters
+    assert open_backend(spec(folder, dtype=dtype)).facts().parameters
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("float32", "6.4"), ("int8", "6.4"), ("bfloat16", "3.2")])
