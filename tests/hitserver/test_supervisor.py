@@ -133,7 +133,7 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(RuntimeError, match=f"Cannot listen on 127.0.0.1 port {port}: Address already in use"):
-            start_server(tmp_path, port=port)
+            start_server(tmp_path, port=port, from_nothing=True)
 
     assert not (tmp_path / "db.sqlite3").exists()
 
