@@ -85,7 +85,7 @@ def quantise(model: Any) -> None:
     for block in list(model.modules()):
         for names in ONE_INPUT:
             layers = [getattr(block, name, None) for name in names]
-            if all(_is_linear(each) for each in layers):
+            if all(_is_linear(each) for each in layers) and len({_weight(each).shape[1] for each in layers}) == 1:
                 joined = Joined([each for each in layers if each is not None])
                 for number, name in enumerate(names):
                     setattr(block, name, Part(joined, number))

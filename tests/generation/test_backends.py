@@ -229,6 +229,16 @@ class TestInt8:
             for number in ((0, 1, 2), (2, 0), (1, 1))[turn % 3]:
                 assert torch.equal(parts[number](given), alone[number](given))
 
+    def test_layers_of_other_widths_are_not_joined_whatever_their_names(self) -> None:
+        import torch
+
+        from generation.backends.int8 import Int8Linear, quantise
+
+        block = torch.nn.Module()
+        block.gate_proj, block.up_proj = torch.nn.Linear(8, 4), torch.nn.Linear(16, 4)
+        quantise(block)
+        assert isinstance(block.gate_proj, Int8Linear) and isinstance(block.up_proj, Int8Linear)
+
     def test_layers_of_one_input_are_joined_and_let_go_of_it(self) -> None:
         from generation.backends.int8 import Joined
 
