@@ -1,5 +1,5 @@
 """Statistics of human evaluations: plain functions on arrays and frames.
 
-Importing this package pulls in neither Django nor torch. ``frames`` alone queries the database; reports and
-exports build on it.
+Importing this package loads neither Django nor torch. The server makes `StudyData` from its database. Reports and
+exports use it.
 """

@@ -1,32 +1,57 @@
-"""``python -m analysis COMMAND``: the statistics on files, without a server. Exit status 2 means unusable input."""
+"""``python -m analysis COMMAND``: statistics from files, without a server.
+
+Exit status: 0 success, 1 output that could not be written, 2 unusable input or options.
+"""
 
 from __future__ import annotations
 
-import argparse
+import os
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import agreement, diversity
-from analysis.commands.reading import InputError
+from analysis.commands import agreement, diversity, evaluation, report
+from analysis.commands.options import Parser
+from analysis.tables import InputError
 
-COMMANDS = (agreement, diversity)
+COMMANDS = (agreement, diversity, evaluation, report)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+    """Run a command and return its exit status. SystemExit: invalid options."""
+    parser = Parser(
         prog="python -m analysis",
-        description="The statistics on files, without a server. “python -m analysis COMMAND --help” says more about "
-        "each. Exit status 2 means that the input cannot be used.",
+        description="The statistics on files, without a server. “python -m analysis COMMAND --help” describes each "
+        "command. Exit status: 1 if output cannot be written, 2 if input or options cannot be used.",
     )
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     for module in COMMANDS:
         module.add_parser(subparsers)
-    arguments = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in subparsers.choices:
+        subparsers.choices[words[0]].refuse_misspelled(words[1:])
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        subparsers.choices[arguments.command].refuse_unknown(unknown)
     try:
-        return int(arguments.run(arguments))
+        status = int(arguments.run(arguments))
+        sys.stdout.flush()
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # The reader, such as `head`, has stopped reading.
+        _drop_output()
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        _drop_output()
+        return 1
+    return status
+
+
+def _drop_output() -> None:
+    """Make sure that Python's last flush of standard output does not fail a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

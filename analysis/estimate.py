@@ -1,4 +1,4 @@
-"""The one result type that every statistic returns."""
+"""The result type that every statistic returns, and the default resampling."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
-#: Note of an interval without width: raters who agree on everything they saw leave a resample nothing to vary.
+#: Default resamples and seed of every bootstrap in the library, the report and on the command line.
+DRAWS, SEED = 1000, 1
+#: The note on an interval of zero width: if raters agree on everything, resamples cannot differ.
 NO_WIDTH = "all resamples give the same figure: an interval without width does not show how uncertain it is"
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with what is needed to publish it.
+    """A statistic with everything needed to publish it.
 
-    ``value`` may be NaN where the statistic is undefined; ``note`` then says why. ``low`` and ``high`` bound the
-    interval at ``level`` (NaN when none was asked for or it cannot be had), made by ``method``. ``n`` counts the
-    units that entered (``n_of`` names them), so that nothing is dropped unseen.
+    ``value`` is NaN if the statistic is undefined; ``note`` then gives the reason. ``low`` and ``high`` bound the
+    interval at ``level`` (NaN if not requested or impossible), computed by ``method``. ``n`` counts the units used
+    (``n_of`` names them), so that nothing is dropped unseen.
     """
 
     value: float
@@ -30,7 +32,7 @@ class Estimate:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON can hold them: NaN becomes None."""
+        """The fields in a form that JSON can hold: NaN becomes None."""
         return {
             key: None if isinstance(field, float) and math.isnan(field) else field
             for key, field in asdict(self).items()
@@ -45,7 +47,7 @@ class Estimate:
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval (Wilson 1927) of a share of n, which need not be whole."""
+    """Wilson's score interval (Wilson 1927) of a share of n, which does not have to be whole."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)

@@ -1,4 +1,7 @@
-"""Who may do what with which study or generation run. Everybody else is told that there is none of that name."""
+"""Who may do what with which study or generation run. To anybody else, a study or run seems not to exist.
+
+Only researchers (``accounts.roles``) see any. A member who is no longer a researcher has no access.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
 from django.http import Http404
 
+from accounts.roles import is_researcher
 from annotation.models import Membership, Study
 from generation.models import GenerationRun
 
 Role = Membership.Role
 
-#: From the least to the most: each may do all that those before it may.
+#: From the fewest rights to the most. Each role may do everything that the earlier ones may.
 ROLES: tuple[str, ...] = (Role.VIEWER, Role.EDITOR, Role.OWNER)
 
 
@@ -21,7 +25,7 @@ def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) ->
         raise ValueError(f"There is no role {role}.")
     enough = ROLES[ROLES.index(role) :]
     studies = Study.objects.filter(slug=slug)
-    if not (user.is_authenticated and user.is_active):
+    if not is_researcher(user):
         raise Http404("No such study.")
     if not user.is_superuser:
         studies = studies.filter(memberships__user=user, memberships__role__in=enough)
@@ -29,6 +33,15 @@ def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) ->
     if study is None:
         raise Http404("No such study.")
     return study
+
+
+def studies_of(user: User | AnonymousUser) -> QuerySet[Study]:
+    """The studies that ``user`` may see."""
+    if not is_researcher(user):
+        return Study.objects.none()
+    if user.is_superuser:
+        return Study.objects.all()
+    return Study.objects.filter(memberships__user=user)
 
 
 def run_for(user: User | AnonymousUser, name: str) -> GenerationRun:
@@ -41,7 +54,7 @@ def run_for(user: User | AnonymousUser, name: str) -> GenerationRun:
 
 def runs_of(user: User | AnonymousUser) -> QuerySet[GenerationRun]:
     """The runs that ``user`` may see."""
-    if not (user.is_authenticated and user.is_active):
+    if not is_researcher(user):
         return GenerationRun.objects.none()
     if user.is_superuser:
         return GenerationRun.objects.all()

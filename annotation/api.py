@@ -1,7 +1,7 @@
-"""The console's figures for programs: JSON, read only, by the session of a signed-in member.
+"""The console's figures for programs: read-only JSON, for an API token or the session of a signed-in researcher.
 
-``docs/api.md`` describes every address. There are no tokens to hand out or to lose: whoever may see a study in the
-console sees it here, everybody else is told that there is no such study.
+``docs/api.md`` describes every address. A researcher sees the same studies as in the console; any other study is not
+found.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from django.contrib.auth.models import User
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.generics import GenericAPIView
 from rest_framework.pagination import BasePagination, CursorPagination, PageNumberPagination
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -27,16 +26,20 @@ from rest_framework.serializers import (
     IntegerField,
     ModelSerializer,
     SerializerMethodField,
+    SlugRelatedField,
 )
 
+from accounts.authentication import IsResearcher, TokenAuthentication
 from annotation.access import study_for
 from annotation.forms import StudyForm
-from annotation.models import Item, Rating, Review, Study
+from annotation.models import Arm, Item, Rating, Review, Study
 from annotation.queries import overview
 from annotation.queries.progress import progress
-from annotation.task_types.registry import get_type
 
-SIGN_IN = "Sign in to the console first: this address is for members of studies, by their session."
+SIGN_IN = (
+    "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
+)
+NOT_RESEARCHER = "This account is not a researcher's, so it cannot use the API. Ask an administrator for access."
 
 
 class Pages(PageNumberPagination):
@@ -44,7 +47,7 @@ class Pages(PageNumberPagination):
 
 
 class RatingPages(CursorPagination):
-    """By primary key, so that a page stays what it was while more comes in, and the last is as fast as the first."""
+    """By primary key, so a page does not change while ratings arrive, and the last page is as fast as the first."""
 
     page_size = 1000
     ordering = "pk"
@@ -66,19 +69,37 @@ class StudySerializer(ModelSerializer[Study]):
         )
 
 
+class ArmSerializer(ModelSerializer[Arm]):
+    """What an arm changes. The reward and the number of participants are null if the arm does not set them."""
+
+    class Meta:
+        model = Arm
+        fields = ("name", "config", "texts", "reward", "wanted", "n_enrolled")
+
+
 class StudyInFull(StudySerializer):
-    """Everything that a study file says, too."""
+    """A study as lists show it, with everything that a study file contains."""
+
+    arms = SerializerMethodField()
+    exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 
     class Meta(StudySerializer.Meta):
-        fields = tuple(dict.fromkeys([*StudySerializer.Meta.fields, *StudyForm.Meta.fields, "config", "texts"]))
+        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms")
+        fields = tuple(dict.fromkeys([*StudySerializer.Meta.fields, *more]))
+
+    def get_arms(self, study: Study) -> Any:
+        """The arms. Empty if the study has only the unnamed one."""
+        arms = list(study.arms.all())
+        return ArmSerializer(arms if len(arms) > 1 else [], many=True).data
 
 
 class RatingSerializer(ModelSerializer[Rating]):
-    """Names as in the long export."""
+    """A rating. The names of its fields are those of the long export."""
 
-    item = CharField(source="item.external_id")
+    item = CharField(source="item.external_id", default="")
     worker = CharField(source="participant.pseudonym")
     synthetic = BooleanField(source="participant.synthetic")
+    arm = CharField(source="participant.arm.name")
     included = SerializerMethodField()
     submitted_at = DateTimeField(source="created_at")
 
@@ -86,7 +107,7 @@ class RatingSerializer(ModelSerializer[Rating]):
         model = Rating
         fields = (
             *("submission", "item", "question", "target", "scale", "value", "text", "seconds"),
-            *("worker", "synthetic", "included", "submitted_at"),
+            *("worker", "synthetic", "included", "arm", "submitted_at"),
         )
 
     def get_included(self, rating: Any) -> bool:
@@ -94,11 +115,11 @@ class RatingSerializer(ModelSerializer[Rating]):
 
 
 class MembersView(GenericAPIView[Any]):
-    """For signed-in users, as JSON, never kept by a cache; no method but reading."""
+    """A read-only view for researchers. It answers in JSON that no cache stores."""
 
     http_method_names = ["get", "head", "options"]
-    authentication_classes = (SessionAuthentication,)
-    permission_classes = (IsAuthenticated,)
+    authentication_classes = (TokenAuthentication, SessionAuthentication)
+    permission_classes = (IsResearcher,)
     renderer_classes = (JSONRenderer,)
     pagination_class: type[BasePagination] | None = Pages
 
@@ -107,6 +128,8 @@ class MembersView(GenericAPIView[Any]):
         return never_cache(super().as_view(**initkwargs))
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
+        if request.user.is_authenticated:
+            raise PermissionDenied(NOT_RESEARCHER)
         raise NotAuthenticated(SIGN_IN)
 
     @property
@@ -143,19 +166,21 @@ class Items(MembersView):
 
     def get(self, request: Request, slug: str) -> Response:
         study = self.study()
-        task = get_type(study.task_type)
         page: list[Item] = self.paginate_queryset(overview.find_items(study, "")) or []
-        rows = overview.with_scores(page, task.scores(), [task.export_columns(item.payload) for item in page])
-        return self.get_paginated_response([_item(row) for row in rows])
+        return self.get_paginated_response([_item(row) for row in overview.item_rows(study, page)])
 
 
 def _item(row: overview.ItemRow) -> dict[str, Any]:
     return {
         "item": row.item.external_id,
+        "role": row.item.role,
+        "source": row.item.source,
         "columns": row.cells,
-        "submissions": row.n_workers,
-        "synthetic": row.n_simulated,
+        "wanted": row.wanted,
+        "submissions": row.submissions,
+        "synthetic": row.synthetic,
         "scores": [asdict(score) for score in row.scores],
+        "arms": [asdict(arm) for arm in row.arms],
     }
 
 

@@ -1,7 +1,8 @@
-"""Simulated workers: they open the real pages over HTTP, answer by the task type's ``simulate`` hook, and send forms.
+"""Simulated workers. They do everything over HTTP, from the start page through every page to the completion code.
 
-For trying a study out, for the demo and for load. Their participants are synthetic from the start, and everything
-that shows their data says so.
+Use them to try out a study, for the demo and for load tests. A token that only this server can sign marks their
+participants as simulated from the start, and everything that shows their data marks it as simulated. One latent state
+decides all answers of one simulated worker. The server assigns their arm, as it does for people.
 """
 
 from __future__ import annotations
@@ -20,19 +21,26 @@ from urllib.parse import urlencode, urlsplit
 from django.db import connections
 from django.urls import reverse
 
-from annotation.instrument import Instrument, live_instrument, shown_to
-from annotation.models import Assignment, Participant, Study
-from annotation.services.allocation import enrol
-from annotation.task_types.base import PROFILES, Profile, StepSpec
-from annotation.tokens import participant_token, read_form_token
+from annotation.instrument import live_instrument, shown_to
+from annotation.models import Assignment, Study
+from annotation.queries.work import given_answers
+from annotation.task_types.base import Page
+from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
+from annotation.tokens import bot_token, read_form_token
 
 #: Median seconds per question that a simulated worker claims to have spent.
 SECONDS = {"careful": 9.0, "noisy": 6.0, "careless": 1.5}
 MOST_TRIES = 5
+#: Seconds between two loads of a page that waits for suggestions, and seconds until a bot gives up.
+LOOK_AGAIN, LONGEST_WAIT = 0.25, 300.0
 
 
 class BotError(RuntimeError):
-    """The server answered what no page should answer."""
+    """The server sent an answer that no page should send."""
+
+
+class TurnedAway(Exception):
+    """The start page said that this simulated worker cannot take part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,66 +57,95 @@ class Mix:
 
 @dataclass(slots=True)
 class Tally:
-    """What a run of bots did."""
+    """What a run of bots did. ``turned_away`` counts the bots that the start page did not admit."""
 
     workers: int = 0
+    turned_away: int = 0
     submissions: int = 0
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list)
 
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.workers + other.workers,
+            self.turned_away + other.turned_away,
+            self.submissions + other.submissions,
+            self.seconds + other.seconds,
+            self.problems + other.problems,
+        )
 
-class _Form(HTMLParser):
-    """The value of the page's hidden field ``form``: the one thing a bot needs to know of a page."""
 
-    def __init__(self) -> None:
+class _Reader(HTMLParser):
+    """What a bot needs from a page: hidden fields, whether it asks for consent, whether it waits for suggestions, the
+    completion code."""
+
+    def __init__(self, html: str) -> None:
         super().__init__()
-        self.token = ""
+        self.hidden: dict[str, str] = {}
+        self.asks_consent = False
+        self.code = ""
+        self.waits = False
+        self._in_code = False
+        self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        if tag == "input" and found.get("name") == "form":
-            self.token = found.get("value") or ""
+        found = {name: value or "" for name, value in attrs}
+        if tag == "input" and found.get("type") == "hidden":
+            self.hidden[found.get("name", "")] = found.get("value", "")
+        elif tag == "input" and found.get("name") == "agree":
+            self.asks_consent = True
+        self.waits = self.waits or found.get("id") == "waiting"
+        self._in_code = "code" in found.get("class", "").split()
+
+    def handle_data(self, data: str) -> None:
+        if self._in_code:
+            self.code = data.strip()
+            self._in_code = False
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Response:
     status: int
     location: str
     body: str
 
+    @property
+    def goes_on(self) -> bool:
+        return self.status in (302, 303)
+
 
 class Browser:
-    """One kept connection, no cookies: what the workers' pages have to make do with."""
+    """One persistent connection and no cookies: the workers' pages must work with that."""
 
     def __init__(self, base_url: str) -> None:
         self.parts = urlsplit(base_url)
         self.connection: http.client.HTTPConnection | None = None
 
-    def get(self, path: str) -> Page:
+    def get(self, path: str) -> Response:
         return self._send("GET", path, None)
 
-    def post(self, path: str, form: dict[str, str]) -> Page:
+    def post(self, path: str, form: dict[str, str]) -> Response:
         return self._send("POST", path, urlencode(form))
 
-    def _send(self, method: str, path: str, body: str | None) -> Page:
+    def _send(self, method: str, path: str, body: str | None) -> Response:
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
         for attempt in range(MOST_TRIES):
             try:
                 connection = self.connection = self.connection or self._connect()
                 connection.request(method, path, body=body, headers=headers)
                 response = connection.getresponse()
-                page = Page(response.status, response.getheader("Location", ""), response.read().decode("utf-8"))
+                found = Response(response.status, response.getheader("Location", ""), response.read().decode("utf-8"))
             except (OSError, http.client.HTTPException):
-                # A kept connection may be closed by the server at any time; every request of ours may be repeated.
+                # The server may close a persistent connection at any time. Repeating any of our requests is safe.
                 self.close()
                 if attempt == MOST_TRIES - 1:
                     raise
                 time.sleep(0.2 * attempt)
                 continue
-            if page.status != 503:
-                return page
+            if found.status != 503:
+                return found
             time.sleep(0.5)
-        return page
+        return found
 
     def _connect(self) -> http.client.HTTPConnection:
         secure = self.parts.scheme == "https"
@@ -121,54 +158,93 @@ class Browser:
             self.connection = None
 
 
-def work_through(
-    *, base_url: str, participant: Participant, rng: random.Random, most: int | None = None, done: Callable[[], object]
-) -> int:
-    """Answer hit after hit until the server has no more, or ``most`` are done; how many were submitted."""
-    browser = Browser(base_url)
-    path = reverse("work", args=[participant_token(participant.pk)])
-    submissions = 0
-    try:
-        while most is None or submissions < most:
-            page = browser.get(path)
-            if page.status in (302, 303):
-                break
-            if page.status != 200:
-                raise BotError(f"GET {path} answered {page.status}: {page.body[:200]}")
-            parsed = _Form()
-            parsed.feed(page.body)
-            if not parsed.token:
-                break
-            form, last = answer(parsed.token, participant, rng)
-            sent = browser.post(path, form)
-            if sent.status not in (302, 303):
-                raise BotError(f"POST {path} answered {sent.status}: {sent.body[:200]}")
-            if last:
-                submissions += 1
-                done()
-    finally:
-        browser.close()
-    return submissions
+@dataclass(slots=True)
+class Bot:
+    """One simulated worker at one study. ``done`` is called after each submission."""
+
+    study: Study
+    worker: SimulatedWorker
+    browser: Browser
+    done: Callable[[], object]
+    code: str = ""
+
+    def walk(self, *, most: int | None = None) -> int:
+        """Start, then do hits until the server has no more or ``most`` are done. Returns how many were submitted.
+
+        Raises TurnedAway, and BotError if a page is not what it should be.
+        """
+        path = self.start()
+        submissions = 0
+        try:
+            while most is None or submissions < most:
+                found = self._read(path)
+                if "form" not in found.hidden:
+                    break
+                submissions += self.answer(path, found.hidden["form"])
+            if submissions:
+                self.code = self._read(f"{path}done").code
+                if not self.code:
+                    raise BotError(f"{path}done shows no completion code after {submissions} submissions")
+        finally:
+            self.browser.close()
+        return submissions
+
+    def start(self) -> str:
+        """Pass the start page, with consent if it asks for it. Returns the address of the participant's own page."""
+        token = bot_token(self.study.pk, name=self.worker.name, profile=self.worker.profile)
+        path = f"{reverse('study_start', args=[self.study.slug])}?{urlencode({'bot': token})}"
+        found = self._read(path)
+        form = found.hidden | ({"agree": "yes"} if found.asks_consent else {})
+        sent = self.browser.post(path, form)
+        if sent.status == 403:
+            raise TurnedAway
+        if not sent.goes_on:
+            raise BotError(f"Starting {self.study.slug} answered {sent.status}: {sent.body[:200]}")
+        return sent.location
+
+    def answer(self, path: str, token: str) -> bool:
+        """Answer the page that ``token`` came from, and send it. True if that completed the hit."""
+        about = read_form_token(token)
+        assignment = Assignment.objects.select_related("participant").get(pk=about.assignment)
+        instrument = live_instrument(assignment.participant.arm_id)
+        shown, before = shown_to(assignment, instrument), given_answers(assignment.pk)
+        page = instrument.page(shown, about.step, lambda: before)
+        if page is None:
+            raise BotError(f"{path} shows step {about.step + 1}, behind the last")
+        form = instrument.task.simulate(self.worker, shown, page, before)
+        form |= {"form": token, "timing": json.dumps(timing(page, self.worker))}
+        sent = self.browser.post(path, form)
+        if not sent.goes_on:
+            raise BotError(f"POST {path} answered {sent.status}: {sent.body[:200]}")
+        assignment.refresh_from_db(fields=["state"])
+        if assignment.state != Assignment.State.SUBMITTED:
+            return False
+        self.done()
+        return True
+
+    def _read(self, path: str) -> _Reader:
+        """The page, as soon as it no longer waits for suggestions."""
+        give_up = time.monotonic() + LONGEST_WAIT
+        while True:
+            found = self.browser.get(path)
+            if found.status == 403:
+                raise TurnedAway
+            if found.status != 200:
+                raise BotError(f"GET {path} answered {found.status}: {found.body[:200]}")
+            read = _Reader(found.body)
+            if not read.waits:
+                return read
+            if time.monotonic() > give_up:
+                raise BotError(f"{path} has waited for suggestions for {LONGEST_WAIT:g} s")
+            time.sleep(LOOK_AGAIN)
 
 
-def answer(token: str, participant: Participant, rng: random.Random) -> tuple[dict[str, str], bool]:
-    """The form to send for the page that ``token`` came from, and whether it is the assignment's last."""
-    about = read_form_token(token)
-    assignment = Assignment.objects.get(pk=about.assignment, participant=participant)
-    instrument: Instrument = live_instrument(participant.study_id)
-    shown = shown_to(assignment, instrument)
-    specs = instrument.steps(shown)
-    step = specs[about.step]
-    profile: Profile = next(name for name in PROFILES if name == participant.profile)
-    form = instrument.task.simulate(shown, step, profile=profile, rng=rng)
-    return form | {"form": token, "timing": json.dumps(timing(step, profile, rng))}, about.step + 1 == len(specs)
-
-
-def timing(step: StepSpec, profile: Profile, rng: random.Random) -> dict[str, dict[str, float]]:
-    """Times that such a worker might have needed: log-normal about the profile's median."""
+def timing(page: Page, worker: SimulatedWorker) -> dict[str, dict[str, float]]:
+    """Times that such a worker might need: log-normal, with the profile's median."""
+    rng = worker.rng("timing", page.name)
     at, known = 0.0, {}
-    for question in step.questions:
-        seconds = round(SECONDS[profile] * rng.lognormvariate(0, 0.5), 2)
+    for question in page.questions:
+        seconds = round(SECONDS[worker.profile] * rng.lognormvariate(0, 0.5), 2)
         at = round(at + seconds, 2)
         known[question.key] = {"seconds": seconds, "at": at, "pastes": 0}
     return known
@@ -181,19 +257,20 @@ def simulate_workers(
     workers: int,
     mix: Mix,
     seed: int,
+    first: int = 0,
     at_once: int = 8,
     hits_per_worker: int | None = None,
     progress: Callable[[], object] = lambda: None,
 ) -> Tally:
-    """Let ``workers`` simulated workers do the study at ``base_url``, ``at_once`` at a time.
+    """Let ``workers`` simulated workers do the study at ``base_url``, with ``at_once`` at a time.
 
-    The same seed gives the same workers with the same profiles; which hits they get depends on the race between
-    them, as with people. When the caller is interrupted, each ends with the hit it is at.
+    The same seed gives the same workers with the same profiles, numbered from ``first``. As with people, who gets which
+    hit depends on who is faster. If the caller is interrupted, each worker stops after its current hit.
     """
     tally = Tally()
     stop = Event()
     started = time.monotonic()
-    names = [f"bot-{seed}-{number}" for number in range(workers)]
+    names = [f"bot-{seed}-{number}" for number in range(first, first + workers)]
 
     def done() -> None:
         progress()
@@ -201,17 +278,9 @@ def simulate_workers(
             raise BotError("The simulation was interrupted.")
 
     def run(name: str) -> int:
-        rng = random.Random(f"{study.slug}/{name}")
+        worker = SimulatedWorker.named(name, mix.draw(random.Random(f"{study.slug}/{name}")))
         try:
-            participant = enrol(
-                study=study,
-                platform="simulated",
-                platform_id=f"{study.slug}/{name}",
-                consented=True,
-                synthetic=True,
-                profile=mix.draw(rng),
-            )
-            return work_through(base_url=base_url, participant=participant, rng=rng, most=hits_per_worker, done=done)
+            return Bot(study, worker, Browser(base_url), done).walk(most=hits_per_worker)
         finally:
             connections.close_all()
 
@@ -221,6 +290,8 @@ def simulate_workers(
                 try:
                     tally.submissions += future.result()
                     tally.workers += 1
+                except TurnedAway:
+                    tally.turned_away += 1
                 except (BotError, OSError, http.client.HTTPException) as error:
                     tally.problems.append(f"{type(error).__name__}: {error}")
         except BaseException:

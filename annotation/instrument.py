@@ -1,63 +1,141 @@
-"""A study as the code that shows and scores it needs it: type, config, texts and items put together.
+"""One arm of a study, as the code that shows and scores it needs it: type, config, texts and items together.
 
-What is cached here, per process, is what never changes once a study is live: config, texts, hits and items.
+Each process caches an arm's config and texts and a hit's items here. They never change once a study is live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from annotation.models import Assignment, Item, Study
-from annotation.services import sql
-from annotation.task_types.base import ItemData, Json, Shown, StepSpec, TaskType
+from annotation import sql
+from annotation.models import Arm, Assignment, Item, Study
+from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
+from annotation.task_types.items import ItemData, Json
+from annotation.task_types.offers import OfferData, Offers
 from annotation.task_types.registry import get_type
 
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """The task type with one study's config and texts."""
+    """The task type with the config and texts of one arm of one study."""
 
     task: TaskType
     config: Json
     texts: dict[str, str]
+    arm: str = ""
 
     @classmethod
-    def of(cls, study: Study) -> Instrument:
+    def of(cls, study: Study, arm: Arm | None = None) -> Instrument:
+        """The instrument of ``arm``, or of the study's first arm. For a draft, it uses what is stored so far."""
         task = get_type(study.task_type)
-        worded = {name: text for name, text in study.texts.items() if text.strip()}
-        return cls(task, study.config, task.default_texts(study.config) | worded)
+        arm = arm or study.arms.first()
+        if study.status != Study.Status.DRAFT and arm is not None:
+            return cls(task, arm.shown_config, arm.shown_texts, arm.name)
+        config = study.config | (arm.config if arm else {})
+        return cls(
+            task, config, whole_texts(task, config, study.texts, arm.texts if arm else {}), arm.name if arm else ""
+        )
 
-    def shown(self, items: Sequence[ItemData], order: Json) -> Shown:
-        return Shown(items, self.config, order)
+    def shown(self, items: Sequence[ItemData], order: Json, offers: Offers = Offers()) -> Shown:  # noqa: B008 - frozen
+        return Shown(items, self.config, self.texts, order, self.arm, offers)
 
-    def steps(self, shown: Shown) -> list[StepSpec]:
-        return self.task.steps(shown, self.texts)
+    @property
+    def asks(self) -> bool:
+        """Whether pages may ask for live suggestions."""
+        return bool(self.task.suggesters(self.config))
+
+    @property
+    def follows_answers(self) -> bool:
+        """Whether the next page depends on the answers so far."""
+        return not isinstance(self.task, FixedPages)
+
+    def walk(self, shown: Shown) -> Walk:
+        return Walk(self.task, shown)
+
+    def page(self, shown: Shown, number: int, answers: Callable[[], Sequence[Answers]]) -> Page | None:
+        """Page ``number``, from 0; None after the last. ``answers`` reads the earlier answers, only if they matter."""
+        return self.walk(shown).page(number, answers)
+
+    def pages(self, shown: Shown, answers: Sequence[Answers]) -> list[Page]:
+        """The pages that ``answers`` answer, and the one after them if there is one."""
+        return self.walk(shown).through(answers)
 
 
-@lru_cache(maxsize=256)
-def live_instrument(study_id: int) -> Instrument:
-    """The instrument of a study that has gone live; never call this for a draft, which may still change."""
-    return Instrument.of(Study.objects.get(pk=study_id))
+class Walk:
+    """The pages of one hit, one at a time. Answers are read only where pages depend on them."""
+
+    def __init__(self, task: TaskType, shown: Shown) -> None:
+        self.task, self.shown = task, shown
+        self.fixed = task if isinstance(task, FixedPages) else None
+        self._made: dict[int, Page | None] = {}
+
+    @property
+    def length(self) -> int | None:
+        """How many pages there are; None if that depends on the answers."""
+        return self.task.length(self.shown)
+
+    def page(self, number: int, answers: Callable[[], Sequence[Answers]]) -> Page | None:
+        """Page ``number``, from 0; None after the last. ``answers`` reads the earlier answers."""
+        if not self.fixed:
+            return self.task.next_page(self.shown, answers())
+        if number not in self._made:
+            self._made[number] = self.fixed.page_at(self.shown, number)
+        return self._made[number]
+
+    def is_complete(self, answers: Sequence[Answers]) -> bool:
+        """Whether all pages are answered."""
+        length = self.length if self.fixed else None
+        return self.task.next_page(self.shown, answers) is None if length is None else len(answers) >= length
+
+    def through(self, answers: Sequence[Answers]) -> list[Page]:
+        """The pages that ``answers`` answer, and the one after them if there is one."""
+        found: list[Page] = []
+        for number in range(len(answers) + 1):
+            before = answers[:number]
+            page = self.page(number, partial(_same, before))
+            if page is None:
+                break
+            found.append(page)
+        return found
+
+
+def _same(answers: Sequence[Answers]) -> Sequence[Answers]:
+    return answers
+
+
+def whole_texts(task: TaskType, config: Json, *worded: dict[str, str]) -> dict[str, str]:
+    """Every text of the type, in the arm's wording if it has one, else in the study's, else in the type's."""
+    texts = {text.name: text.default for text in task.texts(config)}
+    for own in worded:
+        texts |= {name: text for name, text in own.items() if name in texts and text.strip()}
+    return texts
+
+
+@lru_cache(maxsize=1024)
+def live_instrument(arm_id: int) -> Instrument:
+    """The instrument of an arm of a study that has gone live. Never call this for a draft: a draft may still change."""
+    arm = Arm.objects.select_related("study").get(pk=arm_id)
+    return Instrument.of(arm.study, arm)
 
 
 def item_data(item: Item) -> ItemData:
-    return ItemData(item.external_id, item.payload)
+    return ItemData(item.external_id, item.payload, item.role)  # type: ignore[arg-type]  # a choice of the model
 
 
 _HIT_ITEMS = """
-SELECT i.id, i.external_id, i.payload FROM annotation_hititem p JOIN annotation_item i ON i.id = p.item_id
+SELECT i.id, i.external_id, i.payload, i.role FROM annotation_hititem p JOIN annotation_item i ON i.id = p.item_id
 WHERE p.hit_id = %s ORDER BY p.position
 """
 
 
 @lru_cache(maxsize=20_000)
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database id and data of a hit's items, in order. Hits are planned when a study goes live."""
+    """Database ids and data of a hit's items, in order. Hits are planned when a study goes live."""
     return tuple(
-        (pk, ItemData(external_id, sql.from_json(Item, "payload", payload)))
-        for pk, external_id, payload in sql.fetch_all(_HIT_ITEMS, hit_id)
+        (pk, ItemData(external_id, sql.from_json(Item, "payload", payload), role))
+        for pk, external_id, payload, role in sql.fetch_all(_HIT_ITEMS, hit_id)
     )
 
 
@@ -65,12 +143,33 @@ def shown_items(hit_id: int) -> list[ItemData]:
     return [data for _, data in hit_items(hit_id)]
 
 
+_OFFERS = """
+SELECT step, side, suggester, text, source, number FROM annotation_offer WHERE assignment_id = %s
+ORDER BY step, number, side
+"""
+
+
+def offers_to(assignment_id: int, instrument: Instrument) -> Offers:
+    """The suggestions that this assignment has shown so far. No query if the type asks for none."""
+    if not instrument.asks:
+        return Offers()
+    return Offers(tuple(OfferData(*row) for row in sql.fetch_all(_OFFERS, assignment_id)))
+
+
+def asks_for_offers(study: Study) -> bool:
+    """Whether pages of the study, in any of its arms, ask for live suggestions."""
+    task = get_type(study.task_type)
+    configs = [study.config | arm.config for arm in study.arms.all()] or [study.config]
+    return any(task.suggesters(config) for config in configs)
+
+
 def shown_to(assignment: Assignment, instrument: Instrument) -> Shown:
     """What this assignment shows, in its recorded order."""
-    return instrument.shown(shown_items(assignment.hit_id), assignment.order)
+    offers = offers_to(assignment.pk, instrument)
+    return instrument.shown(shown_items(assignment.hit_id), assignment.order, offers)
 
 
 def clear_caches() -> None:
-    """Forget everything; for tests, whose databases come and go within one process."""
+    """Empty the caches. For tests, which create and drop databases within one process."""
     live_instrument.cache_clear()
     hit_items.cache_clear()

@@ -1,6 +1,6 @@
-"""Studies as YAML files, read strictly; ``services.applying`` makes a study be as its file says.
+"""Studies as YAML files, read strictly. ``services.applying`` makes a study match its file.
 
-A file says all about a study: what it leaves out has its default. ``docs/study-files.md`` describes every key.
+A file describes the whole study: what it leaves out has its default value. ``docs/study-files.md`` describes every key.
 """
 
 from __future__ import annotations
@@ -14,27 +14,49 @@ from typing import Any
 import yaml
 from django import forms
 
-from annotation.forms import StudyForm, accepts
-from annotation.services.checking import find_type
-from annotation.services.refusals import FieldProblem, Refused, unknown
+from annotation.forms import ArmForm, StudyForm, accepts
+from annotation.services.checking import ARM_KEYS, arm_prefix, find_type
 from annotation.task_types.base import TaskType
+from annotation.task_types.settings import TableField
+from common.problems import Problem, Refused, unknown
+from common.yaml_text import BadYaml, read_mapping
 
 MAX_BYTES = 1024 * 1024
 REQUIRED = ("slug", "task_type", "title")
-PARTS = ("task_type", "config", "texts", "items")
+PARTS = ("task_type", "exclude_studies", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
+FROM_STUDY = ("from_study", "arms", "follow")
+
+
+@dataclass(frozen=True, slots=True)
+class FromStudy:
+    """Items from the outputs of another study: from ``arms`` (empty: all) and, with ``follow``, from later outputs."""
+
+    study: str
+    arms: tuple[str, ...] = ()
+    follow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FromRun:
+    """Items from the samples of a generation run, with the options of the type's ``sample_form``."""
+
+    run: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFile:
-    """What a file says, types checked, values not yet. ``lines`` tells where each field stands."""
+    """The content of a file: types are checked, values are not. ``lines`` has the line of each key."""
 
     path: Path
     values: dict[str, Any]
     task_type: str
     config: dict[str, Any]
     texts: dict[str, str]
-    items: Path | None
+    arms: tuple[Mapping[str, Any], ...]
+    exclude_studies: tuple[str, ...]
+    items: Path | FromStudy | FromRun | None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -43,23 +65,26 @@ class StudyFile:
 
 
 class FileRefused(Refused):
-    """A study file that cannot be read or says something impossible; every problem with its line."""
+    """A study file that cannot be read or contains something impossible. Lists every problem with its line."""
 
-    def __init__(self, problems: list[FieldProblem], lines: Mapping[str, int] | None = None) -> None:
+    def __init__(self, problems: list[Problem], lines: Mapping[str, int] | None = None) -> None:
         self.lines = lines or {}
         super().__init__(problems)
 
-    def line(self, problem: FieldProblem) -> int | None:
-        """The line of the field, or of the part of the file that it belongs to."""
-        return self.lines.get(problem.field) or self.lines.get(problem.field.partition(".")[0])
+    def line(self, problem: Problem) -> int | None:
+        """The line that the problem is about, or the line of the nearest part of the file around it."""
+        where = problem.where
+        while where and where not in self.lines:
+            where = where.rpartition(".")[0]
+        return self.lines.get(where)
 
 
 def read_study_file(path: Path) -> StudyFile:
-    """The file, with unknown keys and wrong types refused. Raises FileRefused."""
+    """Read the file. Raises FileRefused, also for unknown keys and wrong types."""
     document, lines = _parse(path)
-    problems = [unknown(name, name, KEYS) for name in document if name not in KEYS]
+    problems = [unknown(name[:60], name, KEYS) for name in document if name not in KEYS]
     problems += [
-        FieldProblem(name, f"The key {name} is missing.", f"Add a line “{name}: …”.")
+        Problem(name, f"The key {name} is missing.", f"Add a line “{name}: …”.")
         for name in REQUIRED
         if name not in document
     ]
@@ -67,36 +92,35 @@ def read_study_file(path: Path) -> StudyFile:
     problems += wrong
     task, wrong = _task(document)
     problems += wrong
-    config = _mapping(document, "config", problems)
-    if task is not None:
-        config, wrong = _typed(config, task.config_form.base_fields, "config.", refuse_unknown=True)
-        problems += wrong
-    texts = _texts(_mapping(document, "texts", problems), problems)
-    items = _items_path(path, document, problems)
+    config = _config(document, task, "", problems)
+    texts = _texts(document, "", problems)
+    arms = _arms(document, task, problems)
+    excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
+    items = _items(path, document, task, problems)
     if problems:
         raise FileRefused(problems, lines)
-    return StudyFile(path, values, str(document["task_type"]), config, texts, items, lines)
+    return StudyFile(path, values, str(document["task_type"]), config, texts, tuple(arms), excluded, items, lines)
+
+
+# --- YAML ---
 
 
 def _parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The document and the line of every key down to the second level."""
+    """The document and the line of every key."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _refused("file", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
     if len(data) > MAX_BYTES:
-        raise _refused("file", f"{path} is larger than 1 MB.", "Items belong in a file of their own.")
+        raise _refused("file", f"{path} is larger than 1 MB.", "Put the items in a separate file.")
     try:
-        text = data.decode("utf-8-sig")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        document = yaml.safe_load(text)
+        node, document = read_mapping(data.decode("utf-8-sig"), example="title: My study")
     except UnicodeDecodeError as error:
         what = f"Byte 0x{data[error.start]:02X} at position {error.start} is not UTF-8."
         raise _refused("file", what, "Save the file as UTF-8.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _refused("file", f"This is no YAML: {_yaml_error(error)}", "Check indentation and quotes.") from None
-    if not isinstance(node, yaml.MappingNode) or not isinstance(document, dict):
-        raise _refused("file", "The file has no keys.", "Write lines such as “title: My study”.")
+    except BadYaml as error:
+        raise _refused("file", error.what, error.fix) from None
     lines: dict[str, int] = {}
     problems = _walk(node, "", lines)
     if problems:
@@ -104,35 +128,48 @@ def _parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     return document, lines
 
 
-def _refused(name: str, what: str, mend: str) -> FileRefused:
-    return FileRefused([FieldProblem(name, what, mend)])
+def _refused(where: str, what: str, fix: str) -> FileRefused:
+    return FileRefused([Problem(where, what, fix)])
 
 
-def _yaml_error(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or str(error) or type(error).__name__
-    return f"{what} (line {mark.line + 1}, column {mark.column + 1})." if mark else f"{what}."
-
-
-def _walk(node: yaml.MappingNode, prefix: str, lines: dict[str, int]) -> list[FieldProblem]:
-    """Notes the line of each key; a key that stands twice would silently lose its first value."""
-    problems: list[FieldProblem] = []
+def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
+    """Record the line of each key, and report duplicate keys, which would silently lose their first value."""
+    problems: list[Problem] = []
+    if isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value, start=1):
+            inner = _arm_prefix(entry, number) if prefix == "arms." else f"{prefix}{number}."
+            lines.setdefault(inner.rstrip("."), entry.start_mark.line + 1)
+            problems += _walk(entry, inner, lines)
+    if not isinstance(node, yaml.MappingNode):
+        return problems
+    seen: dict[str, int] = {}
     for key, value in node.value:
-        name = f"{prefix}{key.value if isinstance(key, yaml.ScalarNode) else '?'}"
+        plain = isinstance(key, yaml.ScalarNode) and key.tag == "tag:yaml.org,2002:str"
+        name = f"{prefix}{key.value[:60] if isinstance(key, yaml.ScalarNode) else '?'}"
         line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-            mend = "Write a name; put it in quotes if it is on, off, yes, no or a number."
-            problems.append(FieldProblem(name, f"The key in line {line} is no plain text.", mend))
-        elif name in lines:
-            what = f"The key stands twice, in lines {lines[name]} and {line}."
-            problems.append(FieldProblem(name, what, "Keep one of them."))
+        if not plain:
+            fix = "Write a name; put it in quotes if it is on, off, yes, no or a number."
+            problems.append(Problem(name, f"The key in line {line} is not text.", fix))
+        elif key.value in seen:
+            what = f"The key appears twice, in lines {seen[key.value]} and {line}."
+            problems.append(Problem(name, what, "Keep one of them."))
+        else:
+            seen[key.value] = line
         lines.setdefault(name, line)
-        if isinstance(value, yaml.MappingNode) and not prefix:
-            problems += _walk(value, f"{name}.", lines)
+        problems += _walk(value, f"{name}.", lines)
     return problems
 
 
-def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[FieldProblem]]:
+def _arm_prefix(entry: yaml.Node, number: int) -> str:
+    pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
+    names = [value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"]
+    return arm_prefix({"name": names[0] if names else ""}, number)
+
+
+# --- the parts ---
+
+
+def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[Problem]]:
     if "task_type" not in document:
         return None, []
     if not isinstance(document["task_type"], str):
@@ -140,47 +177,129 @@ def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[FieldProbl
     return find_type(document["task_type"])
 
 
-def _mapping(document: Mapping[str, Any], name: str, problems: list[FieldProblem]) -> dict[str, Any]:
-    value = document.get(name)
+def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Problem]) -> dict[str, Any]:
+    value = given.get(name)
     if value is None:
         return {}
     if not isinstance(value, dict):
-        problems.append(FieldProblem(name, f"This is {_kind(value)}.", f"Write lines “name: value” below {name}."))
+        what = f"This must be a mapping, not {_kind(value)}."
+        problems.append(Problem(f"{prefix}{name}", what, f"Write lines “name: value” below {name}."))
         return {}
-    return {str(key): inner for key, inner in value.items()}
+    return value
 
 
-def _texts(given: Mapping[str, Any], problems: list[FieldProblem]) -> dict[str, str]:
-    wrong = {name: text for name, text in given.items() if not isinstance(text, str)}
-    problems += [_wrong_type(f"texts.{name}", text, "text") for name, text in wrong.items()]
-    return {name: text for name, text in given.items() if name not in wrong}
+def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, problems: list[Problem]) -> dict[str, Any]:
+    config = _mapping(given, "config", prefix, problems)
+    if task is None:
+        return config
+    values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
+    problems += wrong
+    return values
 
 
-def _items_path(path: Path, document: Mapping[str, Any], problems: list[FieldProblem]) -> Path | None:
-    name = document.get("items")
-    if name is None:
+def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:
+    texts = _mapping(given, "texts", prefix, problems)
+    wrong = {name: text for name, text in texts.items() if not isinstance(text, str)}
+    problems += [_wrong_type(f"{prefix}texts.{name}", text, "text") for name, text in wrong.items()]
+    return {name: text for name, text in texts.items() if name not in wrong}
+
+
+def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> list[dict[str, Any]]:
+    given = document.get("arms")
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        fix = "Write one entry per arm, such as “- name: control”."
+        problems.append(Problem("arms", f"This must be a list, not {_kind(given)}.", fix))
+        return []
+    return [arm for number, each in enumerate(given, start=1) if (arm := _arm(each, number, task, problems))]
+
+
+def _arm(given: Any, number: int, task: TaskType | None, problems: list[Problem]) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        what = f"Entry {number} must be a mapping, not {_kind(given)}."
+        problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
+        return {}
+    prefix = arm_prefix(given, number)
+    problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in given if name not in ARM_KEYS]
+    if "name" not in given:
+        problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
+    arm, wrong = _typed(given, ArmForm().fields, prefix)
+    problems += wrong
+    return arm | {"config": _config(given, task, prefix, problems), "texts": _texts(given, prefix, problems)}
+
+
+def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tuple[str, ...]:
+    """A list of names, each once."""
+    if given is None:
+        return ()
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        problems.append(_wrong_type(where, given, f"a list of {wanted}, such as [first, second]"))
+        return ()
+    doubled = next((name for place, name in enumerate(given) if name in given[:place]), None)
+    if doubled is not None:
+        problems.append(Problem(where, f"“{doubled[:60]}” is in the list twice.", "Name it once."))
+    return tuple(given)
+
+
+def _items(
+    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> Path | FromStudy | FromRun | None:
+    given = document.get("items")
+    if given is None:
         return None
-    if not isinstance(name, str):
-        problems.append(_wrong_type("items", name, "the path of a file"))
+    if isinstance(given, dict):
+        return _items_source(given, task, problems)
+    if not isinstance(given, str):
+        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
         return None
-    items = path.parent / name
+    items = path.parent / given
     if not items.is_file():
-        what = f"There is no file {items}."
-        problems.append(FieldProblem("items", what, "Write a path relative to the study file."))
+        fix = "Write a path relative to the study file."
+        problems.append(Problem("items", f"There is no file {str(items)[-200:]}.", fix))
         return None
     return items
 
 
+def _items_source(
+    given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> FromStudy | FromRun | None:
+    kinds = [name for name in ("from_study", "from_run") if name in given]
+    if len(kinds) != 1:
+        what = "Items cannot come from both a study and a run." if kinds else "The source of the items is missing."
+        problems.append(Problem("items", what, "Write either from_study: NAME or from_run: NAME."))
+        return None
+    kind = kinds[0]
+    if not isinstance(given[kind], str):
+        problems.append(_wrong_type(f"items.{kind}", given[kind], "text: the name"))
+        return None
+    if kind == "from_run":
+        options = {name: value for name, value in given.items() if name != kind}
+        if task is not None and task.sample_form is not None:
+            options, wrong = _typed(options, task.sample_form.base_fields, "items.", refuse_unknown=True)
+            problems += wrong
+        return FromRun(given[kind], options)
+    problems += [unknown(f"items.{name[:60]}", name, FROM_STUDY) for name in given if name not in FROM_STUDY]
+    arms = _names(given.get("arms"), "items.arms", "names of arms", problems)
+    follow = given.get("follow", False)
+    if not isinstance(follow, bool):
+        problems.append(_wrong_type("items.follow", follow, "true or false"))
+    return FromStudy(given[kind], arms, follow is True)
+
+
+# --- kinds of values ---
+
+
 def _typed(
     given: Mapping[str, Any], fields: Mapping[str, forms.Field], prefix: str, *, refuse_unknown: bool = False
-) -> tuple[dict[str, Any], list[FieldProblem]]:
-    """The values of known fields that have the kind that their field wants."""
+) -> tuple[dict[str, Any], list[Problem]]:
+    """The values of known fields whose kind is right for their field."""
     values: dict[str, Any] = {}
-    problems: list[FieldProblem] = []
+    problems: list[Problem] = []
     for name, value in given.items():
         if name not in fields:
             if refuse_unknown:
-                problems.append(unknown(f"{prefix}{name}", name, fields))
+                problems.append(unknown(f"{prefix}{name[:60]}", name, fields))
         elif fits(fields[name], value):
             values[name] = value
         else:
@@ -189,9 +308,11 @@ def _typed(
 
 
 def fits(field: forms.Field, value: Any) -> bool:
-    """Whether YAML's value is of the kind that the field takes, without any conversion that may surprise."""
+    """Whether the YAML value is of a kind that the field accepts, without surprising conversions."""
     if value is None:
         return not field.required and not isinstance(field, forms.BooleanField)
+    if isinstance(field, TableField):
+        return isinstance(value, list)
     if isinstance(field, forms.MultipleChoiceField):
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     if isinstance(field, forms.BooleanField):
@@ -205,10 +326,10 @@ def fits(field: forms.Field, value: Any) -> bool:
     return True
 
 
-def _wrong_type(name: str, value: Any, wanted: str) -> FieldProblem:
+def _wrong_type(where: str, value: Any, wanted: str) -> Problem:
     quote = ", in quotes" if wanted.startswith(("text", "one of")) and not isinstance(value, list | dict) else ""
-    shown = "" if isinstance(value, list | dict) or value is None else f" “{_plain(value)[:60]}”"
-    return FieldProblem(name, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
+    shown = "" if isinstance(value, list | dict) or value is None else f" “{_plain(value)}”"
+    return Problem(where, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
 
 
 def _kind(value: Any) -> str:
@@ -219,4 +340,7 @@ def _kind(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """At most 60 characters of a value: a file may contain something long or secret by mistake."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
+        return "…"
+    return (str(value).lower() if isinstance(value, bool) else str(value))[:60]

@@ -1,55 +1,65 @@
-"""Files of rows: CSV, TSV and JSON lines, read strictly, with every problem of the whole file at once.
+"""Reads CSV, TSV and JSON lines strictly, and reports all problems of a file at once.
 
-Cells are text, exactly as in the file: nothing is trimmed, line breaks within a cell stay. Lines without any content
-are skipped. Rows are numbered from 1 as a spreadsheet shows them less the header, skipped ones counted.
+A file is UTF-8, or UTF-16 if it starts with that byte order mark: Excel's “Unicode Text” is UTF-16 with tabs (.txt).
+
+Cells are text, exactly as in the file: nothing is trimmed, and line breaks within a cell stay. Lines without content
+are skipped. Rows are numbered from 1 as in a spreadsheet, without the header but with skipped lines.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, TextIO
 
 from django.conf import settings
 
-from annotation.task_types.base import Problem, Row
+from annotation.task_types.items import Row, RowProblem, SourceRow
 from annotation.task_types.questions import MAX_CHARS
+from common.words import counted
 
 MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
-#: More than these are counted, not kept: a broken file of 50 MB has millions.
+#: Rows times columns. Each row has a cell for every column, so lines with different keys would multiply.
+MAX_CELLS = 5_000_000
+#: Characters in one line of a file.
+MAX_LINE = 4_000_000
+#: Further problems are counted but not stored: a broken file of 50 MB has millions.
 KEPT_PROBLEMS = 10_000
 SHOWN_PROBLEMS = 200
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 JSON_LINES = (".jsonl", ".ndjson")
 SUFFIXES = (*DELIMITERS, *JSON_LINES)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 SAVE_AS_UTF8 = (
     "Save the file as UTF-8: in Excel “CSV UTF-8 (Comma delimited)”, in LibreOffice tick “Edit filter settings” and "
     "choose Unicode (UTF-8), or run iconv -f WINDOWS-1252 -t UTF-8."
 )
-# Bytes that are not UTF-8 come out of the decoder as U+DC80 … U+DCFF, so the cell they are in can be told.
+# The decoder turns bytes that are not UTF-8 into U+DC80 … U+DCFF, so that a message can name their cell.
 _BAD_BYTE = re.compile(r"[\udc80-\udcff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 class TableProblems(ValueError):
-    """Why a file was not read. ``total`` counts what ``problems`` does not hold any more, too."""
+    """Why a file was not read. ``total`` also counts the problems that were not stored."""
 
-    def __init__(self, problems: Iterable[Problem], total: int | None = None) -> None:
+    def __init__(self, problems: Iterable[RowProblem], total: int | None = None) -> None:
         self.problems = list(problems)
         self.total = len(self.problems) if total is None else total
-        super().__init__(f"{self.total} problem{'s' if self.total != 1 else ''} in the file")
+        super().__init__(f"{counted(self.total, 'problem')} in the file")
 
     @property
-    def shown(self) -> list[Problem]:
-        """As many as somebody may want to read."""
+    def shown(self) -> list[RowProblem]:
+        """The first problems: as many as a page shows."""
         return self.problems[:SHOWN_PROBLEMS]
 
     @property
@@ -59,24 +69,29 @@ class TableProblems(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file's rows; every row has a cell for every column."""
+    """Rows of text. Every row of a file has a cell for every column.
+
+    ``origin`` decides what ``name`` names, and what the ids in ``Row.sources`` are: samples of a run or outputs of a
+    study.
+    """
 
     columns: list[str]
     rows: list[Row]
     name: str = ""
+    origin: Literal["file", "run", "study"] = "file"
 
 
 class _Found:
-    """The problems found so far, of which only the first are kept."""
+    """The problems found so far. Only the first ones are stored."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[RowProblem] = []
         self.total = 0
 
-    def add(self, row: int, column: str, what: str, mend: str) -> None:
+    def add(self, row: int, column: str, what: str, fix: str) -> None:
         self.total += 1
         if len(self.problems) < KEPT_PROBLEMS:
-            self.problems.append(Problem(row, column, what, mend))
+            self.problems.append(RowProblem(row, column, what, fix))
 
     def raise_if_any(self) -> None:
         if self.total:
@@ -87,8 +102,12 @@ class _TooBig(Exception):
     pass
 
 
+class _LongLine(Exception):
+    """``args[0]`` is the number of the line."""
+
+
 class _Limited(io.RawIOBase):
-    """Reads another file and stops with _TooBig behind ``limit`` bytes. Closing it leaves the other open."""
+    """Reads another file and raises _TooBig after ``limit`` bytes. Closing it leaves the other file open."""
 
     def __init__(self, file: BinaryIO, limit: int | None) -> None:
         self.file, self.left = file, limit
@@ -107,9 +126,9 @@ class _Limited(io.RawIOBase):
 
 
 def read_table(file: BinaryIO, *, name: str, limit: int | None = -1) -> Table:
-    """The whole file as a table; ``name`` tells CSV from TSV and JSON lines by its end.
+    """The whole file as a table. The extension of ``name`` decides between CSV, TSV and JSON lines.
 
-    ``limit`` in bytes: by default what may be uploaded, None for no limit. Raises TableProblems.
+    ``limit`` is in bytes: by default, the largest upload allowed; None for no limit. Raises TableProblems.
     """
     most: int | None = settings.MAX_UPLOAD_BYTES if limit == -1 else limit
     suffix = PurePath(name).suffix.lower()
@@ -118,36 +137,86 @@ def read_table(file: BinaryIO, *, name: str, limit: int | None = -1) -> Table:
     buffered = io.BufferedReader(_Limited(file, most), 1 << 16)
     try:
         _refuse_other_formats(buffered)
+        if buffered.peek(2)[:2] in UTF16_MARKS:
+            return _read_utf16(buffered, name, suffix)
         text = io.TextIOWrapper(buffered, encoding="utf-8-sig", errors="surrogateescape", newline="")
         if suffix in JSON_LINES:
-            return _read_json_lines(text, name)
-        return _read_delimited(text, name, DELIMITERS[suffix])
+            return _read_json_lines(_lines(text), name)
+        return _read_delimited(_lines(text), name, DELIMITERS[suffix])
     except _TooBig:
-        what = f"The file is larger than {(most or 0) / 1024**2:,.4g} MB, which is the most that is taken."
-        mend = "Split it into several studies, or use “manage.py study apply”, which has no such limit."
-        raise TableProblems([Problem(0, "", what, mend)]) from None
+        what = f"The file is larger than the limit of {(most or 0) / 1024**2:,.4g} MB."
+        fix = "Split it into several studies, or use “manage.py study apply”, which has no such limit."
+        raise TableProblems([RowProblem(0, "", what, fix)]) from None
+    except _LongLine as error:
+        what = f"Line {error.args[0]:,} of the file has more than {MAX_LINE:,} characters."
+        raise TableProblems([RowProblem(0, "", what, "Write one item per line.")]) from None
 
 
-def _wrong_kind(name: str) -> Problem:
-    what = f"“{name[-100:]}” is no kind of file that can be read."
-    return Problem(0, "", what, f"Save it as CSV (UTF-8), TSV or JSON lines: the name ends in {', '.join(SUFFIXES)}.")
+def _lines(text: TextIO) -> Iterator[str]:
+    """The lines. A parser needs far more memory than the text of a line, so a line as long as a file is refused."""
+    for number in itertools.count(1):
+        line = text.readline(MAX_LINE + 1)
+        if not line:
+            return
+        if len(line) > MAX_LINE:
+            raise _LongLine(number)
+        yield line
+
+
+def _read_utf16(buffered: io.BufferedReader[_Limited], name: str, suffix: str) -> Table:
+    """Half a surrogate pair stays as it is, so that a message can name its cell."""
+    try:
+        whole = io.TextIOWrapper(buffered, encoding="utf-16", errors="surrogatepass", newline="").read()
+    except UnicodeDecodeError:
+        what = "The file says that it is UTF-16, but it ends in the middle of a character or is damaged."
+        raise TableProblems([RowProblem(0, "", what, SAVE_AS_UTF8)]) from None
+    text = io.StringIO(whole, newline="")
+    if suffix in JSON_LINES:
+        return _read_json_lines(_lines(text), name)
+    header = whole.partition("\n")[0]
+    # Excel separates “Unicode Text” with tabs, and some people then rename the file to .csv.
+    return _read_delimited(_lines(text), name, "\t" if "\t" in header and "," not in header else DELIMITERS[suffix])
+
+
+def _wrong_kind(name: str) -> RowProblem:
+    what = f"“{name[-100:]}” is not a supported file type."
+    return RowProblem(
+        0, "", what, f"Save it as CSV (UTF-8), TSV or JSON lines. The name must end in one of {', '.join(SUFFIXES)}."
+    )
 
 
 def _refuse_other_formats(buffered: io.BufferedReader[_Limited]) -> None:
     start = buffered.peek(4)[:4]
     if not start:
-        raise TableProblems([Problem(0, "", "The file is empty.", "Choose the file that holds the items.")])
+        raise TableProblems([RowProblem(0, "", "The file is empty.", "Choose the file with the items.")])
     if start.startswith(b"PK\x03\x04"):
-        what = "This is a workbook or a zip file, whatever its name says."
-        raise TableProblems([Problem(0, "", what, "Open it and save it as “CSV UTF-8”.")])
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableProblems([Problem(0, "", "The file is in UTF-16, not UTF-8.", SAVE_AS_UTF8)])
+        what = "This is a workbook or a zip file, not a text file."
+        raise TableProblems([RowProblem(0, "", what, "Open it and save it as “CSV UTF-8”.")])
+
+
+def table_of(rows: Iterable[SourceRow], *, name: str, origin: Literal["run", "study"]) -> Table:
+    """A table of the rows that a task type made from samples or outputs. Raises TableProblems.
+
+    Characters that cannot be stored become U+FFFD. A model that samples single bytes may well generate some.
+    """
+    found = _Found()
+    made = list(rows)
+    columns = list(dict.fromkeys(column for row in made for column in row.cells))
+    _check_size(len(made), len(columns))
+    empty = dict.fromkeys(columns, "")
+    table: list[Row] = []
+    for number, row in enumerate(made, 1):
+        cells = {column: _readable(cell) for column, cell in row.cells.items()}
+        _check_cells(number, list(cells), list(cells.values()), found)
+        table.append(Row(number, empty | cells, row.sources))
+    found.raise_if_any()
+    return Table(columns, table, name, origin)
 
 
 # --- CSV and TSV -----------------------------------------------------------------------------------------------
 
 
-def _read_delimited(text: io.TextIOWrapper, name: str, delimiter: str) -> Table:
+def _read_delimited(text: Iterator[str], name: str, delimiter: str) -> Table:
     found = _Found()
     lines = _records(text, delimiter, found)
     columns = _header(lines, delimiter, found)
@@ -162,16 +231,15 @@ def _read_delimited(text: io.TextIOWrapper, name: str, delimiter: str) -> Table:
         if found.total:
             continue
         rows.append(Row(number, dict(zip(columns, cells, strict=True))))
-        if len(rows) > MAX_ROWS:
-            raise TableProblems([_too_many_rows()])
+        _check_size(len(rows), len(columns))
     found.raise_if_any()
     if not rows:
         raise TableProblems([_no_rows("below the header")])
     return Table(columns, rows, name)
 
 
-def _records(text: io.TextIOWrapper, delimiter: str, found: _Found) -> Iterator[tuple[int, list[str]]]:
-    """Numbered records, the header being 0. What the parser refuses is noted, and reading goes on behind it."""
+def _records(text: Iterator[str], delimiter: str, found: _Found) -> Iterator[tuple[int, list[str]]]:
+    """Numbered records; the header is 0. What the parser refuses is recorded, and reading continues after it."""
     reader = csv.reader(text, delimiter=delimiter, strict=True)
     number = 0
     while True:
@@ -181,11 +249,11 @@ def _records(text: io.TextIOWrapper, delimiter: str, found: _Found) -> Iterator[
         except StopIteration:
             return
         except csv.Error as error:
-            what, mend = _csv_error(str(error), start, reader.line_num)
-            found.add(number, "", what, mend)
+            what, fix = _csv_error(str(error), start, reader.line_num)
+            found.add(number, "", what, fix)
             number += 1
             if reader.line_num > start:
-                return  # a quote swallowed other rows: whatever follows would be nonsense
+                return  # an open quote swallowed other rows: the rest would be nonsense
             continue
         yield number, cells
         number += 1
@@ -194,14 +262,17 @@ def _records(text: io.TextIOWrapper, delimiter: str, found: _Found) -> Iterator[
 def _csv_error(error: str, first: int, last: int) -> tuple[str, str]:
     lines = f"line {first}" if first >= last else f"lines {first} to {last}"
     if "expected after" in error:
-        what = f"Text follows a closing quote ({lines} of the file)."
-        return what, 'Put the whole cell in quotes and write each quote within it twice: "she said ""yes"""'
-    what = f"A quote is opened and not closed, or one cell holds far too much text ({lines} of the file)."
-    return what, "Close the quote, or write it twice if it is part of the text."
+        what = f"There is text after a closing quotation mark ({lines} of the file)."
+        return (
+            what,
+            'Put the whole cell in quotation marks and write each quotation mark inside it twice: "she said ""yes"""',
+        )
+    what = f"A quotation mark is not closed, or a cell is far too long ({lines} of the file)."
+    return what, "Close it, or write it twice if it is part of the text."
 
 
 def _header(lines: Iterator[tuple[int, list[str]]], delimiter: str, found: _Found) -> list[str]:
-    """The names of the columns; without sound ones nothing below them can be judged."""
+    """The column names. If they are wrong, nothing below them can be checked."""
     columns: list[str] = []
     for _, cells in lines:
         if any(cells):
@@ -209,54 +280,58 @@ def _header(lines: Iterator[tuple[int, list[str]]], delimiter: str, found: _Foun
             break
     if not columns:
         found.raise_if_any()
-        raise TableProblems([Problem(0, "", "The file has no header row.", "Name the columns in the first line.")])
+        raise TableProblems(
+            [RowProblem(0, "", "The file has no header row.", "Put the names of the columns in the first line.")]
+        )
     _check_cells(0, columns, columns, found)
     problems = _column_problems(columns, delimiter)
     for problem in problems:
-        found.add(problem.row, problem.column, problem.what, problem.mend)
+        found.add(problem.row, problem.column, problem.what, problem.fix)
     if problems:
         found.raise_if_any()
     return columns
 
 
-def _column_problems(columns: Sequence[str], delimiter: str) -> list[Problem]:
+def _column_problems(columns: Sequence[str], delimiter: str) -> list[RowProblem]:
     if len(columns) > MAX_COLUMNS:
-        what = f"The header names {len(columns):,} columns; at most {MAX_COLUMNS:,} can be read."
-        return [Problem(0, "", what, "Keep the columns that the study needs.")]
+        what = f"The header has {len(columns):,} columns. The limit is {MAX_COLUMNS:,}."
+        return [RowProblem(0, "", what, "Keep only the columns that the study needs.")]
     problems = []
     other = {";": "semicolons", "\t": "tabs", ",": "commas"}
     for mark, called in other.items():
         if len(columns) == 1 and mark != delimiter and mark in columns[0]:
             here = other[delimiter]
-            what = f"The header is one column “{columns[0][:60]}”: it looks separated by {called}, not by {here}."
-            mend = "Save it as .tsv." if mark == "\t" else f"Save it with {here} between the cells."
-            problems.append(Problem(0, "", what, mend))
+            what = (
+                f"The header is one column “{columns[0][:60]}”: the cells seem to be separated by {called}, not {here}."
+            )
+            fix = "Save it as .tsv." if mark == "\t" else f"Save it with {here} between the cells."
+            problems.append(RowProblem(0, "", what, fix))
     for place, name in enumerate(columns, 1):
         if not name:
             what = f"Column {place} has no name."
-            problems.append(Problem(0, f"column {place}", what, "Name it, or delete the column."))
+            problems.append(RowProblem(0, f"column {place}", what, "Name it, or delete the column."))
     for name, count in Counter(columns).items():
         if name and count > 1:
             problems.append(
-                Problem(0, name, f"{count} columns are called “{name[:60]}”.", "Give every column a name of its own.")
+                RowProblem(0, name, f"{count} columns are called “{name[:60]}”.", "Give each column its own name.")
             )
     return problems
 
 
 def _wrong_width(number: int, cells: Sequence[str], columns: Sequence[str], found: _Found) -> None:
-    what = f"This row has {len(cells)} cells, the header has {len(columns)}."
+    what = f"This row has {counted(len(cells), 'cell')}, the header has {len(columns)}."
     if len(cells) > len(columns):
-        mend = "Put quotes around cells that hold the separator, or take the surplus cells out."
-        found.add(number, f"cell {len(columns) + 1}", what, mend)
+        fix = "Put quotes around cells that contain the separator, or remove the extra cells."
+        found.add(number, f"cell {len(columns) + 1}", what, fix)
     else:
-        mend = "Add the missing cells (they may be empty), or close a quote in the row before."
-        found.add(number, columns[len(cells)], what, mend)
+        fix = "Add the missing cells (they may be empty), or close a quotation mark in the row before."
+        found.add(number, columns[len(cells)], what, fix)
 
 
 def _check_cells(number: int, columns: Sequence[str], cells: Sequence[str], found: _Found) -> None:
     for name, cell in zip(columns, cells, strict=True):
         if len(cell) > MAX_CHARS:
-            what = f"This cell holds {len(cell):,} characters; at most {MAX_CHARS:,} can be shown."
+            what = f"This cell has {len(cell):,} characters. The limit is {MAX_CHARS:,}."
             found.add(number, name, what, "Shorten the text.")
         if cell.isascii() and cell.isprintable():
             continue
@@ -267,7 +342,7 @@ def _check_cells(number: int, columns: Sequence[str], cells: Sequence[str], foun
             code = ord(control[0])
             called = "half a character (a lone surrogate)" if code >= 0xD800 else "a control character"
             what = f"Character {control.start() + 1} of this cell, U+{code:04X}, is {called} and cannot be stored."
-            found.add(number, _readable(name), what, "Take it out.")
+            found.add(number, _readable(name), what, "Remove it.")
 
 
 def _not_utf8(cell: str, bad: re.Match[str]) -> str:
@@ -282,13 +357,19 @@ def _readable(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
-def _too_many_rows() -> Problem:
-    what = f"The file has more than {MAX_ROWS:,} rows, which is the most that one study takes."
-    return Problem(0, "", what, "Split it into several studies.")
+def _check_size(rows: int, columns: int) -> None:
+    """Raises TableProblems if there are too many rows or cells."""
+    if rows > MAX_ROWS:
+        what = f"The file has more than {MAX_ROWS:,} rows, which is the limit for one study."
+        raise TableProblems([RowProblem(0, "", what, "Split it into several studies.")])
+    if rows * columns > MAX_CELLS:
+        what = f"{rows:,} rows with {columns:,} columns are more than {MAX_CELLS:,} cells, which is the limit."
+        fix = "Remove columns that the study does not need, use the same names in all rows, or split the file."
+        raise TableProblems([RowProblem(0, "", what, fix)])
 
 
-def _no_rows(where: str) -> Problem:
-    return Problem(0, "", "The file has no data rows.", f"Add one row per item {where}.")
+def _no_rows(where: str) -> RowProblem:
+    return RowProblem(0, "", "The file has no data rows.", f"Add one row per item {where}.")
 
 
 # --- JSON lines ------------------------------------------------------------------------------------------------
@@ -301,20 +382,20 @@ class _BadJson(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for name, count in Counter(name for name, _ in pairs).items():
         if count > 1:
-            raise _BadJson(f"The name “{_readable(name)[:60]}” stands {count} times in this object.")
+            raise _BadJson(f"The name “{_readable(name)[:60]}” is used {count} times in this object.")
     return dict(pairs)
 
 
 def _constant(name: str) -> Any:
-    raise _BadJson(f"{name} is no JSON.")
+    raise _BadJson(f"{name} is not valid JSON.")
 
 
 _LITERALS = {None: "", True: "true", False: "false"}
-# Numbers keep the digits that the file has: 0.70 stays 0.70.
+# Numbers keep their digits as in the file: 0.70 stays 0.70.
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=_constant)
 
 
-def _read_json_lines(text: io.TextIOWrapper, name: str) -> Table:
+def _read_json_lines(text: Iterator[str], name: str) -> Table:
     found = _Found()
     columns: dict[str, None] = {}
     records: list[tuple[int, dict[str, str]]] = []
@@ -326,14 +407,14 @@ def _read_json_lines(text: io.TextIOWrapper, name: str) -> Table:
             continue
         columns |= dict.fromkeys(cells)
         records.append((number, cells))
-        if len(records) > MAX_ROWS:
-            raise TableProblems([_too_many_rows()])
+        _check_size(len(records), len(columns))
         if len(columns) > MAX_COLUMNS:
-            found.add(number, "", f"The file has more than {MAX_COLUMNS:,} different names.", "Use the same in all.")
+            what = f"The file has more than {MAX_COLUMNS:,} different names."
+            found.add(number, "", what, "Use the same names in all lines.")
             break
     found.raise_if_any()
     if not records:
-        raise TableProblems([_no_rows("as an object on a line of its own")])
+        raise TableProblems([_no_rows("as an object on its own line")])
     empty = dict.fromkeys(columns, "")
     return Table(list(columns), [Row(number, empty | cells) for number, cells in records], name)
 
@@ -343,22 +424,22 @@ def _json_cells(number: int, line: str, found: _Found) -> dict[str, str] | None:
     if bad:
         found.add(number, "", _not_utf8(line, bad), SAVE_AS_UTF8)
         return None
-    mend = 'Write one object per line, such as {"sample_id": "1", "context": "…"}'
+    fix = 'Write one object per line, such as {"sample_id": "1", "context": "…"}'
     try:
         record = _decoder.decode(line.strip())
     except json.JSONDecodeError as error:
-        found.add(number, "", f"This line is no JSON: {error.msg} at character {error.colno}.", mend)
+        found.add(number, "", f"This line is not valid JSON: {error.msg} at character {error.colno}.", fix)
         return None
     except (_BadJson, RecursionError) as error:
-        found.add(number, "", str(error) if isinstance(error, _BadJson) else "This line is nested too deep.", mend)
+        found.add(number, "", str(error) if isinstance(error, _BadJson) else "This line is nested too deeply.", fix)
         return None
     if not isinstance(record, dict):
-        found.add(number, "", "This line is no object.", mend)
+        found.add(number, "", "This line is not an object.", fix)
         return None
     cells: dict[str, str] = {}
     for name, value in record.items():
         if not name.strip():
-            found.add(number, "", "A name in this object is empty.", "Name the value, or take it out.")
+            found.add(number, "", "A name in this object is empty.", "Name the value, or remove it.")
         elif isinstance(value, dict | list):
             kind = "a list" if isinstance(value, list) else "an object"
             found.add(number, _readable(name), f"The value is {kind}.", "Write text or a number.")

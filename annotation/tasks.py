@@ -1,13 +1,25 @@
-"""What runs in the background. Each task may run twice."""
+"""The tasks that run in the background. Each may run twice."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.services import allocation
+from annotation.services import allocation, completion, outputs
 
 
 @shared_task(name="annotation.tasks.reclaim_expired")  # type: ignore[untyped-decorator]  # Celery has no types
 def reclaim_expired() -> int:
-    """Free the places of all work whose time is up; how many there were."""
+    """Free the places of all assignments whose time is up. Returns how many there were."""
     return allocation.reclaim_expired()
+
+
+@shared_task(name="annotation.tasks.follow_feeds")  # type: ignore[untyped-decorator]  # Celery has no types
+def follow_feeds() -> int:
+    """In live studies that follow another, make items from outputs that have arrived. Returns how many are new."""
+    return outputs.follow_feeds()
+
+
+@shared_task(name="annotation.tasks.tell_of_complete_studies")  # type: ignore[untyped-decorator]  # Celery has no types
+def tell_of_complete_studies() -> int:
+    """Tell the owners of studies that have all their ratings. Returns the number of studies."""
+    return completion.tell_of_complete_studies()

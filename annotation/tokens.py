@@ -1,6 +1,6 @@
-"""Signed tokens: what a worker's page knows itself by, without a cookie.
+"""Signed tokens: they identify a worker's page without a cookie.
 
-Each kind has a salt of its own, so that a token of one kind never passes for another.
+Each kind has its own salt, so a token of one kind never passes for another.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.core.signing import BadSignature, Signer
 
 
 class BadToken(ValueError):
-    """A token that this server did not sign, or of which a part is missing."""
+    """A token that this server did not sign, or that is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,19 @@ class FormToken:
     step: int
 
 
+@dataclass(frozen=True, slots=True)
+class BotToken:
+    """A simulated worker of one study: its name and how it answers."""
+
+    name: str
+    profile: str
+
+
 _PARTICIPANT = Signer(salt="annotation.participant", sep=".")
 _FORM = Signer(salt="annotation.form", sep=".")
 _START = Signer(salt="annotation.start", sep=".")
-_INVITE = Signer(salt="annotation.invite", sep=".")
+_BOT = Signer(salt="annotation.bot", sep=".")
+_POSTING = Signer(salt="annotation.posting", sep=".")
 
 
 def _unsign(signer: Signer, token: str) -> str:
@@ -43,13 +52,26 @@ def _integers(text: str, count: int) -> list[int]:
     return [int(part) for part in parts]
 
 
-def participant_token(participant_id: int) -> str:
-    """The token in the address of a participant's own page."""
-    return _PARTICIPANT.sign(str(participant_id))
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Whose page it is, and for which assignment if a platform gave one out (None: the one in progress)."""
+
+    participant: int
+    assignment: int | None = None
+
+
+def participant_token(participant_id: int, assignment_id: int | None = None) -> str:
+    """The token in the address of a participant's own page, or of their page for one assignment on a platform."""
+    return _PARTICIPANT.sign(str(participant_id) if assignment_id is None else f"{participant_id}-{assignment_id}")
+
+
+def read_seat(token: str) -> Seat:
+    text = _unsign(_PARTICIPANT, token)
+    return Seat(*_integers(text, 2)) if "-" in text else Seat(*_integers(text, 1))
 
 
 def read_participant_token(token: str) -> int:
-    return _integers(_unsign(_PARTICIPANT, token), 1)[0]
+    return read_seat(token).participant
 
 
 def form_token(assignment_id: int, step: int) -> str:
@@ -62,25 +84,34 @@ def read_form_token(token: str) -> FormToken:
 
 
 def start_token(study_id: int) -> str:
-    """One chance to start a study: pressing the button twice with it makes one participant."""
+    """One chance to start a study. Pressing the button twice with the same token makes only one participant."""
     return _START.sign(f"{study_id}-{secrets.randbits(64)}")
 
 
 def read_start_token(token: str, study_id: int) -> str:
-    """The platform id of the worker that this token makes."""
+    """The key of the worker that this token creates."""
     found, number = _integers(_unsign(_START, token), 2)
     if found != study_id:
         raise BadToken
     return f"open-{number:x}"
 
 
-def invite_token(study_id: int, worker: str) -> str:
-    """A personal link's token for the worker whom the researcher calls ``worker``."""
-    return _INVITE.sign(f"{study_id}~{worker}")
+def bot_token(study_id: int, *, name: str, profile: str) -> str:
+    """A simulated worker's token for the start page. It marks the participant as simulated from the start."""
+    return _BOT.sign(f"{study_id}~{profile}~{name}")
 
 
-def read_invite_token(token: str, study_id: int) -> str:
-    study, mark, worker = _unsign(_INVITE, token).partition("~")
-    if not mark or study != str(study_id):
+def read_bot_token(token: str, study_id: int) -> BotToken:
+    study, profile, name = [*_unsign(_BOT, token).split("~", 2), "", ""][:3]
+    if study != str(study_id) or not name:
         raise BadToken
-    return worker
+    return BotToken(name, profile)
+
+
+def posting_token(posting_id: int) -> str:
+    """The token for a posting in the address that a platform frames."""
+    return _POSTING.sign(str(posting_id))
+
+
+def read_posting_token(token: str) -> int:
+    return _integers(_unsign(_POSTING, token), 1)[0]

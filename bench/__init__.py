@@ -1,1 +1,1 @@
-"""Measurements that the documentation quotes. Each prints a table; none is run by the tests."""
+"""Measurements that the documentation quotes. Each prints a table; the tests run none of them."""

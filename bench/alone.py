@@ -1,10 +1,10 @@
-"""What one text alone costs on a CPU, and where the time goes: ``python -m bench.alone [--tokens 40]``.
+"""What one text alone costs, and where the time goes: ``python -m bench.alone [--tokens 40] [--device cuda]``.
 
 One writer's model writes one text: the weights are read once for every token, so the memory's bandwidth is the bound.
 Printed in milliseconds per token, each the best of several texts: ``model.generate`` with its growing cache, with a
 static cache, and compiled with one; our engine in every dtype; llama.cpp where it is installed. For each dtype also the
 linear layers alone, run one after the other without the rest of the model, and what is left: attention, norms, the
-drawing of the token and the interpreter.
+drawing of the token and the interpreter. ``--device cuda`` measures bfloat16 only; it needs a model's files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from bench.generate import bandwidth, print_machine
 from generation.backends import embedded_source, open_backend
 from generation.backends.base import BackendError, ModelSpec, Request
-from generation.decoders import Limits, parse_decoder
+from generation.decoding.decoders import Limits, parse_decoder
 
 PROMPT = "The ferry had left an hour early, and nobody on the pier knew why. The harbour master looked at"
 
@@ -28,15 +28,16 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", default="", help="a GGUF file, a folder or a hub name; the embedded one otherwise")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--tokens", type=int, default=40)
     parser.add_argument("--rows", type=int, nargs="*", default=[1, 2], help="texts at once in our engines")
     parser.add_argument("--without-compile", action="store_true")
     given = parser.parse_args()
     print_machine(torch, argparse.Namespace())
     source = given.source or embedded_source()
-    read = bandwidth(torch, torch.device("cpu"))
-    for dtype in ("float32", "bfloat16", "int8"):
-        backend: Any = open_backend(ModelSpec("transformers", source, dtype=dtype, device="cpu"))
+    read = bandwidth(torch, torch.device(given.device))
+    for dtype in ("float32", "bfloat16", "int8") if given.device == "cpu" else ("bfloat16",):
+        backend: Any = open_backend(ModelSpec("transformers", source, dtype=dtype, device=given.device))
         facts = backend.facts()
         bound = facts.memory_bytes / (read / 2) * 1e3
         print(f"{dtype}: {facts.memory_bytes / 1e6:.0f} MB read for a token, {bound:.1f} ms at {read / 2e9:.0f} GB/s")
@@ -45,6 +46,8 @@ def main() -> None:
         ours(backend, given)
         print_layers(torch, backend, given.rows)
         backend.close()
+    if given.device != "cpu":
+        return
     try:
         llama = open_backend(ModelSpec("llama_cpp", source, options=(("context", 512),)))
     except BackendError as error:
@@ -68,10 +71,10 @@ def best(work: Callable[[], object], times: int = 3) -> float:
 
 
 def theirs(torch: Any, backend: Any, given: argparse.Namespace) -> None:
-    """``model.generate`` alone: as it is, with a static cache, and compiled."""
+    """``model.generate`` alone: unchanged, with a static cache, and compiled."""
     from transformers import GenerationConfig
 
-    encoded = torch.tensor([backend.vocabulary.encode(PROMPT)])
+    encoded = torch.tensor([backend.vocabulary.encode(PROMPT)], device=backend.model.device)
     wanted = {"do_sample": True, "top_k": 0, "top_p": 0.9, "max_new_tokens": given.tokens, "pad_token_id": 0}
     wanted |= {"min_new_tokens": given.tokens, "eos_token_id": sorted(backend.vocabulary.ends)}
     static = {"cache_implementation": "static"}
@@ -101,14 +104,14 @@ def theirs(torch: Any, backend: Any, given: argparse.Namespace) -> None:
                 say(what, best(run), given.tokens)
             if "compiled" in what:
                 print(f"  {'':<34}the first text took {first:.0f} s, which is compiling")
-        except Exception as error:  # a compiler may be missing, or refuse the model
+        except Exception as error:  # a compiler may be missing, or fail on the model
             print(f"  {what}: {type(error).__name__}: {str(error).splitlines()[0][:80] if str(error) else ''}")
         finally:
             model.forward = whole
 
 
 def ours(backend: Any, given: argparse.Namespace) -> None:
-    """Our engine with a few texts at once; a token of each is one step."""
+    """Our engine with a few texts at once; one step makes one token of each."""
     for rows in given.rows:
         engine = backend.open_engine(most_active=max(given.rows))
         requests = [
@@ -127,7 +130,7 @@ def ours(backend: Any, given: argparse.Namespace) -> None:
 
 
 def print_layers(torch: Any, backend: Any, sizes: list[int]) -> None:
-    """The model's linear layers alone, as often as a token needs them."""
+    """The model's linear layers alone, run as often as one token needs them."""
     linear = [
         module
         for module in backend.model.modules()
@@ -135,11 +138,16 @@ def print_layers(torch: Any, backend: Any, sizes: list[int]) -> None:
     ]
     dtype = torch.bfloat16 if linear[0].weight.dtype == torch.bfloat16 else torch.float32
     for rows in sizes:
-        given = {width: torch.randn(rows, width, dtype=dtype) for width in {each.weight.shape[1] for each in linear}}
+        given = {
+            width: torch.randn(rows, width, dtype=dtype, device=backend.model.device)
+            for width in {each.weight.shape[1] for each in linear}
+        }
 
         def run(given: dict[int, Any] = given) -> None:
             for module in linear:
                 module(given[module.weight.shape[1]])
+            if backend.model.device.type == "cuda":
+                torch.cuda.synchronize()
 
         with torch.inference_mode():
             run()

@@ -1,7 +1,7 @@
 """Krippendorff's α on many ratings: seconds and peak memory, ours beside the `krippendorff` package.
 
-Every row is measured in a process of its own, after the input is made and the libraries are loaded. *Peak* is the
-highest resident memory of that process, input included; *added* is how far the call itself raised it.
+Every row is measured in a separate process, after it has made the input and loaded the libraries. *Peak* is the highest
+resident memory of that process, including the input; *added* is how much the call itself added.
 
     python -m bench.alpha [--units 100000] [--raters 2000] [--per-unit 10] [--draws 1000] [--level nominal] [--json]
 """
@@ -30,7 +30,7 @@ METHODS = {
     "krippendorff_matrix": "krippendorff, raters × units matrix",
     "krippendorff_counts": "krippendorff, value counts",
 }
-#: Asked for by name only: minutes.
+#: Runs only if chosen by name, because it takes minutes.
 SLOW = {"interval_raters"}
 
 
@@ -46,7 +46,7 @@ def make_ratings(units: int, raters: int, per_unit: int) -> tuple[Ints, Ints, In
 
 
 def prepare(method: str, arguments: argparse.Namespace) -> Callable[[], float]:
-    """What is timed; everything it needs is loaded and made here."""
+    """The call to time. Loads and makes everything that it needs."""
     unit, rater, value = make_ratings(arguments.units, arguments.raters, arguments.per_unit)
     level = arguments.level
     table = np.bincount(unit * 5 + value - 1, minlength=arguments.units * 5).reshape(-1, 5)
@@ -74,7 +74,7 @@ def peak_bytes() -> int:
 
 
 def measure(method: str, arguments: argparse.Namespace) -> dict[str, float]:
-    """In this process: warm up on a small case, then time one call."""
+    """Warm up on a small case in this process, then time one call."""
     small = argparse.Namespace(**{**vars(arguments), "units": 100, "draws": 10})
     prepare(method, small)()
     call = prepare(method, arguments)
@@ -91,7 +91,7 @@ def measure(method: str, arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def measure_apart(method: str, argv: list[str]) -> dict[str, float]:
-    """The same in a process of its own."""
+    """The same in a separate process."""
     command = [sys.executable, "-m", "bench.alpha", *argv, "--measure", method]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)

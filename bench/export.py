@@ -21,6 +21,8 @@ from typing import Any
 
 RATERS_PER_ITEM = 10
 BATCH = 2_000
+FILES = [(kind, format) for kind in ("long", "wide", "diversity-eval") for format in ("csv", "jsonl")]
+FILES.append(("bundle", "zip"))
 
 
 def main() -> None:
@@ -43,13 +45,12 @@ def main() -> None:
 def report(ratings: int, environment: dict[str, str]) -> None:
     print(f"{ratings:,} ratings")
     print(f"{'export':<24}{'rows':>10}{'seconds':>9}{'MB':>8}{'import MB':>11}{'peak MB':>9}")
-    for kind in ("long", "wide", "diversity-eval"):
-        for format in ("csv", "jsonl"):
-            told = json.loads(run(environment, ["-m", "bench.export", "--one", kind, format]))
-            print(
-                f"{kind + ' ' + format:<24}{told['rows']:>10,}{told['seconds']:>9.2f}{told['megabytes']:>8.1f}"
-                f"{told['before']:>11.0f}{told['peak']:>9.0f}"
-            )
+    for kind, format in FILES:
+        told = json.loads(run(environment, ["-m", "bench.export", "--one", kind, format]))
+        print(
+            f"{kind + ' ' + format:<24}{told['rows']:>10,}{told['seconds']:>9.2f}{told['megabytes']:>8.1f}"
+            f"{told['before']:>11.0f}{told['peak']:>9.0f}"
+        )
 
 
 def run(environment: dict[str, str], arguments: list[str]) -> str:
@@ -77,7 +78,7 @@ def peak_megabytes() -> float:
 
 def export_one(kind: str, format: str) -> dict[str, Any]:
     start_django()
-    from analysis.exports import export
+    from annotation.exports import export
     from annotation.models import Study
 
     study = Study.objects.get()
@@ -90,12 +91,14 @@ def export_one(kind: str, format: str) -> dict[str, Any]:
 
 
 def fill(ratings: int, per_submission: int) -> None:
-    """A closed study with ``ratings`` ratings, written straight into the tables."""
+    """A closed study with ``ratings`` ratings, written directly to the tables."""
     start_django()
     from django.core.management import call_command
     from django.db import connection
 
-    from annotation.models import Study
+    from annotation.instrument import whole_texts
+    from annotation.models import Arm, Study
+    from annotation.task_types.registry import get_type
 
     call_command("migrate", verbosity=0)
     with connection.cursor() as cursor:
@@ -103,15 +106,17 @@ def fill(ratings: int, per_submission: int) -> None:
     config = {"generation_task": "response", "write_first": per_submission == 3, "rate_first": per_submission == 3}
     config |= {"max_words": 15, "empty_responses": "keep"}
     study = Study.objects.create(slug="bench", title="Bench", task_type="abs_hds", config=config, status="closed")
+    texts = whole_texts(get_type("abs_hds"), config)
+    arm = Arm.objects.create(study=study, position=0, shown_config=config, shown_texts=texts)
     submissions = ratings // per_submission
-    hits = make_hits(study, submissions // RATERS_PER_ITEM + 1)
-    workers = make_participants(study, max(RATERS_PER_ITEM, submissions // 50))
+    hits = make_hits(arm, submissions // RATERS_PER_ITEM + 1)
+    workers = make_participants(arm, max(RATERS_PER_ITEM, submissions // 50))
     for first in range(0, submissions, BATCH):
         make_submissions(study, range(first, min(first + BATCH, submissions)), hits, workers, per_submission)
 
 
-def make_hits(study: Any, count: int) -> list[tuple[int, int]]:
-    """Ids of hits and of their one item."""
+def make_hits(arm: Any, count: int) -> list[tuple[int, int]]:
+    """Ids of hits and of their single item."""
     from annotation.models import Hit, HitItem, Item
 
     def payload(number: int) -> dict[str, Any]:
@@ -126,25 +131,28 @@ def make_hits(study: Any, count: int) -> list[tuple[int, int]]:
         }
 
     items = Item.objects.bulk_create(
-        (Item(study=study, external_id=f"test.context::{n:06}", payload=payload(n), position=n) for n in range(count)),
+        (
+            Item(study=arm.study, external_id=f"test.context::{n:06}", payload=payload(n), position=n)
+            for n in range(count)
+        ),
         batch_size=BATCH,
     )
     hits = Hit.objects.bulk_create(
-        (Hit(study=study, position=n, wanted=RATERS_PER_ITEM) for n in range(count)), batch_size=BATCH
+        (Hit(study=arm.study, arm=arm, position=n, wanted=RATERS_PER_ITEM) for n in range(count)), batch_size=BATCH
     )
     pairs = list(zip(hits, items, strict=True))
     HitItem.objects.bulk_create((HitItem(hit=hit, item=item, position=0) for hit, item in pairs), batch_size=BATCH)
     return [(hit.pk, item.pk) for hit, item in pairs]
 
 
-def make_participants(study: Any, count: int) -> list[int]:
+def make_participants(arm: Any, count: int) -> list[int]:
     from annotation.models import Participant, Worker
 
     workers = Worker.objects.bulk_create(
         (Worker(platform="link", platform_id=f"open-{n:x}", synthetic=True) for n in range(count)), batch_size=BATCH
     )
     made = Participant.objects.bulk_create(
-        (Participant(study=study, worker=w, pseudonym=f"w-{w.pk:08}", synthetic=True) for w in workers),
+        (Participant(study=arm.study, arm=arm, worker=w, pseudonym=f"w-{w.pk:08}", synthetic=True) for w in workers),
         batch_size=BATCH,
     )
     return [each.pk for each in made]

@@ -27,7 +27,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 from generation.backends import embedded_source, open_backend
 from generation.backends.base import BackendError, Generated, ModelSpec, Request
-from generation.decoders import Decoder, Limits, parse_decoder
+from generation.decoding.decoders import Decoder, Limits, parse_decoder
 
 DECODERS = (
     "ancestral",
@@ -107,7 +107,7 @@ def print_machine(torch: Any, given: argparse.Namespace) -> None:
 
 
 def bandwidth(torch: Any, device: Any) -> float:
-    """Bytes a second that a copy reads and writes, the best of several."""
+    """Bytes per second that a copy reads and writes, the best of several."""
     n_bytes = 2 * 1024**3 if device.type == "cuda" else 256 * 1024**2
     source = torch.ones(n_bytes, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
@@ -116,7 +116,7 @@ def bandwidth(torch: Any, device: Any) -> float:
 
 
 def product_rate(torch: Any, device: Any, dtype: Any) -> float:
-    """Floating-point operations a second of a square product, the best of several."""
+    """Floating-point operations per second of a square product, the best of several."""
     side = 8192 if device.type == "cuda" else 1024
     one = torch.randn(side, side, device=device).to(dtype)
     best = min(timed(torch, device, lambda: one @ one) for _ in range(6))
@@ -200,7 +200,7 @@ def settings_of(decoder: Decoder, vocabulary: Any) -> Any:
 
 
 def generate(torch: Any, backend: Any, requests: Sequence[Request]) -> int:
-    """One call of ``model.generate`` for requests that share their decoder; the tokens it made."""
+    """Call ``model.generate`` once for requests with the same decoder. Returns the number of tokens made."""
     encoded = [backend.vocabulary.encode(request.prompt) for request in requests]
     width = max(map(len, encoded))
     tokens = torch.tensor([[0] * (width - len(each)) + each for each in encoded], device=backend.model.device)
@@ -215,7 +215,7 @@ def generate(torch: Any, backend: Any, requests: Sequence[Request]) -> int:
 
 
 def plain_loop(torch: Any, backend: Any, requests: Sequence[Request], seconds: float) -> float:
-    """(a) for so many seconds, over texts spread through the sweep; the rest of the sweep would go on at that rate."""
+    """(a) for a number of seconds, over texts from the whole sweep; the rest would continue at the same rate."""
     step = max(1, len(requests) // 97)
     started, made, texts = time.perf_counter(), 0, 0
     for request in requests[::step]:
@@ -230,7 +230,7 @@ def plain_loop(torch: Any, backend: Any, requests: Sequence[Request], seconds: f
 
 
 def padded(torch: Any, backend: Any, requests: Sequence[Request], sizes: Sequence[int]) -> tuple[int, float]:
-    """(b): two decoders to find the best size, then every decoder in that size."""
+    """(b): two decoders to find the best size, then every decoder at that size."""
     by_decoder = {name: [each for each in requests if each.decoder.name == name] for name in DECODERS}
     rates: dict[int, float] = {}
     for size in sizes:
@@ -255,7 +255,7 @@ def padded(torch: Any, backend: Any, requests: Sequence[Request], sizes: Sequenc
 
 
 def spread(texts: Sequence[Request], size: int) -> list[Request]:
-    """So many texts from all contexts, as a user would put them into one batch: those of like length together."""
+    """A number of texts from all contexts, as a user would batch them: similar lengths together."""
     ordered = sorted(texts, key=lambda each: len(each.prompt))
     return ordered[:size] if size >= len(ordered) else ordered[(len(ordered) - size) // 2 :][:size]
 
@@ -289,8 +289,8 @@ def print_bounds(torch: Any, backend: Any, facts: Any, batch: int) -> None:
 
 
 def end_to_end(given: argparse.Namespace, source: str) -> float:
-    """(d): a run file, the folder broker, one worker process for the queue gpu. The model is loaded by a small run
-    before the one that is timed."""
+    """(d): a run file, the folder broker, one worker process for the queue gpu. A small run loads the model before the
+    timed run."""
     from bench.generate_runs import timed_run
 
     body = {
@@ -312,7 +312,7 @@ def end_to_end(given: argparse.Namespace, source: str) -> float:
 
 
 class Numbers:
-    """A vocabulary without words: a prompt is numbers with spaces between them."""
+    """A vocabulary without words: a prompt is numbers separated by spaces."""
 
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""A generation run end to end for ``bench.generate``: its own database, folder broker and worker process."""
+"""A generation run end to end for ``bench.generate``, with a separate database, folder broker and worker process."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _manage(environment: Mapping[str, str], *arguments: str) -> None:
 
 def _seconds_and_tokens(database: Path, run: str) -> tuple[float, int]:
     query = """
-        SELECT (julianday(max(sample.created_at)) - julianday(run.created_at)) * 86400, sum(sample.n_tokens)
-        FROM generation_sample sample JOIN generation_generationrun run ON run.id = sample.run_id WHERE run.name = ?
+        SELECT (julianday(max(chunk.ended_at)) - julianday(run.created_at)) * 86400, sum(chunk.n_tokens)
+        FROM generation_chunk chunk JOIN generation_generationrun run ON run.id = chunk.run_id WHERE run.name = ?
     """
     with closing(sqlite3.connect(database)) as connection:
         seconds, tokens = connection.execute(query, [run]).fetchone()

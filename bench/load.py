@@ -1,7 +1,7 @@
-"""A lean load client for the workers' pages: N workers on kept connections fetch a page, answer, send, and go on.
+"""A light load client for the workers' pages: N workers on open connections fetch a page, answer, send, and continue.
 
-One process, one thread, plain sockets, so that what is measured is the server and not the client. It talks to
-loopback only and stops by itself.
+One process, one thread and plain sockets, so that it measures the server and not the client. It only uses loopback and
+stops by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass
 class Measured:
-    """Seconds of every page and every sent step, and what went wrong."""
+    """Seconds of every page and every sent step, and any errors."""
 
     pages: list[float] = field(default_factory=list)
     sends: list[float] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Measured:
 
 
 class Connection:
-    """One kept HTTP/1.1 connection."""
+    """One persistent HTTP/1.1 connection."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port
@@ -81,7 +81,7 @@ class Connection:
 
 
 def fill(page: bytes, rng: random.Random) -> dict[str, str]:
-    """The form of a page, answered at random."""
+    """The form of a page, with random answers."""
     form = {name.decode(): value.decode() for name, value in _HIDDEN.findall(page)}
     groups: dict[str, list[str]] = {}
     for name, value in _RADIO.findall(page):

@@ -1,17 +1,17 @@
 """How many requests the marketplace answers: ``python -m bench.marketplace [--seconds 10] [--clients 1,4]``.
 
-Starts the real server as ``script/marketplace`` does, with a database of its own (SQLite in a temporary folder;
-PostgreSQL with ``--postgres URL``, in which a database is made and dropped), and measures over HTTP
+Starts the real server as ``script/marketplace`` does, with a separate database (SQLite in a temporary folder; with
+``--postgres URL``, a PostgreSQL database that is made and dropped), and measures over HTTP
 
-- CreateHIT and ApproveAssignment with boto3, by each number of clients at once, a process each;
+- CreateHIT and ApproveAssignment with boto3, for each number of simultaneous clients, one process each;
 - ListAssignmentsForHIT with boto3 over all assignments of one HIT, 100 a page: the last page must take no longer than
   the first;
-- accept, open and submit on the workers' site, by so many workers at once, all on one group;
-- the workers' list of groups, each of them with two qualification requirements.
+- accept, open and submit on the workers' site, with ``--workers`` simultaneous workers, all on one group;
+- the workers' list of groups, each with two qualification requirements.
 
-Clients, server and database share the machine, so the figures hold for this machine under this load. ``client`` and
-``server`` are milliseconds of processor time for each call: they depend less on what else the machine does, and say
-what of a call is botocore's building, signing and parsing. The database server's own time is in neither.
+Clients, server and database share the machine, so the figures apply to this machine under this load. ``client`` and
+``server`` are milliseconds of processor time per call. They depend less on other programs, and show how much of a call
+botocore spends on building, signing and parsing. Neither includes the database server's own time.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def measure_creation(server: Server, target: Target, options: argparse.Namespace
 
 
 def measure_lists(server: Server, target: Target, hit: Hit, options: argparse.Namespace) -> None:
-    """All pages, some times over. Raises AssertionError if an assignment is missing or comes twice."""
+    """Read all pages several times. Raises AssertionError if an assignment is missing or appears twice."""
     client, rounds = boto3_client(target), []
     before = processor_seconds(server)
     for _ in range(ROUNDS):
@@ -167,11 +167,11 @@ def measure_groups(server: Server, requester: Requester) -> None:
     line(f"List of {GROUPS} groups", times, sum(times), "", f"{spent:.1f}")
 
 
-# --- What is worked on, written by the services in this process ---------------------------------------------
+# --- The work, written by the services in this process ------------------------------------------------------
 
 
 def session_of(number: int) -> str:
-    """A new worker, signed in."""
+    """A new, signed-in worker."""
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.auth.models import User
     from django.contrib.sessions.backends.db import SessionStore
@@ -189,7 +189,7 @@ def session_of(number: int) -> str:
 
 
 def make_hits(requester: Requester, number: int, *, places: int = PLACES, **of_type: Any) -> str:
-    """The id of the group of so many new HITs."""
+    """Makes a number of new HITs and returns the id of their group."""
     from marketplace.services import hits
 
     given: dict[str, Any] = {
@@ -221,7 +221,7 @@ def make_groups(requester: Requester, number: int) -> None:
 
 
 def submitted_work(target: Target, number: int) -> Hit:
-    """A HIT on which all work is submitted, written as rows: the workers are not what is measured."""
+    """A HIT with all work submitted, written directly as rows, because this does not measure the workers."""
     from django.db import transaction
 
     from marketplace import clock
@@ -250,7 +250,7 @@ def submitted_work(target: Target, number: int) -> Hit:
         new = (Worker(worker_id=f"ABENCH{each:08d}", joined_at=now) for each in range(number))
         workers = Worker.objects.bulk_create(new, batch_size=500)
         Assignment.objects.bulk_create((row(each, one) for each, one in enumerate(workers)), batch_size=500)
-        # Held for the places before, held for the work now: the books stay right.
+        # Money was held for the open places and is now held for the work, so the accounts stay correct.
         hit.n_available, hit.n_submitted, hit.held_open = 0, number, Decimal(0)
         hit.state = Hit.State.REVIEWABLE
         hit.save(update_fields=["n_available", "n_submitted", "held_open", "state"])
@@ -261,7 +261,7 @@ def submitted_work(target: Target, number: int) -> Hit:
 
 
 def run(name: str, url: str, options: argparse.Namespace) -> None:
-    """One database, in this process alone: Django is set up once for it."""
+    """Measure one database in this process only, because Django is set up once for it."""
     with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
         environment = {
             "HITSERVER_VAR": folder,

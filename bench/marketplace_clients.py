@@ -1,7 +1,7 @@
-"""Clients of the marketplace for its benchmark: boto3 in processes of its own, and workers on kept connections.
+"""Clients for the marketplace benchmark: boto3 in separate processes, and workers on open connections.
 
-Each client counts its own time on the processor, so that what botocore costs (building and signing a request, parsing
-the answer) can be told from what the server costs. They talk to loopback only and stop by themselves.
+Each client counts its own processor time, to separate the cost of botocore (building and signing a request, parsing the
+answer) from the cost of the server. Clients only use loopback and stop by themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TASK = re.compile(r"/marketplace/tasks/([A-Z0-9]+)/$")
 
 @dataclass(frozen=True)
 class Target:
-    """Where the endpoint is and who asks."""
+    """The endpoint and the caller's credentials."""
 
     base_url: str
     access_key_id: str
@@ -34,7 +34,7 @@ class Target:
 
 @dataclass
 class Done:
-    """What one client did: seconds of each call, seconds of its own work on the processor, what went wrong."""
+    """What one client did: seconds of each call, seconds of its own processor time, and any errors."""
 
     times: list[float] = field(default_factory=list)
     cpu: float = 0.0
@@ -61,9 +61,9 @@ def boto3_client(target: Target) -> Any:
 def calls_at_once(
     target: Target, operation: str, jobs: Sequence[Sequence[dict[str, Any]]], *, seconds: float
 ) -> tuple[list[Done], float]:
-    """One client for each list of parameters, all begun together; and how long it took from then to the last end.
+    """Run one client for each list of parameters, all started together. Also returns the time until the last one ended.
 
-    ``operation`` is a method of boto3's client. A client ends when its list or the time is at its end.
+    ``operation`` is a method of boto3's client. A client stops at the end of its list or of the time.
     """
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(len(jobs) + 1)
@@ -86,7 +86,7 @@ def _call(
     target: Target, operation: str, job: Sequence[dict[str, Any]], seconds: float, barrier: Barrier, results: Any
 ) -> None:
     client = boto3_client(target)
-    client.get_account_balance()  # opens the connection and loads what botocore loads late
+    client.get_account_balance()  # opens the connection and makes botocore load everything it needs
     call, done = getattr(client, operation), Done()
     barrier.wait(START_SECONDS)
     begin, before = time.perf_counter(), time.process_time()
@@ -96,7 +96,7 @@ def _call(
             break
         try:
             call(**parameters)
-        except Exception as error:  # told in the end, with the figures
+        except Exception as error:  # reported at the end, with the figures
             done.errors.append(repr(error))
             continue
         done.times.append(time.perf_counter() - started)
@@ -109,7 +109,7 @@ def _call(
 
 @dataclass
 class Worked:
-    """Seconds of every accepted task, by what was asked for, and what went wrong."""
+    """Seconds of every accepted task, by request, and any errors."""
 
     accepts: list[float] = field(default_factory=list)
     pages: list[float] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Worked:
 
 
 class Visitor:
-    """A worker who is signed in, on one connection."""
+    """A signed-in worker on one connection."""
 
     def __init__(self, base_url: str, session: str) -> None:
         parts = urlsplit(base_url)
@@ -126,7 +126,7 @@ class Visitor:
         self.headers = {"Cookie": f"sessionid={session}; csrftoken={CSRF}", "X-CSRFToken": CSRF}
 
     def ask(self, path: str, form: dict[str, str] | None = None) -> tuple[HTTPResponse, float]:
-        """The answer, read to its end, and the seconds it took. Raises RuntimeError for an error's status."""
+        """The complete response, and the seconds it took. Raises RuntimeError for an error status."""
         started = time.perf_counter()
         if form is None:
             self.connection.request("GET", path, headers=self.headers)
@@ -141,7 +141,7 @@ class Visitor:
 
 
 def work_at_once(base_url: str, sessions: Sequence[str], type_id: str, *, seconds: float) -> tuple[Worked, float]:
-    """Every worker accepts a task of the group, opens it and submits it, over and over; and how long it took."""
+    """Every worker repeatedly accepts, opens and submits a task of the group. Also returns the time this took."""
     worked, begin = Worked(), time.perf_counter()
 
     def work(session: str) -> None:

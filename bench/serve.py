@@ -1,9 +1,9 @@
 """How many ratings a second the server takes: ``python -m bench.serve [--seconds 15] [--workers 1,16,64]``.
 
-Starts the real server with a database of its own (SQLite in a temporary folder; PostgreSQL with ``--postgres URL``, in
-which a database is made and dropped), publishes an absHDS study, and lets N workers fetch a page, rate and send for T
-seconds from a second process on the same machine. One rating is one page and one sent step (``--warm-up`` adds the
-two warm-up steps). Every acknowledged submission is then looked for in the database.
+Starts the real server with a separate database (SQLite in a temporary folder; with ``--postgres URL``, a PostgreSQL
+database that is made and dropped) and publishes an absHDS study. N workers then fetch a page, rate and send for T
+seconds from a second process on the same machine. One rating is one page and one sent step (``--warm-up`` adds the two
+warm-up steps). Afterwards, checks that every acknowledged submission is in the database.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RATINGS = 50
 @contextmanager
 def server(url: str, *, warm_up: bool) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
-        env = {"DATABASE_URL": url} if url else {}
+        env = {"HITSERVER_UNSENT_PER_ADDRESS": "0"} | ({"DATABASE_URL": url} if url else {})
         with running_server(Path(folder), env=env) as running:
             make_study(running, items=ITEMS, ratings=RATINGS, warm_up=warm_up)
             yield running
@@ -41,7 +41,7 @@ def server(url: str, *, warm_up: bool) -> Iterator[Server]:
 
 @contextmanager
 def own_database(url: str) -> Iterator[str]:
-    """A database beside the one that ``url`` names, dropped afterwards."""
+    """A new database on the same server as ``url``, dropped afterwards."""
     name = f"hitserver_bench_{os.getpid()}"
     connection = psycopg2.connect(url)
     connection.autocommit = True

@@ -1,14 +1,14 @@
 """How long writers wait for two live suggestions: ``python -m bench.suggest [--writers 1,8,32] [--rounds 5]``.
 
-Starts real suggester processes on a database of its own (SQLite in a temporary folder; PostgreSQL with ``--postgres
-URL``, in which a database is made and dropped) and lets N writers write stories at once: each asks both suggesters,
-looks every 250 ms whether both texts are there, as a browser does, takes one into the story, adds a line of its own,
-thinks (``--think`` seconds on average, 0 by default) and asks again. Those who think do not begin all at once. The two
+Starts real suggester processes on a separate database (SQLite in a temporary folder; with ``--postgres URL``, a
+PostgreSQL database that is made and dropped). N writers then write stories at the same time. Each asks both suggesters,
+checks every 250 ms for both texts, as a browser does, adds one to the story, adds another line, thinks (``--think``
+seconds on average, 0 by default) and asks again. Writers who think do not all start at the same time. The two
 suggesters are two decoders of one model, or models of two backends (``--backend transformers --second llama_cpp``).
 
-``seen``: seconds from asking until the page had both, the looking included. ``written``: seconds until the later of
-the two was stored. ``alone``: the 95 % point of ``seen`` against that of one writer. There is no pool here, so what did
-not come counts as failed; ``same``: pairs whose texts read the same. Writers, processes and the database server share
+``seen``: seconds from the request until the page had both, including the checks. ``written``: seconds until the later
+of the two was stored. ``alone``: the 95 % point of ``seen`` compared with that of one writer. There is no pool here, so
+a missing text counts as failed. ``same``: pairs with identical texts. Writers, processes and the database server share
 the machine.
 """
 
@@ -78,7 +78,7 @@ def write_stories(
 ) -> None:
     from django.db import connection
 
-    from generation.services.suggest import ask_several, read
+    from generation.suggestions.asking import ask_suggesters, read_suggestions
 
     rng = random.Random(f"{group} {writer}")
     story = LINES[writer % len(LINES)]
@@ -86,15 +86,15 @@ def write_stories(
     try:
         for number in range(1, options.rounds + 1):
             began = time.monotonic()
-            asked = ask_several(
+            asked = ask_suggesters(
                 suggesters=pair, key=f"{group}/{writer}/{number}", story_fields={"story": story}, round=number,
                 seed=writer, story=f"{group}/{writer}",
             )  # fmt: skip
             ids = [row.pk for row in asked]
-            answers = read(suggestions=ids)
+            answers = read_suggestions(suggestions=ids)
             while any(answer.waiting for answer in answers):
                 time.sleep(options.poll)
-                answers = read(suggestions=ids)
+                answers = read_suggestions(suggestions=ids)
             found.seen.append(time.monotonic() - began)
             found.written.append(max(answer.waited for answer in answers))
             found.failed += sum(answer.state == "failed" for answer in answers)
@@ -128,12 +128,12 @@ def run_group(pair: Sequence[Suggester], writers: int, options: argparse.Namespa
     return found, time.monotonic() - began
 
 
-# --- What is measured -------------------------------------------------------------------------------------------
+# --- Measurements ----------------------------------------------------------------------------------------------
 
 
 def make_pair(options: argparse.Namespace) -> list[Suggester]:
-    from generation.services.models import register_model
-    from generation.services.suggesters import DEFAULT_LIMITS, create_suggester
+    from generation.registry.registration import register_model
+    from generation.suggestions.definitions import DEFAULT_LIMITS, create_suggester
 
     pair, limits = [], DEFAULT_LIMITS | ({"max_new_tokens": options.tokens} if options.tokens else {})
     for place, backend in enumerate((options.backend, options.second or options.backend)):
@@ -151,7 +151,7 @@ def make_pair(options: argparse.Namespace) -> list[Suggester]:
 
 @contextmanager
 def suggester_processes(options: argparse.Namespace) -> Iterator[list[psutil.Process]]:
-    """Real processes, ready when the block begins."""
+    """Real processes, ready when the block starts."""
     from generation.models import ModelWorker
 
     command = [sys.executable, "manage.py", "suggester", "run", "--rows", str(options.rows)]
@@ -181,7 +181,7 @@ def percentile(values: Sequence[float], share: int) -> float:
 
 
 def idle_share(processes: Sequence[psutil.Process]) -> float:
-    """Percent of a core that a process uses that has nothing to do."""
+    """Percent of a core that an idle process uses."""
     before = sum(sum(process.cpu_times()[:2]) for process in processes)
     time.sleep(4)
     return (sum(sum(process.cpu_times()[:2]) for process in processes) - before) / 4 / len(processes) * 100
@@ -217,7 +217,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def run_inside(name: str, url: str, arguments: Sequence[str]) -> None:
-    """The measurement in a process of its own, whose settings name the database."""
+    """Run the measurement in a separate process, whose settings name the database."""
     with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
         environment = clean_environment({"HITSERVER_VAR": folder, "HITSERVER_LOG_LEVEL": "warning", INSIDE: name})
         if url:

@@ -4,8 +4,8 @@
 LanguageModel ─┬─> GenerationRun ─> RunContext, Chunk ─> Sample
                └─> Suggester ─> Suggestion <─ PoolText
 ```
-A ``Chunk`` is what a worker takes at once and loses when it is killed; a ``Sample`` exists once for each place of its
-run.
+A ``Chunk`` is the unit of work that a worker claims, and loses when it is killed. Each place of a run has one
+``Sample``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.utils import timezone
 
 
 class LanguageModel(models.Model):
-    """A model under the name that runs and suggesters call it by, with what the last check of it found."""
+    """A model under the name that runs and suggesters use for it, with the results of its last check."""
 
     class Backend(models.TextChoices):
         TRANSFORMERS = "transformers", "transformers (a hub name, a folder or a GGUF file)"
@@ -39,11 +39,9 @@ class LanguageModel(models.Model):
     chat = models.BooleanField(default=False)
     options = models.JSONField(default=dict, blank=True)
     retired = models.BooleanField(default=False)
-    created_at = models.DateTimeField(default=timezone.now)
 
     check_state = models.CharField(max_length=10, choices=Check, default=Check.WAITING)
     check_message = models.TextField(blank=True)
-    checked_at = models.DateTimeField(null=True, blank=True)
     parameters = models.BigIntegerField(null=True, blank=True)
     memory_bytes = models.BigIntegerField(null=True, blank=True)
     context_length = models.IntegerField(null=True, blank=True)
@@ -57,8 +55,11 @@ class LanguageModel(models.Model):
 
 
 class GenerationRun(models.Model):
-    """Contexts x models x decoders x samples. State machine: waiting → running → done | failed; waiting or running →
-    cancelled; failed or cancelled → running (resume)."""
+    """Samples for contexts from models and decoders: every combination, or one model and one decoder per context.
+
+    State machine: waiting → running → done | failed; waiting or running → cancelled; failed or cancelled → running
+    (resume).
+    """
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -84,7 +85,7 @@ class GenerationRun(models.Model):
 
 
 class RunContext(models.Model):
-    """One context: the researcher's id, its fields, and the prompt made of them by the run's template."""
+    """One context: the researcher's id, its fields, and the prompt that the run's template makes from them."""
 
     run = models.ForeignKey(GenerationRun, on_delete=models.CASCADE, related_name="contexts", db_index=False)
     number = models.PositiveIntegerField()
@@ -104,7 +105,7 @@ class RunContext(models.Model):
 
 
 class Chunk(models.Model):
-    """Samples that one worker makes and stores together. A lease says whose it is; one that ran out is nobody's.
+    """Samples that one worker makes and stores together. A lease names the worker until it runs out.
 
     ``places`` lists ``[context number, decoder name, first sample, number of samples]``.
     """
@@ -120,13 +121,14 @@ class Chunk(models.Model):
     places = models.JSONField()
     n_samples = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    attempts = models.PositiveSmallIntegerField(default=0, help_text="How often it failed.")
-    losses = models.PositiveSmallIntegerField(default=0, help_text="How often its worker vanished with it.")
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="How many times it failed.")
+    losses = models.PositiveSmallIntegerField(default=0, help_text="How many times its worker vanished with it.")
     leased_by = models.CharField(max_length=100, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(null=True, blank=True)
     n_tokens = models.PositiveIntegerField(null=True, blank=True)
     made_with = models.JSONField(default=dict, help_text="Worker, device and dtype, as texts depend on them.")
+    preview = models.JSONField(default=dict, blank=True, help_text="Texts drawn but not stored yet.")
     ended_at = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
 
@@ -139,7 +141,8 @@ class Chunk(models.Model):
 
 
 class Sample(models.Model):
-    """One generated text at its place in the run. Never changed. Log-probabilities are natural, summed over tokens."""
+    """One generated text at its place in the run. It never changes. Log-probabilities are natural, summed over
+    tokens."""
 
     run = models.ForeignKey(GenerationRun, on_delete=models.CASCADE, related_name="samples", db_index=False)
     context = models.ForeignKey(RunContext, on_delete=models.CASCADE, related_name="samples")
@@ -157,7 +160,6 @@ class Sample(models.Model):
     log_q = models.FloatField(null=True)
     finish_reason = models.CharField(max_length=12)
     seconds = models.FloatField()
-    created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [
@@ -171,7 +173,7 @@ class Sample(models.Model):
 
 
 class Suggester(models.Model):
-    """A model with its decoder and rules, as a writing study asks for it by name."""
+    """A model with its decoder and rules. A writing study refers to it by name."""
 
     name = models.SlugField(max_length=60, unique=True)
     model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, related_name="suggesters")
@@ -181,17 +183,34 @@ class Suggester(models.Model):
     priming = models.TextField(blank=True)
     least_characters = models.PositiveSmallIntegerField(default=20)
     most_characters = models.PositiveSmallIntegerField(default=260)
-    word_list = models.TextField(blank=True, help_text="Words no suggestion may hold, one a line.")
-    wait_seconds = models.FloatField(default=10.0, help_text="What a writer waits before the pool steps in.")
+    word_list = models.TextField(blank=True, help_text="Words that no suggestion may contain, one per line.")
+    wait_seconds = models.FloatField(default=10.0, help_text="How long a writer waits before the pool steps in.")
     tries = models.PositiveSmallIntegerField(default=3)
     active = models.BooleanField(default=True)
+    created_by = models.CharField(max_length=150, blank=True)
 
     def __str__(self) -> str:
         return self.name
 
 
+class SuggesterUse(models.Model):
+    """A user of a suggester, such as a live study. Until ``ended_at``, the suggester stays as it is in ``snapshot``."""
+
+    suggester = models.ForeignKey(Suggester, on_delete=models.PROTECT, related_name="uses")
+    user = models.CharField(max_length=80, help_text="Who uses it: the short name of a study.")
+    snapshot = models.JSONField(help_text="Model, decoder, limits, template and rules.")
+    began_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["suggester", "user"], name="suggester_use_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} uses {self.suggester_id}"
+
+
 class PoolText(models.Model):
-    """A precomputed suggestion for one round, shown when the live one does not come in time."""
+    """A precomputed suggestion for one round, shown when the live one is late."""
 
     suggester = models.ForeignKey(Suggester, on_delete=models.CASCADE, related_name="pool")
     round = models.PositiveSmallIntegerField(help_text="1 for the first suggestion of a story; 0 fits every round.")
@@ -206,11 +225,11 @@ class PoolText(models.Model):
 
 
 class Suggestion(models.Model):
-    """One suggestion for one writer: what was asked, what came, and all that is needed to make it again.
+    """One suggestion for one writer: the request, the answer, and everything needed to generate it again.
 
-    State machine: waiting → (leased) → done | failed; waiting → done from the pool when time ran out; waiting →
-    cancelled. ``key`` is the asker's: asking again with it gives the same suggestion. What arrives after the pool
-    stepped in is kept as ``late_text``.
+    State machine: waiting → (leased) → done | failed; waiting → done, from the pool, when time runs out; waiting →
+    cancelled. The caller chooses the ``key``: asking again with the same key returns the same suggestion. A text that
+    arrives after the pool's is saved as ``late_text``.
     """
 
     class State(models.TextChoices):
@@ -222,7 +241,6 @@ class Suggestion(models.Model):
     key = models.CharField(max_length=120)
     suggester = models.ForeignKey(Suggester, on_delete=models.PROTECT, related_name="suggestions")
     round = models.PositiveSmallIntegerField(default=1)
-    fields = models.JSONField(default=dict)
     story = models.CharField(max_length=120, help_text="One writer's text; no pool text comes twice in it.")
     prompt = models.TextField()
     keep = models.PositiveIntegerField(default=0, help_text="Characters of priming text that no cut may touch.")
@@ -264,14 +282,13 @@ class Suggestion(models.Model):
 
 
 class ModelWorker(models.Model):
-    """A process that holds models: what it holds and when it was last heard of."""
+    """A process that holds models: which ones, and when it was last seen."""
 
     name = models.CharField(max_length=100, unique=True)
     role = models.CharField(max_length=12, help_text="runs or suggestions")
     models_loaded = models.JSONField(default=list)
     state = models.CharField(max_length=12, default="starting")
     message = models.TextField(blank=True)
-    started_at = models.DateTimeField(default=timezone.now)
     seen_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

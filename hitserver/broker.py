@@ -1,14 +1,14 @@
-"""The default broker: a folder, shared by the processes of one machine.
+"""The default broker: a folder that the processes of one machine share.
 
-Kombu's own file-system transport with the gaps closed that show under load and after a crash. A message
-appears under its name only when it is whole; one that was taken stays on disk, beside a lock of the process
-that took it, until it is acknowledged; when that process is gone, however it ended, it is put back.
+Kombu's own file-system transport, without its gaps under load and after a crash. A message gets its name only when it
+is complete. A message that a process took stays on disk, beside a lock of that process, until it is acknowledged. If
+the process ends first, for whatever reason, the message goes back into the queue.
 
     queue/    <time>_<unique>.<queue>.msg     waiting
     taken/    <holder>/.lock, <holder>/….msg  being worked on
     control/  <exchange>.exchange             which queues listen to what
 """
-# Kombu is annotated here and there only.
+# Kombu has only a few type annotations.
 # mypy: disallow-untyped-calls=False
 
 import fcntl
@@ -30,7 +30,7 @@ LOCK = ".lock"
 
 
 class QoS(virtual.QoS):
-    """Forgets the file of a message when the message is acknowledged."""
+    """Deletes the file of a message when the message is acknowledged."""
 
     def __init__(self, channel: "Channel", prefetch_count: int = 0) -> None:
         super().__init__(channel, prefetch_count)
@@ -97,7 +97,7 @@ class Channel(filesystem.Channel):
         raise Empty
 
     def _own_folder(self) -> Path:
-        """Where this channel keeps what it took. The lock is the kernel's, so it ends with the process."""
+        """The folder for messages that this channel took. The kernel holds the lock, so it ends with the process."""
         if self._holder_folder is None:
             folder = self.taken_folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
             draft = self.taken_folder / f".{folder.name}"
@@ -119,7 +119,7 @@ class Channel(filesystem.Channel):
         self.forget(message.delivery_tag)
 
     def recover(self) -> None:
-        """Puts back what processes had taken that are no more."""
+        """Puts back the messages that processes took before they ended."""
         for folder in self.taken_folder.iterdir():
             if folder == self._holder_folder or folder.name.startswith("."):
                 continue
@@ -161,5 +161,5 @@ class Transport(filesystem.Transport):
     Channel = Channel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **kw: Any) -> None:
-        """Looks up often enough from an empty folder for a worker that was told to stop."""
+        """With an empty folder, returns often enough for a worker to notice that it should stop."""
         super().drain_events(connection, timeout=timeout and min(timeout, LOOK_UP_SECONDS))

@@ -1,4 +1,4 @@
-"""The task queue. Tasks live in `<app>/tasks.py`; what they are given and how they run is in the settings."""
+"""The task queue. Tasks are in `<app>/tasks.py`; the settings decide how they run."""
 
 import os
 import warnings
@@ -10,6 +10,7 @@ from celery.platforms import SecurityWarning
 from celery.signals import celeryd_init, setup_logging, worker_process_init
 from kombu.transport import TRANSPORT_ALIASES
 
+from hitserver.private import keep_new_files_private
 from hitserver.processes import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
@@ -34,20 +35,21 @@ def leave_no_orphan(**kwargs: Any) -> None:
 
 
 def note_queues(options: Any = None, **kwargs: Any) -> None:
-    """What the worker's processes, forked later, are for."""
+    """Records which queues the worker's processes, forked later, serve. They inherit private files."""
+    keep_new_files_private()
     global _works_on_models
     _works_on_models = MODEL_QUEUE in ((options or {}).get("queues") or ())
 
 
 def show_that_it_is_there(**kwargs: Any) -> None:
-    """An idle worker has to be seen, or nobody would know that it can be woken."""
+    """An idle worker has to be visible, or nobody would know that it can be woken."""
     if _works_on_models:
-        from generation.services.presence import present
+        from generation.registry.presence import present
 
         present()
 
 
-# Celery warns of workers that run as root because of pickled tasks, which these settings refuse.
+# Celery warns about workers that run as root because of pickled tasks, which these settings refuse.
 warnings.filterwarnings("ignore", category=SecurityWarning)
 setup_logging.connect(log_like_the_web)
 worker_process_init.connect(leave_no_orphan)

@@ -10,11 +10,11 @@ BUSY_SECONDS = 20
 POSTGRES_SCHEMES = ("postgres", "postgresql")
 ACCEPTS = "postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=… (or nothing, for SQLite)"
 
-# WAL lets readers go on while one writes; FULL makes an acknowledged commit survive a power cut.
+# WAL lets others read while one writes. FULL makes an acknowledged commit survive a power cut.
 SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 
-# A host that is lost says nothing: what it had locked would stay so for two hours, and who waits for a lost database
-# would wait a quarter of an hour. Both sides look every 30 s and give up after a minute.
+# A lost host sends nothing: its locks would stay for two hours, and clients of a lost database would wait for a quarter
+# of an hour. Both sides check every 30 s and give up after a minute.
 NOTICE_LOST_SERVER = {
     "keepalives_idle": "30",
     "keepalives_interval": "10",
@@ -27,7 +27,7 @@ NOTICE_LOST_CLIENT = (
 
 
 def sqlite_database(path: Path) -> dict[str, Any]:
-    """One file, safe for several processes: a writer takes its lock as it begins, others wait their turn."""
+    """One file, safe for several processes: a writer takes the lock when it begins, and others wait their turn."""
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
@@ -41,12 +41,12 @@ def sqlite_database(path: Path) -> dict[str, Any]:
 
 
 def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
-    """The PostgreSQL database an address names; every option of its query goes to libpq as it is.
+    """The PostgreSQL database that an address names. Every option in its query goes to libpq unchanged.
 
-    Over a network both ends notice within a minute when the other is lost, unless the address says otherwise.
+    Over a network, both ends notice within a minute if the other is lost, unless the address sets other values.
 
-    Percent escapes are understood everywhere: a password may hold any character, a host may be the folder of
-    a Unix socket (`%2Fvar%2Frun%2Fpostgresql`).
+    Percent escapes work everywhere: a password may contain any character, a host may be the folder of a Unix socket
+    (`%2Fvar%2Frun%2Fpostgresql`).
     """
     try:
         parts = urlsplit(url)
@@ -67,12 +67,12 @@ def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, 
         "HOST": host,
         "PORT": port,
         "CONN_MAX_AGE": None,
-        # No health check: it would be a round trip for every request. Workers' pages try once more on a connection
-        # that turns out to be gone, for every request of theirs may be repeated.
+        # No health check: it would cost a round trip for every request. If a connection turns out to be gone, workers'
+        # pages try once more, because all their requests can be repeated.
         "OPTIONS": watched | dict(parse_qsl(parts.query, keep_blank_values=True)),
     }
 
 
 def database(url: str, *, sqlite_path: Path) -> dict[str, Any]:
-    """The database an address names; no address means the file."""
+    """The database that an address names. No address means the file."""
     return postgres_database(url) if url else sqlite_database(sqlite_path)

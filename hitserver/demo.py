@@ -1,8 +1,9 @@
 """The main job on real input, from a CSV file to a report: what ``script/demo`` runs.
 
-A study is made from the file, simulated workers rate it through the real pages, report and exports are written, and
-then the server goes on running with a second, fresh study to try by hand. Everything happens in a var folder of its
-own, which each run starts anew.
+It makes a study from the file, lets simulated workers do it through the real pages, and writes the report and exports.
+If they wrote texts that another type can judge, it makes a second study from these and has it rated too. Then the
+server stays up with a new study to try by hand. All this happens in a separate var folder, which each run empties
+first.
 """
 
 from __future__ import annotations
@@ -27,34 +28,41 @@ from typing import TYPE_CHECKING, Any
 import django
 from django.apps import apps
 
+from common.words import counted
+
 if TYPE_CHECKING:
     from annotation.models import Study
 
 ROOT = Path(__file__).resolve().parent.parent
-#: In the folder of the settings, but never that folder itself: the demo empties it.
+#: Inside the folder in the settings, but never that folder itself: the demo empties it.
 VAR = Path(os.environ.get("HITSERVER_VAR", ROOT / "var")).resolve() / "demo"
 DATA = ROOT / "examples" / "sets.csv"
 OUT = ROOT / "demo-output"
 USER = "demo"
+ACTOR = "script/demo"
 READY = re.compile(r"HITServer is ready at (http://\S+?)/ ")
+#: Ratings per item, and submissions per item for a type whose outputs are judged afterwards.
+JUDGED, WRITTEN = 10, 2
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the message says what to do."""
+    """The demo cannot continue. The message contains what to do."""
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/demo", description="From a CSV file to ratings to a report.")
     parser.add_argument("--data", type=Path, default=DATA, help="items as CSV, TSV or JSONL (default: 30 short sets)")
     parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
-    parser.add_argument("--ratings", type=int, default=10, help="ratings wanted per item (default 10)")
+    parser.add_argument(
+        "--ratings", type=int, help=f"ratings wanted per item (default {JUDGED}; {WRITTEN} where workers write texts)"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
     parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
     parser.add_argument("--port", type=int, default=8000, help="where the server listens (default 8000; 0: any)")
     options = parser.parse_args(given)
-    if options.ratings < 1:
+    if options.ratings is not None and options.ratings < 1:
         parser.error(f"--ratings is {options.ratings}; it must be at least 1.")
     if not 0 <= options.port <= 65535:
         parser.error(f"--port is {options.port}; it must be from 0 to 65535.")
@@ -65,7 +73,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 @contextmanager
 def server(port: int) -> Iterator[subprocess.Popen[str]]:
-    """The real server as a child, stopped with the block. Raises DemoError with its words if it does not start."""
+    """The real server as a child, stopped with the block. Raises DemoError with its output if it does not start."""
     log = VAR / "server.log"
     command = [sys.executable, "-m", "hitserver.supervisor", "--port", str(port)]
     with log.open("w") as output:
@@ -74,7 +82,7 @@ def server(port: int) -> Iterator[subprocess.Popen[str]]:
         deadline = time.monotonic() + START_SECONDS
         while not READY.search(log.read_text()):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise DemoError(f"The server did not start. It said:\n{log.read_text().strip()}")
+                raise DemoError(f"The server did not start. Its log:\n{log.read_text().strip()}")
             time.sleep(0.1)
         yield process
     finally:
@@ -84,50 +92,62 @@ def server(port: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def free_port(wanted: int) -> int:
-    """``wanted``, or any where that is 0. Told before anything else is done: a port in use ends the demo."""
+    """``wanted``, or any free port if that is 0. Checked before anything else: a port in use ends the demo."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
-            mend = "Choose another with --port, or end the program that uses it."
-            raise DemoError(f"Cannot listen on port {wanted}: {error.strerror}. {mend}") from None
+            fix = "Choose another with --port, or end the program that uses it."
+            raise DemoError(f"Cannot listen on port {wanted}: {error.strerror}. {fix}") from None
         port: int = probe.getsockname()[1]
         return port
 
 
 def make_study(options: argparse.Namespace, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
     """A live study from the data file."""
-    from annotation.services import studies
+    from annotation.services import importing, planning
     from annotation.tables import read_table
 
     with options.data.open("rb") as file:
         table = read_table(file, name=options.data.name)
-    values = {
-        "title": title,
-        "ratings_per_item": ratings,
-        "hits_per_worker": None,
-        "reward": "0.18",
-        "seed": 1,
-    }
-    config: dict[str, Any] = {}
-    study = studies.create_study(
-        slug=slug, task_type=options.task, values=values, config=config, texts={}, actor="script/demo", owner=owner
-    )
-    studies.import_items(study=study, table=table, actor="script/demo")
-    studies.publish(study=study, actor="script/demo")
-    study.refresh_from_db()
+    study = draft(options.task, slug=slug, title=title, ratings=ratings, owner=owner)
+    importing.import_items(study=study, table=table, actor=ACTOR)
+    planning.publish(study=study, actor=ACTOR)
     return study
 
 
+def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
+    """A live study that judges the outputs of ``source``; None if it made nothing that a type can judge."""
+    from annotation.services import outputs, planning
+    from annotation.task_types.registry import all_types, get_type
+
+    made = set(get_type(source.task_type).output_kinds)
+    judge = next((name for name, task in all_types().items() if made & set(task.takes_outputs)), None)
+    if judge is None:
+        return None
+    study = draft(judge, slug=f"{source.slug}-judged", title=f"{source.title}: judged", ratings=ratings, owner=owner)
+    outputs.set_feed(study=study, source=source, actor=ACTOR)
+    planning.publish(study=study, actor=ACTOR)
+    return study
+
+
+def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
+    from annotation.services import studies
+
+    values = {"title": title, "ratings_per_item": ratings, "hits_per_worker": None, "reward": "0.18", "seed": 1}
+    return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
+
+
 def rate(study: Study, base_url: str) -> None:
-    """Simulated workers until the study is done."""
+    """Runs simulated workers until the study is done."""
     from tqdm import tqdm
 
     from annotation.bots import Mix, simulate_workers
 
-    wanted = study.ratings_per_item * study.hits.count()
-    with tqdm(total=wanted, unit=" hits", desc="simulated workers", disable=None) as bar:
+    with tqdm(
+        total=sum(study.hits.values_list("wanted", flat=True)), unit=" hits", desc="simulated workers", disable=None
+    ) as bar:
         tally = simulate_workers(
             study=study,
             base_url=base_url,
@@ -137,22 +157,23 @@ def rate(study: Study, base_url: str) -> None:
             progress=bar.update,
         )
     if tally.problems:
-        raise DemoError("Simulated workers could not go on:\n" + "\n".join(tally.problems[:5]))
+        raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
     sent = f"{counted(tally.workers, 'simulated worker')} sent {counted(tally.submissions, 'submission')}"
     say(f"{sent} in {tally.seconds:.1f} s.")
 
 
 def write_results(study: Study, out: Path) -> None:
-    """Report and exports."""
-    from analysis.exports import KINDS, export, file_name
-    from analysis.reports import build_report
+    """Writes the report and the exports."""
+    from analysis.report import write_report
+    from annotation.exports import FORMATS_OF, export, file_name, kinds_of
+    from annotation.frames import study_data
 
     out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    report = build_report(study, out_dir=out)
+    report = write_report(study_data(study), out_dir=out)
     say(f"Report in {time.monotonic() - begin:.1f} s: {report}")
-    for kind in KINDS:
-        for format in ("csv", "jsonl"):
+    for kind in kinds_of(study):
+        for format in FORMATS_OF[kind]:
             target = out / file_name(study, kind=kind, format=format)
             with target.open("wb") as file:
                 rows = export(study, kind=kind, format=format, out=file)
@@ -165,34 +186,42 @@ def say(text: str) -> None:
 
 @contextmanager
 def start_over() -> Iterator[None]:
-    """An empty var folder, for this run alone: emptying it under another run would take away what that one works on."""
+    """An empty var folder for this run alone: emptying it during another run would delete that run's files."""
     VAR.parent.mkdir(parents=True, exist_ok=True)
     with (VAR.parent / "demo.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            mend = "End it with Ctrl-C first, or give this one a folder of its own: HITSERVER_VAR=FOLDER script/demo"
-            raise DemoError(f"Another demo is running in {VAR}. {mend}") from None
+            fix = "End it with Ctrl-C first, or give this one another folder: HITSERVER_VAR=FOLDER script/demo"
+            raise DemoError(f"Another demo is running in {VAR}. {fix}") from None
         shutil.rmtree(VAR, ignore_errors=True)
         VAR.mkdir()
         yield
 
 
 def demo(options: argparse.Namespace, port: int) -> None:
-    from django.contrib.auth.models import User
     from django.core.management import call_command
 
+    from accounts.users import create_researcher
     from annotation.platforms.link import study_url
+    from annotation.task_types.registry import get_type
 
     base_url = f"http://127.0.0.1:{port}"
     call_command("migrate", verbosity=0, interactive=False)
     password = secrets.token_urlsafe(9)
-    user = User.objects.create_user(USER, password=password)
-    study = make_study(options, slug="demo", title="Demo study", ratings=options.ratings, owner=user)
-    say(f"Study “{study.title}”: {options.task}, {counted(study.items.count(), 'item')} from {options.data.name}.")
+    user = create_researcher(username=USER, password=password, actor=ACTOR)
+    task = get_type(options.task)
+    ratings = options.ratings or (WRITTEN if task.output_kinds else JUDGED)
+    study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user)
+    say(f"Study “{study.title}”: {task.title}, {counted(study.items.count(), 'item')} from {options.data.name}.")
     with server(port) as process:
         rate(study, base_url)
         write_results(study, options.out)
+        if judging := make_judging(study, ratings=options.ratings or JUDGED, owner=user):
+            items = counted(judging.items.count(), "item")
+            say(f"Study “{judging.title}”: {get_type(judging.task_type).title}, {items} from the texts just written.")
+            rate(judging, base_url)
+            write_results(judging, options.out / "judged")
         if options.no_serve:
             return
         trial = make_study(options, slug="try-it", title="Try it yourself", ratings=50, owner=user)
@@ -201,15 +230,11 @@ def demo(options: argparse.Namespace, port: int) -> None:
         say(f"A worker's page: {study_url(trial)}")
         say("Ctrl-C ends the server.")
         process.wait()
-        raise DemoError(f"The server ended by itself. What it said is in {VAR / 'server.log'}.")
-
-
-def counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+        raise DemoError(f"The server ended unexpectedly. Its log is {VAR / 'server.log'}.")
 
 
 def own_environment(port: int) -> None:
-    """What the machine's own server is set up with is none of the demo's business."""
+    """Makes the demo ignore the settings of the machine's own server."""
     for name in ("DATABASE_URL", "CELERY_BROKER_URL", "HITSERVER_ALLOWED_HOSTS", "HITSERVER_BIND"):
         os.environ.pop(name, None)
     os.environ |= {
@@ -226,7 +251,7 @@ def interrupted(number: int, frame: FrameType | None) -> None:
 
 def main() -> int:
     options = arguments()
-    # A closed terminal or a kill ends the server too, as Ctrl-C does.
+    # A closed terminal or a kill also ends the server, as Ctrl-C does.
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, interrupted)
     try:
@@ -247,13 +272,13 @@ def main() -> int:
 
 
 def refusal(error: Exception) -> list[str]:
-    """What to tell somebody whose file or task type will not do; nothing when the fault is the program's."""
+    """The lines to print about a file or task type that cannot be used; empty for an error in the program."""
     if not apps.ready:
         return []
-    from analysis.management.study_output import table_problem_lines
-    from annotation.services.refusals import Refused
+    from annotation.management.study_output import table_problem_lines
     from annotation.tables import TableProblems
     from annotation.task_types.registry import UnknownTaskType
+    from common.problems import Refused
 
     if isinstance(error, TableProblems):
         return list(table_problem_lines(error))

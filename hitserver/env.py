@@ -1,11 +1,12 @@
 """Typed reading of environment variables.
 
-Every error names the variable, the value it has (never that of a secret) and what is accepted. An empty value
-counts as no value. What was read is kept in `Env.variables`; a test holds the documentation against it.
+Every error names the variable, its value (except for secrets) and the accepted values. An empty value counts as no
+value. `Env.variables` records what was read; a test compares the documentation with it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ class EnvError(ImproperlyConfigured):
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable as it was asked for: `default` is written the way the environment would write it."""
+    """One variable as the program asked for it. `default` is written as it would be in the environment."""
 
     name: str
     accepts: str
@@ -42,7 +43,7 @@ class Env:
         return self._read(name, "text", default) or default
 
     def secret(self, name: str, default: str | None, *, at_least: int = 0) -> str:
-        """Text that no message may repeat; no default means that it must be set."""
+        """Text that no message may repeat. Without a default, it must be set."""
         accepts = f"a secret of at least {at_least} characters"
         value = self._read(name, accepts, "")
         if value is not None and len(value) < at_least:
@@ -69,6 +70,16 @@ class Env:
             raise EnvError(name, value, accepts)
         return int(value)
 
+    def decimal(self, name: str, default: str, *, least: str, most: str) -> Decimal:
+        accepts = f"a number from {least} to {most}"
+        value = self._read(name, accepts, default)
+        plain = (value or default).replace(".", "", 1)
+        if not (plain.isascii() and plain.isdigit()) or not Decimal(least) <= Decimal(value or default) <= Decimal(
+            most
+        ):
+            raise EnvError(name, value, accepts)
+        return Decimal(value or default)
+
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         accepts = f"one of {', '.join(choices)}"
         value = self._read(name, accepts, default)
@@ -77,12 +88,12 @@ class Env:
         return value or default
 
     def path(self, name: str, default: Path) -> Path:
-        """A path; a relative one counts from the folder the process was started in."""
+        """A path. A relative one starts from the folder in which the process was started."""
         value = self._read(name, "a path", default.name)
         return Path(value).expanduser().absolute() if value else default
 
     def items(self, name: str, default: tuple[str, ...] = ()) -> list[str]:
-        """Texts between commas, spaces around them ignored."""
+        """Texts separated by commas, without the spaces around them."""
         value = self._read(name, "a list with commas between its items", ",".join(default))
         if value is None:
             return list(default)
@@ -105,7 +116,7 @@ class Env:
         return value
 
     def unknown(self, prefix: str, *, known_prefixes: tuple[str, ...] = ()) -> list[str]:
-        """Variables that start with the prefix and that nobody reads: most likely a slip of the pen."""
+        """Variables with the prefix that nothing reads: most likely typing mistakes."""
         names = (name for name in self._environ if name.startswith(prefix))
         return sorted(n for n in names if n not in self.variables and not n.startswith(known_prefixes))
 
@@ -115,7 +126,7 @@ class Env:
 
 
 def without_password(url: str) -> str:
-    """The address with whatever stands before the last @ of its first part left out."""
+    """The address without everything before the last @ in its first part."""
     scheme, colon, rest = url.partition("://")
     if not colon:
         return url if "@" not in url else "***@" + url.rpartition("@")[2]

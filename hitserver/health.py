@@ -1,4 +1,4 @@
-"""Whether this process can do its work, for load balancers and for the supervisor."""
+"""Whether this process works, for load balancers and the supervisor."""
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""What every response carries."""
+"""Middleware for every response: policies, limits, and workers' pages without cookies."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,23 +6,28 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import Resolver404, resolve
 
+from hitserver.upload_limits import most_bytes, too_large_page
+
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 HEADER = "Content-Security-Policy"
 
 
-def policy(frame_ancestors: Sequence[str] = ()) -> str:
-    """The server's own files and nothing else; framed by nobody but those listed."""
+def policy(frame_ancestors: Sequence[str] = (), form_sites: Sequence[str] = ()) -> str:
+    """Only the server's own files; frames only on the sites in ``frame_ancestors``; forms only to this server or
+    ``form_sites``."""
     framed_by = " ".join(frame_ancestors) or "'none'"
+    sent_to = " ".join(["'self'", *form_sites])
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        f"form-action 'self'; base-uri 'none'; frame-ancestors {framed_by}"
+        f"form-action {sent_to}; base-uri 'none'; frame-ancestors {framed_by}"
     )
 
 
 def content_security_policy(get_response: GetResponse) -> GetResponse:
-    """Sets the policy where a view has not set its own.
+    """Sets the policy unless a view has set its own.
 
-    A view marked with Django's `xframe_options_exempt` may be framed by the sites of FRAME_ANCESTORS.
+    The sites in FRAME_ANCESTORS may frame a response marked with Django's `xframe_options_exempt`. `form_sites` lists
+    other sites to which its forms may be sent.
     """
     closed = policy()
     frameable = policy(settings.FRAME_ANCESTORS)
@@ -30,6 +35,9 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         exempt = getattr(response, "xframe_options_exempt", False)
+        form_sites = getattr(response, "form_sites", None)
+        if form_sites:
+            response.headers[HEADER] = policy(settings.FRAME_ANCESTORS, form_sites)
         response.headers.setdefault(HEADER, frameable if exempt else closed)
         return response
 
@@ -37,27 +45,29 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
 
 
 def upload_limit(get_response: GetResponse) -> GetResponse:
-    """Turns away a request that is larger than any upload may be, before a byte of it is read."""
-    limit = settings.MAX_UPLOAD_BYTES
-    text = f"At most {limit // 1024**2} MB can be sent at once.\n"
+    """Refuses a request that is larger than any view at its address reads, before reading a byte of it.
+
+    ``web_worker`` does the same before the request has arrived. This is for all other servers.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdigit() or int(length) > limit:
-            return HttpResponse(text, status=413, content_type="text/plain; charset=utf-8")
+        most = most_bytes(request.path_info)
+        if not length.isdigit() or int(length[:18]) > most:
+            return HttpResponse(too_large_page(most), status=413)
         return get_response(request)
 
     return middleware
 
 
 def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
-    """Answers a worker's page here: what comes behind (sessions, users, messages) works with cookies.
+    """Answers a worker's page here, before the middleware that needs cookies (sessions, users, messages).
 
-    So these pages cannot come to need one, and the requests that there are most of are spared the way.
+    So these pages can never start to need a cookie, and the most frequent requests skip that middleware.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith("/w/"):
+        if not request.path_info.startswith(("/w/", "/p/")):
             return get_response(request)
         request.get_host()  # raises DisallowedHost: one thing that what comes behind would see to
         try:
@@ -65,7 +75,7 @@ def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
         except Resolver404:  # perhaps the last slash is missing
             return get_response(request)
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)
-        # Without a length the connection could not be kept, or would carry the page in chunks.
+        # Without a length, the connection would have to close or send the page in chunks.
         response.headers.setdefault("Content-Length", str(len(response.content)))
         return response
 

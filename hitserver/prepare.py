@@ -1,8 +1,8 @@
-"""What has to be in place before the server starts: the tables and the static files.
+"""Prepares what the server needs before it starts: the tables and the static files.
 
 python -m hitserver.prepare
 
-What it prints is for whoever starts the server, to be shown when it is ready.
+Its output is for the person who starts the server. It is shown when the server is ready.
 """
 
 import os
@@ -16,6 +16,8 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from hitserver.backup.service import copy_before_migrating
+
 
 def behind() -> bool:
     executor = MigrationExecutor(connection)
@@ -28,10 +30,12 @@ def main() -> int:
         django.setup()
         call_command("check", stdout=StringIO())
         if behind():
+            if copy := copy_before_migrating():
+                print(f"The tables are changed for this version. A copy from before is in {copy}.", file=sys.stderr)
             call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
-        if "studies" not in settings.PARTS:
-            call_command("marketplace_welcome")
+        if "marketplace" in settings.PARTS:
+            call_command("marketplace_welcome", addresses="studies" in settings.PARTS)
     except (CommandError, DatabaseError, ImproperlyConfigured, OSError) as error:
         print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
         return 1

@@ -1,18 +1,52 @@
-"""What the processes of a server have in common."""
+"""Code that all processes of a server share."""
 
 import ctypes
 import os
+import resource
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+PORT_FILE = "port"
 
 
 def die_with_parent() -> None:
-    """Asks the kernel to kill this process when the one that started it ends, however it ends. Linux only."""
+    """Asks the kernel to kill this process when its parent ends, for whatever reason. Linux only."""
     if not sys.platform.startswith("linux"):
         return
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended while we asked
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def limit_memory(most_bytes: int) -> None:
+    """Limits the memory of this process (0: no limit). A request that needs more fails, but the machine does not.
+
+    It is a soft limit, so no special rights are needed to change it again. macOS does not support it.
+    """
+    if most_bytes:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def note_port(folder: Path, port: int) -> None:
+    """Record the server's port, so that commands in another terminal print addresses that work."""
+    draft = folder / f"{PORT_FILE}.{os.getpid()}"
+    draft.write_text(f"{os.getpid()} {port}")
+    draft.replace(folder / PORT_FILE)
+
+
+def forget_port(folder: Path) -> None:
+    (folder / PORT_FILE).unlink(missing_ok=True)
+
+
+def noted_port(folder: Path) -> int | None:
+    """The port of the server that runs on this machine with this folder; None if there is none."""
+    with suppress(OSError, ValueError):
+        pid, port = map(int, (folder / PORT_FILE).read_text().split())
+        os.kill(pid, 0)
+        return port
+    return None

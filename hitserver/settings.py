@@ -1,13 +1,16 @@
 """Every setting of the server, from the environment. Each variable is described in docs/settings.md."""
 
 import os
-import secrets
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from hitserver.databases import database
 from hitserver.env import Env, EnvError
+from hitserver.private import kept_secret, private_folder, weakness
+from hitserver.processes import noted_port
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env(os.environ)
@@ -19,32 +22,20 @@ DEBUG = env.flag("HITSERVER_DEBUG", False)
 if PRODUCTION and DEBUG:
     raise EnvError("HITSERVER_DEBUG", "1", "0 in production, where error pages must not show secrets")
 
-
-def kept_secret(path: Path) -> str:
-    """The secret in a file only its owner can read, made on first use: signed links outlive a restart.
-
-    Two processes may be first at once: each links a file of its own into place, and one of them wins.
-    """
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(64))
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text().strip()
-
-
+# The warning at the start of a server whose folder others can open.
+OPEN_FOLDER = private_folder(VAR)
 for folder in (VAR, VAR / "broker", VAR / "static"):
     folder.mkdir(parents=True, exist_ok=True)
 
-# --- Who may ask, and over what -----------------------------------------------------------------------------
+# --- Hosts, proxies and security ----------------------------------------------------------------------------
 
 SECRET_KEY = env.secret("HITSERVER_SECRET_KEY", None if PRODUCTION else "", at_least=50)
+SECRET_KEY_IS_SET = bool(SECRET_KEY)
+if PRODUCTION and (weak := weakness(SECRET_KEY)):
+    raise ImproperlyConfigured(
+        f"HITSERVER_SECRET_KEY can be guessed: {weak}. Make one: "
+        'python3 -c "import secrets; print(secrets.token_urlsafe(64))"'
+    )
 if not SECRET_KEY:
     SECRET_KEY = kept_secret(VAR / "secret_key")
 PORT = env.integer("HITSERVER_PORT", 8000, least=0, most=65535)
@@ -62,11 +53,16 @@ BASE_URL = env.url(
     f"https://{ALLOWED_HOSTS[0].lstrip('.')}" if PRODUCTION else f"http://127.0.0.1:{PORT}",
     schemes=("https",) if PRODUCTION else ("https", "http"),
 ).rstrip("/")
-# Whether somebody chose it: if not, links begin with the address that a browser asked for.
+# Whether somebody set it. If not, links begin with the address that the browser requested.
 BASE_URL_IS_SET = PRODUCTION or bool(os.environ.get("HITSERVER_BASE_URL"))
+if not BASE_URL_IS_SET and not os.environ.get("HITSERVER_PORT"):
+    # Commands in another terminal use the port of the server that is running with the same folder.
+    BASE_URL = f"http://127.0.0.1:{noted_port(VAR) or PORT}"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
-FRAME_ANCESTORS = env.items("HITSERVER_FRAME_ANCESTORS")
+FRAME_ANCESTORS: list[str] = list(env.items("HITSERVER_FRAME_ANCESTORS"))
 
+SESSION_ENGINE = "accounts.session_store"
+SESSION_COOKIE_AGE = env.integer("HITSERVER_SESSION_IDLE_MINUTES", 720, least=5, most=30 * 24 * 60) * 60
 SESSION_COOKIE_SECURE = PRODUCTION
 CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_HTTPONLY = True
@@ -79,21 +75,23 @@ X_FRAME_OPTIONS = "DENY"
 # --- The application ----------------------------------------------------------------------------------------
 
 PARTS = env.items("HITSERVER_PARTS", ("studies", "marketplace"))
+if "marketplace" in PARTS and "studies" in PARTS:  # the marketplace shows the studies' pages in a frame
+    FRAME_ANCESTORS.append("'self'")
 if not PARTS or not {"studies", "marketplace"}.issuperset(PARTS):
     raise EnvError("HITSERVER_PARTS", ",".join(PARTS), "studies, marketplace or both, with a comma between them")
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "accounts.apps.AccountsConfig",
     "generation.apps.GenerationConfig",
     "annotation.apps.AnnotationConfig",
-    "analysis",
     "marketplace.apps.MarketplaceConfig",
+    "hitserver.apps.HitserverConfig",
 ]
 MIDDLEWARE = [
-    *(["marketplace.wire.gate.endpoint_first"] if "marketplace" in PARTS else ()),
+    *(["marketplace.endpoint.endpoint_first"] if "marketplace" in PARTS else ()),
     "django.middleware.security.SecurityMiddleware",
     "hitserver.middleware.content_security_policy",
     "hitserver.middleware.upload_limit",
@@ -103,6 +101,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.middleware.keep_session_alive",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -132,14 +131,25 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 MAX_UPLOAD_BYTES = env.integer("HITSERVER_MAX_UPLOAD_MB", 64, least=1, most=4096) * 1024 * 1024
-# What a worker sends in one page, text and all; files come under the limit above, which the views apply.
+# Everything that a worker sends in one page, including text. For files, the views apply the limit above.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1500
+
+# How many people can have started an open study from one address without sending anything; 0 means no limit.
+UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 
 # --- Data ---------------------------------------------------------------------------------------------------
 
 DATABASES = {"default": database(env.secret("DATABASE_URL", ""), sqlite_path=VAR / "db.sqlite3")}
+# How many copies of an SQLite database, made before changes to its tables, to keep; 0 makes none.
+MIGRATION_COPIES = env.integer("HITSERVER_MIGRATION_COPIES", 3, least=0, most=1000)
+# Days after which `manage.py retention --delete` deletes data; 0 keeps it forever.
+KEEP_DRAFTS_DAYS = env.integer("HITSERVER_KEEP_DRAFTS_DAYS", 90, least=0, most=36_500)
+KEEP_LOG_DAYS = env.integer("HITSERVER_KEEP_LOG_DAYS", 0, least=0, most=36_500)
+KEEP_NOTIFICATIONS_DAYS = env.integer("HITSERVER_KEEP_NOTIFICATIONS_DAYS", 30, least=0, most=36_500)
+KEEP_LINKS_DAYS = env.integer("HITSERVER_KEEP_LINKS_DAYS", 30, least=0, most=36_500)
 PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
-# Counts of failed sign-ins, shared by the processes of one machine.
+# Counts of failed sign-ins, which all processes of one machine share.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
@@ -153,11 +163,9 @@ STATIC_ROOT = VAR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static", *sorted(BASE_DIR.glob("annotation/task_types/*/static"))]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "hitserver.static_files.StaticFiles"},
 }
 
-# What makes a cell safe where generation, which knows nothing of exports, writes a spreadsheet.
-SPREADSHEET_GUARD = "analysis.exports.cells.protect_cell"
 
 # --- Tasks --------------------------------------------------------------------------------------------------
 
@@ -171,33 +179,50 @@ if BROKER_IS_FOLDER:
     CELERY_BROKER_URL = "filesystem://localhost"  # a name, so that Kombu does not warn that there is none
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(VAR / "broker"), "polling_interval": 0.2}
 elif CELERY_BROKER_URL.startswith("redis"):
-    # Redis hands a task to a second worker after this time, so it has to be longer than a task can take.
+    # Redis gives a task to a second worker after this time, so it must be longer than any task can take.
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
-# With Redis at hand, counts (failed sign-ins, the marketplace's limits) are shared by all machines.
+# With Redis, all machines share the counts (failed sign-ins, the marketplace's limits).
 if CELERY_BROKER_URL.startswith("redis"):
-    CACHES["default"] = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL}
+    CACHES["default"] = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": CELERY_BROKER_URL,
+        "OPTIONS": {"serializer": "hitserver.cache.JsonSerializer"},
+    }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
-# Whatever loads a language model; `generation.tasks.wake` only looks into the database.
+# Tasks that load a language model. `generation.tasks.wake` only reads the database.
 CELERY_TASK_ROUTES = {f"generation.tasks.{name}": {"queue": "gpu"} for name in ("work", "check")}
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0
-# `celery inspect` writes to every worker; in a folder, each that ever was would keep a letter box.
+# `celery inspect` writes to every worker. With a folder, every worker that ever ran would keep a mailbox.
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = not BROKER_IS_FOLDER
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# How long a chunk of a generation run is a worker's that is not heard of, and how often idle workers are woken.
+# How long a silent worker keeps its chunk of a generation run, and how often idle workers are woken.
 CHUNK_LEASE_SECONDS = env.integer("HITSERVER_CHUNK_LEASE_SECONDS", 60, least=2, most=3600)
 WAKE_SECONDS = env.integer("HITSERVER_WAKE_SECONDS", 15, least=1, most=3600)
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
+# Tasks outside an app's own module `tasks`.
+CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
+    CELERY_IMPORTS += ["annotation.report_tasks"]
     CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),
         "options": {"expires": 30},
+    }
+    CELERY_BEAT_SCHEDULE["follow-feeds"] = {
+        "task": "annotation.tasks.follow_feeds",
+        "schedule": timedelta(minutes=1),
+        "options": {"expires": 60},
+    }
+    CELERY_BEAT_SCHEDULE["tell-of-complete-studies"] = {
+        "task": "annotation.tasks.tell_of_complete_studies",
+        "schedule": timedelta(minutes=1),
+        "options": {"expires": 60},
     }
     CELERY_BEAT_SCHEDULE["wake-generation"] = {
         "task": "generation.tasks.wake",
@@ -205,14 +230,19 @@ if "studies" in PARTS:
         "options": {"expires": WAKE_SECONDS},
     }
 if "marketplace" in PARTS:
-    CELERY_IMPORTS = ["marketplace.wire.notifications"]
-    for name in ("marketplace.tasks.upkeep", "marketplace.wire.notifications.deliver_due"):
+    CELERY_IMPORTS += ["marketplace.services.deliveries", "marketplace.services.login_links"]
+    for name in ("marketplace.tasks.upkeep", "marketplace.services.deliveries.deliver_due"):
         CELERY_BEAT_SCHEDULE[name] = {"task": name, "schedule": timedelta(seconds=30), "options": {"expires": 30}}
     CELERY_BEAT_SCHEDULE["marketplace.tasks.remove_files"] = {
         "task": "marketplace.tasks.remove_files",
         "schedule": timedelta(minutes=10),
         "options": {"expires": 600},
     }
+
+# --- Pay --------------------------------------------------------------------------------------------------------
+
+# USD per hour below which the console warns; 0 never warns. The default is the federal minimum wage of the USA.
+MINIMUM_HOURLY_PAY = env.decimal("HITSERVER_MINIMUM_HOURLY_PAY", "7.25", least="0", most="1000")
 
 # --- The marketplace ----------------------------------------------------------------------------------------
 
@@ -223,19 +253,46 @@ MARKETPLACE_REGION = env.text("HITSERVER_MARKETPLACE_REGION", "us-east-1")
 MARKETPLACE_FEE_PERCENT = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT", 20, least=0, most=100)
 MARKETPLACE_FEE_PERCENT_MANY = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MANY", 40, least=0, most=100)
 MARKETPLACE_FEE_PERCENT_MASTERS = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MASTERS", 5, least=0, most=100)
-# Requests a second that one requester may go on with, and how many may come at once; 0 is no limit.
+# How many requests per second one requester can make for long, and how many at once; 0 means no limit.
 MARKETPLACE_RATE_LIMIT = env.integer("HITSERVER_MARKETPLACE_RATE_LIMIT", 50, least=0, most=100_000)
 MARKETPLACE_RATE_BURST = env.integer("HITSERVER_MARKETPLACE_RATE_BURST", 200, least=1, most=1_000_000)
-# Files that workers upload, outside of whatever a web server shows.
+# Files that workers upload, in a folder that no web server shows.
 MARKETPLACE_FILES = env.path("HITSERVER_MARKETPLACE_FILES", VAR / "marketplace-files")
 MARKETPLACE_MAX_FILE_BYTES = env.integer("HITSERVER_MARKETPLACE_MAX_FILE_MB", 25, least=1, most=2000) * 1024 * 1024
 MARKETPLACE_SQS_URL = env.url("HITSERVER_MARKETPLACE_SQS_URL", "", schemes=("https", "http"))
 MARKETPLACE_SQS_REGION = env.text("HITSERVER_MARKETPLACE_SQS_REGION", "us-east-1")
 MARKETPLACE_SQS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SQS_ACCESS_KEY_ID", "")
 MARKETPLACE_SQS_SECRET_ACCESS_KEY = env.secret("HITSERVER_MARKETPLACE_SQS_SECRET_ACCESS_KEY", "")
+MARKETPLACE_SNS_URL = env.url("HITSERVER_MARKETPLACE_SNS_URL", "", schemes=("https", "http"))
+MARKETPLACE_SNS_REGION = env.text("HITSERVER_MARKETPLACE_SNS_REGION", "us-east-1")
+MARKETPLACE_SNS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SNS_ACCESS_KEY_ID", "")
+MARKETPLACE_SNS_SECRET_ACCESS_KEY = env.secret("HITSERVER_MARKETPLACE_SNS_SECRET_ACCESS_KEY", "")
+MARKETPLACE_SQS_ACCOUNTS = env.items("HITSERVER_MARKETPLACE_SQS_ACCOUNTS")
+if not all(len(each) == 12 and each.isascii() and each.isdigit() for each in MARKETPLACE_SQS_ACCOUNTS):
+    raise EnvError(
+        "HITSERVER_MARKETPLACE_SQS_ACCOUNTS", ",".join(MARKETPLACE_SQS_ACCOUNTS), "AWS account numbers of 12 digits"
+    )
+if PRODUCTION and MARKETPLACE_SQS_URL and not MARKETPLACE_SQS_ACCOUNTS:
+    raise EnvError(
+        "HITSERVER_MARKETPLACE_SQS_ACCOUNTS",
+        None,
+        "the numbers of the AWS accounts whose queues may be notified: the server signs for whatever queue is named",
+    )
 MARKETPLACE_CALLBACK_URL = env.url("HITSERVER_MARKETPLACE_CALLBACK_URL", "", schemes=("https", "http"))
 
-# --- E-mail: into the log, until a server is named ----------------------------------------------------------
+# --- Publishing through the MTurk API: on this server's own marketplace, unless another endpoint is set --------
+
+MTURK_ENDPOINT = env.url("HITSERVER_MTURK_ENDPOINT", f"{BASE_URL}/marketplace/api/", schemes=("https", "http"))
+MTURK_REGION = env.text("HITSERVER_MTURK_REGION", "us-east-1")
+MTURK_ACCESS_KEY_ID = env.text("HITSERVER_MTURK_ACCESS_KEY_ID", "")
+MTURK_SECRET_ACCESS_KEY = env.secret("HITSERVER_MTURK_SECRET_ACCESS_KEY", "")
+# Other sites to which a worker's page can report that the work is done.
+MTURK_SUBMIT_SITES = env.items(
+    "HITSERVER_MTURK_SUBMIT_SITES", ("https://www.mturk.com", "https://workersandbox.mturk.com")
+)
+MTURK_ATTEMPTS = env.integer("HITSERVER_MTURK_ATTEMPTS", 8, least=1, most=50)
+
+# --- E-mail: into the log of a development server, unless a mail server is set ------------------------------
 
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 EMAIL_HOST = env.text("HITSERVER_EMAIL_HOST", "")
@@ -247,19 +304,29 @@ EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env.text("HITSERVER_EMAIL_FROM", "hitserver@localhost")
 if EMAIL_HOST:
     EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+elif PRODUCTION:  # a link that signs somebody in has no place in a log
+    EMAIL_BACKEND = "hitserver.mail.NoMail"
+SENDS_MAIL = bool(EMAIL_HOST) or not PRODUCTION
 
 # --- Processes, read by hitserver.supervisor ----------------------------------------------------------------
 
 WEB_WORKERS = env.integer("HITSERVER_WEB_WORKERS", 2, least=1, most=256)
 WEB_THREADS = env.integer("HITSERVER_WEB_THREADS", 4, least=1, most=256)
+# A request must arrive within this many seconds, or a little longer if it is large; see hitserver.web_worker.
+REQUEST_SECONDS = env.integer("HITSERVER_REQUEST_SECONDS", 30, least=1, most=3600)
+WEB_MEMORY_BYTES = env.integer("HITSERVER_WEB_MEMORY_MB", 4096, least=0, most=1_000_000) * 1024 * 1024
+if 0 < WEB_MEMORY_BYTES < 512 * 1024 * 1024:
+    raise EnvError("HITSERVER_WEB_MEMORY_MB", str(WEB_MEMORY_BYTES // 1024**2), "0 for no limit, or at least 512")
 PROXY_IPS = env.items("HITSERVER_PROXY_IPS", ("127.0.0.1", "::1"))
 WORKER_QUEUES = env.items("HITSERVER_WORKER_QUEUES", ("default", "gpu"))
+# Hosts that the backend `openai` may send prompts and keys to.
+MODEL_SERVERS = env.items("HITSERVER_MODEL_SERVERS", LOCAL_HOSTS)
 MODELS_HELD = env.integer("HITSERVER_MODELS_HELD", 2, least=1, most=64)
 SUGGESTER_PROCESSES = env.integer("HITSERVER_SUGGESTER_PROCESSES", 1, least=0, most=64)
 SUGGESTER_ROWS = env.integer("HITSERVER_SUGGESTER_ROWS", 64, least=1, most=4096)
 WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)
 
-# --- What is said about it ----------------------------------------------------------------------------------
+# --- Logging ------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.choice("HITSERVER_LOG_LEVEL", "info", ("debug", "info", "warning", "error"))
 LOGGING: dict[str, Any] = {
@@ -274,17 +341,21 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL.upper()},
     "loggers": {
-        # Django gives this one a handler of its own; what it says goes the way of everything else.
+        # Django gives this logger its own handler. Here its messages go where all others go.
         "django": {"handlers": [], "propagate": True},
-        # Every query at "debug" would drown the rest and write down what people answered.
+        # At "debug", every query would drown out the rest and log people's answers.
         "django.db.backends": {"level": "INFO"},
         "django.template": {"level": "INFO"},
-        # It warns of every HEAD request, whose body it leaves out as it should.
+        # It warns about every HEAD request, whose body it correctly leaves out.
         "gunicorn.http.wsgi": {"level": "ERROR"},
         "gunicorn.error": {"level": LOG_LEVEL.upper(), "handlers": [], "propagate": True},
+        # It logs four lines for every task, all day. Failures are warnings and errors.
+        "celery": {"level": "INFO" if LOG_LEVEL == "debug" else "WARNING"},
     },
 }
 
-# Variables for the tests, which nothing here reads.
+# Variables for the tests. Nothing here reads them.
 TEST_VARIABLES = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")
-UNKNOWN_VARIABLES = env.unknown("HITSERVER_", known_prefixes=TEST_VARIABLES)
+# Keys of model servers. The processes that use a model read them, and no other variable can be named as a key.
+MODEL_KEY_PREFIX = "HITSERVER_MODEL_KEY_"
+UNKNOWN_VARIABLES = env.unknown("HITSERVER_", known_prefixes=(*TEST_VARIABLES, MODEL_KEY_PREFIX))

@@ -2,16 +2,15 @@
 
     python -m hitserver.supervisor [--bind ADDRESS] [--port PORT] [--no-worker]
 
-Every child leads a process group of its own. A child that ends is started again, after a pause that doubles
-while it keeps ending early. SIGTERM and SIGINT stop all; what does not stop in time is killed, and at once on
-a second signal. When the supervisor itself is killed, the kernel ends its children (Linux).
+Every child leads its own process group. A child that ends is started again, after a pause that doubles while it keeps
+ending early. SIGTERM and SIGINT stop all children. Those that do not stop in time are killed, immediately on a second
+signal. If the supervisor itself is killed, the kernel ends its children (Linux).
 """
 
 import argparse
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -19,24 +18,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
+from ipaddress import ip_address
 from types import FrameType
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from generation.requirements import NONE_HERE, runnable
+from generation.backends.requirements import NONE_HERE, runnable
 from hitserver.celery import MODEL_QUEUE
-from hitserver.processes import die_with_parent
+from hitserver.private import keep_new_files_private
+from hitserver.processes import die_with_parent, forget_port, note_port
 
 STOP_SECONDS = 10.0
 START_SECONDS = 60.0
 TICK_SECONDS = 0.2
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
-# A connection on which nothing moves for so long, half-way through a request or a response, is given up: a phone that
-# has lost its network must not keep a thread of the web server for good.
-STALLED_SECONDS = 20
-# A child that ran this long was well: its next end is not counted with those before.
+SEND_BUFFER_BYTES = 256 * 1024
+# A child that ran this long was healthy: its next end does not count together with earlier ones.
 WELL_AFTER_SECONDS = 30.0
 
 
@@ -46,7 +45,7 @@ def say(text: str) -> None:
 
 @dataclass
 class Child:
-    """One process with its group, and when it may be started again after it ended."""
+    """One process with its group, and when it can be started again after it ends."""
 
     name: str
     command: Sequence[str]
@@ -59,7 +58,7 @@ class Child:
 
     def start(self) -> None:
         self.started = time.monotonic()
-        # One thread runs here, so the work between fork and exec is safe.
+        # There is only one thread, so the work between fork and exec is safe.
         self.process = subprocess.Popen(
             self.command,
             pass_fds=self.pass_fds,
@@ -69,7 +68,7 @@ class Child:
         )
 
     def tend(self) -> None:
-        """Starts the process when it is due; notes when it has ended."""
+        """Starts the process when it is due, and notices when it has ended."""
         now = time.monotonic()
         if self.process is None:
             if now >= self.start_at:
@@ -93,7 +92,7 @@ class Child:
             self.process.send_signal(self.stop_signal)
 
     def kill(self) -> None:
-        """Ends the whole group, also when its leader has ended already."""
+        """Ends the whole group, even if its leader has already ended."""
         if self.process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -108,7 +107,7 @@ class Supervisor:
     def catch_signals(self) -> None:
         for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(each, self._count)
-        # Cuts the sleep short, so that an ended child is seen at once.
+        # Interrupts the sleep, so that an ended child is noticed immediately.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         reader, writer = socket.socketpair()
         for end in (reader, writer):
@@ -126,14 +125,14 @@ class Supervisor:
             reader.recv(256)
 
     def run(self) -> None:
-        """Tends the children until a signal comes."""
+        """Looks after the children until a signal arrives."""
         while not self.signals:
             for child in self.children:
                 child.tend()
             self.sleep()
 
     def stop(self) -> None:
-        """Asks all to stop, waits, kills the rest."""
+        """Asks all children to stop, waits, then kills the rest."""
         before = self.signals
         for child in self.children:
             child.ask_to_stop()
@@ -149,12 +148,12 @@ class Supervisor:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """The socket of the web server, bound here so that a port in use is known before anything starts."""
+    """The web server's socket, bound here so that a port in use is noticed before anything starts."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    for timeout in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # the connections inherit both
-        listener.setsockopt(socket.SOL_SOCKET, timeout, struct.pack("ll", STALLED_SECONDS, 0))
+    # Connections inherit it. A whole page fits, so that no thread waits for a client that reads slowly.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     try:
         listener.bind((bind, port))
     except OSError as error:
@@ -185,7 +184,7 @@ def celery(name: str, *arguments: str, stop_signal: signal.Signals = signal.SIGT
 
 
 def queues_here() -> list[str]:
-    """The queues this machine can work on; says which not and why."""
+    """The queues that this machine can work on. Prints which it cannot, and why."""
     others = [queue for queue in settings.WORKER_QUEUES if queue != MODEL_QUEUE]
     if "studies" not in settings.PARTS or MODEL_QUEUE not in settings.WORKER_QUEUES:
         return others
@@ -196,10 +195,10 @@ def queues_here() -> list[str]:
 
 
 def worker(queue: str) -> Child:
-    """A worker for one queue. One process holds the models, and keeps them from task to task.
+    """A worker for one queue. One process loads the models and keeps them between tasks.
 
-    It is forked before anything has imported torch, whose threads would not survive that; the parent goes on talking
-    to the broker while the child computes.
+    It is forked before anything imports torch, whose threads would not survive a fork. The parent keeps talking to the
+    broker while the child computes.
     """
     concurrency = 1 if queue == MODEL_QUEUE else settings.WORKER_PROCESSES
     return celery(
@@ -207,7 +206,7 @@ def worker(queue: str) -> Child:
         "worker",
         *("--queues", queue, "--hostname", f"{queue}@%h", "--concurrency", str(concurrency)),
         *("--without-gossip", "--without-mingle", "--without-heartbeat"),
-        # On SIGQUIT a worker gives its tasks a few seconds, then hands them back to the queue.
+        # On SIGQUIT, a worker gives its tasks a few seconds, then returns them to the queue.
         stop_signal=signal.SIGQUIT,
     )
 
@@ -218,8 +217,8 @@ def workers() -> list[Child]:
 
 
 def suggesters() -> list[Child]:
-    """What writes live suggestions, where language models can run. One that finds no active suggester only looks for
-    one now and then."""
+    """The processes that write live suggestions, if language models can run here. Without an active suggester, they
+    only look for one now and then."""
     if "studies" not in settings.PARTS or not runnable():
         return []
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "suggester", "run"]
@@ -228,9 +227,9 @@ def suggesters() -> list[Child]:
 
 
 def prepare() -> str:
-    """Brings the database and the static files up to date, in a process that takes its memory with it.
+    """Brings the database and the static files up to date, in a separate process that frees its memory when it ends.
 
-    Returns what is to be said when the server is ready.
+    Returns what to print when the server is ready.
     """
     done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -241,7 +240,7 @@ def prepare() -> str:
 def answers(host: str, port: int) -> bool:
     connection = HTTPConnection(host, port, timeout=2)
     try:
-        # A name that it answers to, or its log would begin with complaints about ours.
+        # An allowed host name. Otherwise the log would begin with complaints about ours.
         name = next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), host)
         connection.request("GET", "/healthz", headers={"Host": name})
         connection.getresponse().read()
@@ -253,7 +252,7 @@ def answers(host: str, port: int) -> bool:
 
 
 def wait_until_ready(supervisor: Supervisor, server: Child, host: str, port: int) -> bool:
-    """Whether the web server came up. One that ends before it ever answered would only do so again."""
+    """Whether the web server started. If it ends before it has ever answered, another start would also fail."""
     deadline = time.monotonic() + START_SECONDS
     while not supervisor.signals and server.running() and time.monotonic() < deadline:
         if answers(host, port):
@@ -267,8 +266,10 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
     port = listener.getsockname()[1]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104 - asked for, not chosen
     os.environ["HITSERVER_BIND"], os.environ["HITSERVER_PORT"] = bind, str(port)
+    note_port(settings.VAR, port)
     for name in settings.UNKNOWN_VARIABLES:
         say(f"{name} is set, but no setting has that name; see docs/settings.md.")
+    warn(bind)
     welcome = prepare()
     server = web(listener)
     supervisor = Supervisor([server, *(workers() if with_worker else [])])
@@ -286,12 +287,33 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
         supervisor.run()
     finally:
         supervisor.stop()
+        forget_port(settings.VAR)
         listener.close()
     say("HITServer has stopped.")
     return 0
 
 
+def warn(bind: str) -> None:
+    """Warns about what is open to others without need."""
+    if settings.OPEN_FOLDER:
+        say(settings.OPEN_FOLDER)
+    if not settings.PRODUCTION and not is_loopback(bind):
+        say(
+            f"WARNING: this is a development server, and everybody who can reach {bind} can use it. Passwords are\n"
+            "sent without encryption. For a study set HITSERVER_ENV=production and put a web server in front of it,\n"
+            "see docs/operating.md. To use it on this machine alone, leave out --bind and HITSERVER_BIND."
+        )
+
+
+def is_loopback(bind: str) -> bool:
+    try:
+        return ip_address(bind).is_loopback
+    except ValueError:
+        return bind == "localhost"
+
+
 def main() -> int:
+    keep_new_files_private()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitserver.settings")
     try:
         bind, port = settings.BIND, settings.PORT

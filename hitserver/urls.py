@@ -1,4 +1,4 @@
-"""Where every address of the server leads."""
+"""All addresses of the server."""
 
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
@@ -6,10 +6,10 @@ from django.views.generic import RedirectView
 
 from hitserver.health import healthz
 
-# The marketplace comes first: what it answers has paths of its own.
-URLS = {"marketplace": ("marketplace.urls",), "studies": ("annotation.urls", "analysis.urls")}
+# The marketplace comes first, because its addresses have their own paths.
+URLS = {"marketplace": "marketplace.urls", "studies": "annotation.urls"}
 
 urlpatterns: list[URLPattern | URLResolver] = [path("healthz", healthz, name="healthz")]
-urlpatterns += [path("", include(name)) for part in URLS if part in settings.PARTS for name in URLS[part]]
+urlpatterns += [path("", include(name)) for part, name in URLS.items() if part in settings.PARTS]
 if "studies" not in settings.PARTS:  # whose first page is at "/"
     urlpatterns += [path("", RedirectView.as_view(pattern_name="market_home"))]

@@ -1,35 +1,40 @@
-"""The marketplace's time. Tests and rehearsals may move it forward when MARKETPLACE_TEST_CONTROLS is on."""
+"""The marketplace's time. Tests and rehearsals can move it forward when MARKETPLACE_TEST_CONTROLS is on."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
 
 def now() -> datetime:
-    """The moment that deadlines, expiry and auto-approval count from; moved by `set_offset` if that is allowed."""
+    """The time that decides deadlines, expiry and auto-approval. `set_offset` moves it, if that is allowed."""
     return timezone.now() + offset()
 
 
 def offset() -> timedelta:
-    """How far the clock is ahead of the real time. It is kept in the database, so that all processes agree."""
+    """How far the clock is ahead of real time. It is stored in the database, so all processes agree."""
     if not controls_are_on():
         return timedelta()
-    from marketplace.models import ClockOffset  # models are not there yet when settings and clock are first read
+    from marketplace.models import ClockOffset  # the models are loaded after this module
 
     seconds = ClockOffset.objects.filter(pk=1).values_list("seconds", flat=True).first()
     return timedelta(seconds=seconds or 0)
 
 
 def set_offset(ahead: timedelta) -> None:
-    """Move the clock to this far ahead of the real time."""
+    """Set the clock this far ahead of real time."""
     if not controls_are_on():
         raise RuntimeError("The clock only moves when MARKETPLACE_TEST_CONTROLS is on.")
     from marketplace.models import ClockOffset
 
     ClockOffset.objects.update_or_create(pk=1, defaults={"seconds": int(ahead.total_seconds())})
+
+
+def in_words(when: datetime) -> str:
+    """The format that all pages use: 31 Jan 2026, 23:59 UTC."""
+    return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
 
 
 def controls_are_on() -> bool:

@@ -1,12 +1,13 @@
-"""Review policies: what a requester asks for in CreateHIT, and the scores it leads to.
+"""Review policies: what a requester can ask for in CreateHIT, and the resulting scores.
 
-After "Assignment Review Policies", "HIT Review Policies" and "Review Policy Use Cases" of the MTurk API reference
-(2017-01-17). Scores are whole percents, rounded down, as in the reference's example (two of three are 66 %). Where the
-reference contradicts itself:
+They follow "Assignment Review Policies", "HIT Review Policies" and "Review Policy Use Cases" in the MTurk API
+reference (2017-01-17). Scores are whole percents, rounded down, as in the reference's example (two of three are 66 %).
+Where the reference contradicts itself:
 
-- QuestionAgreementThreshold: the score has to be *greater*; the use cases set it to 100 and mean that all agree. Both
-  hold here: an answer that everybody gave is agreed on, whatever the threshold.
-- RejectIfKnownAnswerScoreIsLessThan: "equal to or less", but 0 never rejects and 101 always does, so *less* it is.
+- QuestionAgreementThreshold: the score must be *greater*, but the use cases set it to 100 to mean that all agree. Both
+  work here: an answer that everybody gave is agreed on, whatever the threshold.
+- RejectIfKnownAnswerScoreIsLessThan: the reference says "equal to or less", but also that 0 never rejects and 101
+  always does. So it is *less* here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from common.numbers import whole_number
 
 KNOWN_ANSWERS = "ScoreMyKnownAnswers/2011-09-01"
 PLURALITY = "SimplePlurality/2011-09-01"
@@ -27,7 +30,7 @@ Answer = frozenset[str]
 
 
 class BadPolicy(ValueError):
-    """This is no policy that could be carried out; ``str()`` says why."""
+    """This policy cannot be carried out; ``str()`` gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswers:
-    """Scores an assignment by answers that are known, as soon as it is handed in."""
+    """Scores an assignment against known answers as soon as it is submitted."""
 
     key: Mapping[str, Answer]
     approve_from: int | None = None
@@ -66,9 +69,9 @@ class Plurality:
 
 
 def normal(values: Sequence[str]) -> Answer:
-    """An answer as it is compared: the values that are there, without the spaces around them.
+    """An answer in the form used for comparison: its nonempty values, without the spaces around them.
 
-    Pages send several values of a field as one text with | between them.
+    Pages send several values of a field as one text, separated by |.
     """
     parts = (part.strip() for value in values for part in value.split("|"))
     return frozenset(part for part in parts if part)
@@ -110,14 +113,14 @@ def read_plurality(policy: Mapping[str, Any]) -> Plurality:
 
 
 class _Given:
-    """The parameters of a policy, each to be asked for once."""
+    """The parameters of a policy. Each can be read once."""
 
     def __init__(self, policy: Mapping[str, Any], name: str) -> None:
         if policy.get("PolicyName") != name:
-            raise BadPolicy(f"The policy here is {name}, not “{str(policy.get('PolicyName'))[:100]}”.")
+            raise BadPolicy(f"The policy must be {name}, not “{str(policy.get('PolicyName'))[:100]}”.")
         self._left: dict[str, Mapping[str, Any]] = {}
         for parameter in policy.get("Parameters") or ():
-            # AWS's own examples write both.
+            # AWS's own examples use both spellings.
             key = {"QuestionIDs": "QuestionIds"}.get(parameter.get("Key") or "", parameter.get("Key") or "")
             if key in self._left:
                 raise BadPolicy(f"There are two parameters {key}.")
@@ -130,41 +133,42 @@ class _Given:
     def _values(self, name: str) -> list[str]:
         parameter = self._left.pop(name, {})
         if parameter.get("MapEntries"):
-            raise BadPolicy(f"{name} takes Values, not MapEntries.")
+            raise BadPolicy(f"{name} needs Values, not MapEntries.")
         return list(parameter.get("Values") or ())
 
     def text(self, name: str) -> str:
         values = self._values(name)
         if len(values) > 1:
-            raise BadPolicy(f"{name} takes one value, not {len(values)}.")
+            raise BadPolicy(f"{name} needs one value, not {len(values)}.")
         return values[0].strip() if values else ""
 
     def number(self, name: str, least: int, most: int) -> int | None:
         text = self.text(name)
         if not text:
             return None
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-            raise BadPolicy(f"{name} takes a whole number from {least} to {most}, not “{text[:40]}”.")
-        return int(text)
+        number = whole_number(text, least=least, most=most)
+        if number is None:
+            raise BadPolicy(f"{name} must be a whole number from {least} to {most}, not “{text[:40]}”.")
+        return number
 
     def needed_number(self, name: str, least: int, most: int) -> int:
         number = self.number(name, least, most)
         if number is None:
-            raise BadPolicy(f"{name} is needed.")
+            raise BadPolicy(f"{name} is required.")
         return number
 
     def flag(self, name: str) -> bool:
         text = self.text(name).lower()
         if text not in ("", "t", "f", "true", "false"):
-            raise BadPolicy(f"{name} takes T or F, not “{text[:40]}”.")
+            raise BadPolicy(f"{name} must be T or F, not “{text[:40]}”.")
         return text in ("t", "true")
 
     def questions(self) -> tuple[str, ...]:
-        """Several values, or one with commas."""
+        """The question IDs: several values, or one value with commas."""
         names = [name.strip() for value in self._values("QuestionIds") for name in value.split(",")]
         found = tuple(dict.fromkeys(name for name in names if name))
         if not 1 <= len(found) <= MOST_QUESTIONS:
-            raise BadPolicy(f"QuestionIds takes from 1 to {MOST_QUESTIONS} questions, not {len(found)}.")
+            raise BadPolicy(f"QuestionIds needs from 1 to {MOST_QUESTIONS} questions, not {len(found)}.")
         return found
 
     def answer_key(self) -> dict[str, Answer]:
@@ -173,7 +177,7 @@ class _Given:
         for entry in entries:
             question = entry.get("Key") or ""
             if not question or question in key:
-                raise BadPolicy("Each of the MapEntries of AnswerKey needs a Key of its own.")
+                raise BadPolicy("Each of the MapEntries of AnswerKey needs a different Key.")
             key[question] = normal(entry.get("Values") or ())
         if not key:
             raise BadPolicy("AnswerKey needs MapEntries: the questions with their answers.")
@@ -182,8 +186,8 @@ class _Given:
     def extension(
         self, below: str, highest: int, *, most: tuple[int, int, int | None], seconds: int | None
     ) -> Extension | None:
-        """``most`` is the least, the most and the default of ExtendMaximumAssignments; without a default it is needed
-        where there is a score, and so is the time."""
+        """``most`` is the minimum, maximum and default of ExtendMaximumAssignments. If there is a score, the policy
+        must set each value that has no default: ExtendMaximumAssignments, or the time (``seconds``)."""
         score = self.number(below, 0, highest)
         wanted = self.number("ExtendMaximumAssignments", most[0], most[1])
         time = self.number("ExtendMinimumTimeInSeconds", 60, YEAR)
@@ -213,7 +217,7 @@ def known_answer_score(policy: KnownAnswers, answers: Mapping[str, Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What the workers agree on: the agreed answer and its score by question, and who gave it how often."""
+    """What the workers agree on: the agreed answers and their scores by question, and how often each worker agreed."""
 
     answers: Mapping[str, Answer]
     scores: Mapping[str, int]
@@ -222,13 +226,13 @@ class Agreement:
     disagreed: Mapping[str, int]
 
     def worker_score(self, worker: str) -> int | None:
-        """None where nothing is agreed on that the worker could agree with."""
+        """The percent of the worker's answers to agreed questions that match; None if there are no such answers."""
         counted = self.agreed[worker] + self.disagreed[worker]
         return percent(self.agreed[worker], counted) if counted else None
 
 
 def agreement(policy: Plurality, answers: Mapping[str, Mapping[str, Sequence[str]]]) -> Agreement:
-    """The answers by question, of each worker (or assignment), compared. An answer that is too long is left out."""
+    """Compares the answers of all workers (or assignments), question by question. Ignores answers that are too long."""
     found: dict[str, Answer] = {}
     scores: dict[str, int] = {}
     agreed, disagreed = dict.fromkeys(answers, 0), dict.fromkeys(answers, 0)
@@ -252,14 +256,14 @@ def _usable(values: Sequence[str]) -> Answer | None:
 
 
 def _winner(votes: Counter[Answer]) -> Answer | None:
-    """The answer that more workers gave than any other; none in a tie."""
+    """The answer that more workers gave than any other; None if there is a tie."""
     first = votes.most_common(2)
     if not first or (len(first) == 2 and first[0][1] == first[1][1]):
         return None
     return first[0][0]
 
 
-#: By the parameter of CreateHIT.
+#: By CreateHIT parameter.
 READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "AssignmentReviewPolicy": read_known_answers,
     "HITReviewPolicy": read_plurality,

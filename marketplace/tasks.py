@@ -1,4 +1,4 @@
-"""What runs in the background. Each task may run twice."""
+"""Background tasks. Each task may run twice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from marketplace.services.upkeep import bring_up_to_date
 
 @shared_task(name="marketplace.tasks.upkeep")  # type: ignore[untyped-decorator]  # Celery has no types
 def upkeep() -> int:
-    """Do what time alone brings about; how many HITs were looked at. One that fails does not hold up the others."""
+    """Do what is due by time alone; returns how many HITs were checked. One that fails does not stop the others."""
     return bring_up_to_date(keep_going=True)
 
 
 @shared_task(name="marketplace.tasks.remove_files")  # type: ignore[untyped-decorator]
 def remove_files() -> int:
-    """Delete uploaded files that nobody can ask for any more; how many."""
+    """Delete uploaded files that nobody can fetch any more; returns how many."""
     return files.remove_unneeded()

@@ -1,14 +1,20 @@
-"""Addresses of the marketplace: the endpoint, the workers' and the operators' pages, and where answers are sent."""
+"""Addresses of the marketplace: the endpoint, the workers' and operators' pages, and where answers are sent."""
 
 from django.urls import include, path
 
+from marketplace.endpoint import endpoint
+from marketplace.sites.work.browse import as_on_mturk
 from marketplace.sites.work.submit import external_submit
-from marketplace.wire.endpoint import endpoint
 
 urlpatterns = [
-    path("marketplace/api", endpoint),  # clients sign the address as they were given it, so none is redirected
+    path("marketplace/api", endpoint),  # clients sign the address they were given, so neither form can redirect
     path("marketplace/api/", endpoint, name="market_api"),
     path("marketplace/operate/", include("marketplace.sites.operate.urls")),
     path("marketplace/", include("marketplace.sites.work.urls")),
     path("mturk/externalSubmit", external_submit, name="market_submit"),
+    # The addresses that tools print for workers, with Amazon's host replaced by ours.
+    path("mturk/preview", as_on_mturk),
+    path("mturk/previewandaccept", as_on_mturk),
+    path("projects/<slug:group_id>/tasks", as_on_mturk),
+    path("projects/<slug:group_id>/tasks/", as_on_mturk),
 ]

@@ -1,8 +1,8 @@
-// Comfort only: every page of the console works without this file.
+// Conveniences only: every page of the console works without this file.
 (() => {
   "use strict";
 
-  // Buttons that copy what stands beside them.
+  // Buttons that copy the text beside them.
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
@@ -18,7 +18,7 @@
     setTimeout(() => { button.textContent = label; }, 2000);
   });
 
-  // A file that is too large is told before it is sent, and a long import says that it runs.
+  // A file that is too large is refused before it is sent, and a long import shows that it is running.
   for (const form of document.querySelectorAll("form[data-upload]")) {
     const input = form.querySelector("input[type=file]");
     const message = form.querySelector("[data-too-large]");
@@ -39,6 +39,93 @@
     });
   }
 
+  // Lists of entries: buttons add and remove them. Numbers stay without gaps, so that none is lost on the server.
+  for (const list of document.querySelectorAll("[data-rows]")) {
+    const add = list.querySelector("[data-add]");
+    if (!add) continue;
+    const entries = () => [...list.querySelectorAll("[data-entry]")];
+    const boxes = (entry) => entry.querySelectorAll("input, select");
+    const filled = (entry) => [...boxes(entry)].some((box) => box.value.trim());
+    const number = () => {
+      entries().forEach((entry, at) => {
+        const label = `Entry ${at + 1}`;
+        entry.setAttribute("aria-label", label);
+        entry.querySelector("[data-remove] .spoken").textContent = ` entry ${at + 1}`;
+        for (const box of boxes(entry)) {
+          const name = box.name.replace(/-\d+(-[^-]*)?$/, `-${at}$1`);
+          const text = entry.querySelector(`label[for="${CSS.escape(box.id)}"]`);
+          box.name = name;
+          box.id = `id_${name}`;
+          if (text) text.htmlFor = box.id; else box.setAttribute("aria-label", label);
+        }
+      });
+      add.hidden = entries().length >= Number(list.dataset.most);
+    };
+    for (const entry of entries().slice(1)) if (!filled(entry)) entry.remove();
+    for (const entry of entries()) entry.querySelector("[data-remove]").hidden = false;
+    list.querySelector("[data-without-script]").hidden = true;
+    number();
+    list.addEventListener("click", (event) => {
+      if (event.target.closest("[data-add]")) {
+        const copy = entries().at(-1).cloneNode(true);
+        for (const box of boxes(copy)) box.value = "";
+        add.before(copy);
+        number();
+        boxes(copy)[0].focus();
+      } else if (event.target.closest("[data-remove]")) {
+        const entry = event.target.closest("[data-entry]");
+        const beside = entry.previousElementSibling || entry.nextElementSibling;
+        if (entries().length > 1) entry.remove(); else for (const box of boxes(entry)) box.value = "";
+        number();
+        (boxes(beside)[0] || add).focus();
+        list.dispatchEvent(new Event("input", { bubbles: true }));
+        list.dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    });
+  }
+
+  // Long texts as workers will see them.
+  for (const button of document.querySelectorAll("[data-format]")) {
+    const box = document.getElementById(button.dataset.format);
+    const shown = document.getElementById(`${button.dataset.format}-formatted`);
+    const show = async () => {
+      const body = new URLSearchParams({ text: box.value });
+      const token = box.form.querySelector("[name=csrfmiddlewaretoken]").value;
+      try {
+        const response = await fetch(button.dataset.url, { method: "POST", body, headers: { "X-CSRFToken": token } });
+        if (!response.ok || response.redirected) throw new Error(response.status);
+        shown.innerHTML = await response.text() || "<p>Nothing to show: the box is empty.</p>";
+      } catch {
+        shown.textContent = "The preview could not be loaded. Check that you are signed in, then try again.";
+      }
+      shown.hidden = false;
+    };
+    button.hidden = false;
+    button.addEventListener("click", show);
+    box.addEventListener("change", () => { if (!shown.hidden) show(); });
+  }
+
+  // Changing a setting of an arm ticks that it differs.
+  for (const setting of document.querySelectorAll(".differs")) {
+    const tick = setting.querySelector("input[type=checkbox]");
+    setting.addEventListener("input", (event) => { if (event.target !== tick) tick.checked = true; });
+  }
+
+  // Links with a keyboard shortcut, such as j and k for the next and the previous flagged submission.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
+    const link = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (link) link.click();
+  });
+  for (const link of document.querySelectorAll("[data-key]")) {
+    const hint = document.createElement("kbd");
+    hint.textContent = link.dataset.key;
+    hint.setAttribute("aria-hidden", "true");
+    link.setAttribute("aria-keyshortcuts", link.dataset.key);
+    link.append(" ", hint);
+  }
+
   // A second click does not send a form twice.
   for (const form of document.querySelectorAll("form[method=post]")) {
     let sent = false;
@@ -57,6 +144,27 @@
     form.addEventListener("submit", () => { changed = false; });
     window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
   }
+
+  // Times arrive in UTC; show them in the reader's time zone and keep UTC as the title.
+  const clock = (parts) => new Intl.DateTimeFormat("en-GB", { hourCycle: "h23", ...parts });
+  const date = { day: "numeric", month: "short" };
+  const time = { hour: "2-digit", minute: "2-digit" };
+  const formats = {
+    minute: clock({ ...date, year: "numeric", ...time }),
+    hour: clock({ ...date, ...time }),
+    day: clock({ ...date, year: "numeric" }),
+  };
+  const localTimes = (root) => {
+    for (const each of root.querySelectorAll("time[data-local]")) {
+      each.textContent = formats[each.dataset.local].format(new Date(each.dateTime));
+    }
+    for (const each of root.querySelectorAll("title[data-hour]")) {
+      const count = each.textContent.split(": ").at(-1);
+      each.textContent = `${formats.hour.format(new Date(each.dataset.hour))}: ${count}`;
+    }
+  };
+  localTimes(document);
+  document.addEventListener("htmx:after:swap", () => localTimes(document));
 
   // On a narrow screen the menu of a study scrolls; show where one is.
   const here = document.querySelector(".tabs [aria-current]");

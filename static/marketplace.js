@@ -1,4 +1,4 @@
-// Comfort only: every page of the marketplace works without this file.
+// Every page of the marketplace works without this file.
 (() => {
   "use strict";
 
@@ -17,7 +17,7 @@
       clock.parentElement.classList.toggle("soon", left <= 300 && left > 0);
       clock.parentElement.classList.toggle("over", left === 0);
       // A screen reader hears of it at five minutes, at one, and at the end; not every second.
-      for (const [mark, words] of [[300, "Five minutes left."], [60, "One minute left."], [0, "The time is over."]]) {
+      for (const [mark, words] of [[300, "Five minutes left."], [60, "One minute left."], [0, "Time is up."]]) {
         if (left <= mark && announced > mark) {
           announced = mark;
           if (spoken) spoken.textContent = words;
@@ -28,7 +28,21 @@
     tick();
   }
 
-  // The task's frame says that its answers were taken: the whole page moves on. The next page asks the server.
+  // Workers see times in their own time zone; the server sends UTC.
+  for (const time of document.querySelectorAll(".market time[datetime]")) {
+    const format = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+    time.title = time.textContent;
+    time.textContent = new Intl.DateTimeFormat("en-GB", format).format(new Date(time.dateTime));
+  }
+
+  // Whether to accept the next task automatically is saved without leaving the page, which would lose answers.
+  const acceptNext = document.querySelector("form[data-accept-next]");
+  if (acceptNext) {
+    acceptNext.hidden = false;
+    acceptNext.addEventListener("change", () => fetch(acceptNext.action, { method: "POST", body: new FormData(acceptNext) }));
+  }
+
+  // The task's frame says that its answers arrived: the whole page moves on. The next page asks the server.
   const frame = document.querySelector("iframe[data-assignment]");
   if (frame) {
     window.addEventListener("message", (event) => {
@@ -39,7 +53,7 @@
     });
   }
 
-  // The page inside the frame after the answers were taken; in a window of its own it has a link.
+  // The page inside the frame after the answers arrived. In a window by itself it has a link.
   const submitted = document.querySelector("[data-submitted]");
   if (submitted && window.top !== window) {
     window.top.postMessage({ marketplace: "submitted", assignment: submitted.dataset.submitted }, "*");
@@ -48,10 +62,10 @@
     submitted.querySelector("[data-framed]").hidden = true;
   }
 
-  // What is wrong with a form that came back is read out first.
+  // A screen reader begins with the errors.
   document.querySelector("[data-problems]")?.focus();
 
-  // A file that is too large is not sent first and refused then.
+  // A file that is too large is refused before it is sent.
   const inWords = (bytes) => (bytes >= 1e6 ? `${(bytes / 1e6).toPrecision(3)} MB` : `${Math.ceil(bytes / 1e3)} kB`);
   for (const input of document.querySelectorAll("input[type=file][data-most-bytes]")) {
     const problem = document.createElement("p");
@@ -64,7 +78,7 @@
         problem.remove();
         return;
       }
-      problem.textContent = `“${file.name}” has ${inWords(file.size)}; at most ${inWords(most)} can be sent.`;
+      problem.textContent = `“${file.name}” has ${inWords(file.size)}. A file can have at most ${inWords(most)}.`;
       input.value = "";
       input.before(problem);
     });
@@ -86,6 +100,11 @@
       if (button) button.textContent = label;
     });
   }
+
+  // After a submission the next task is accepted, for workers who chose that; not when they come back to the page.
+  const [arrival] = performance.getEntriesByType("navigation");
+  const next = document.querySelector("form[data-at-once]");
+  if (next && arrival && arrival.type === "navigate") next.requestSubmit();
 
   // Leaving with typed answers asks first.
   for (const form of document.querySelectorAll("form[data-unsaved]")) {

@@ -1,9 +1,10 @@
-/* A worker's page works without this file. With it: typed text is saved as you go, words are counted, the time left
-   ticks, mistakes are found before sending, and the time spent on each question is measured. */
+/* A worker's page works without this file. With it: typed text is saved as you go, a banner says when it is not, words
+   are counted, the time left ticks, mistakes are found before sending, and the time spent on each question is measured. */
 (function () {
   "use strict";
 
   var PREFIX = "hitserver:";
+  var BROWSER = "hitserver-browser"; // stays when the above is cleared
   var PAUSE = 1000;        // ms without input before a draft is sent
   var RETRY = [3, 10, 30]; // s between tries while the server does not answer
   var RESEND = 8000;       // ms after which an unanswered button can be pressed again
@@ -11,7 +12,7 @@
   var task = document.getElementById("task");
   var token = task ? task.elements.form.value : "";
 
-  // --- what is kept on this device until the server has it ---
+  // --- what is saved on this device until the server has it ---
 
   function store(action) {
     try { return action(window.localStorage); } catch (error) { return null; } // blocked in some frames
@@ -22,43 +23,69 @@
       if (key.indexOf(PREFIX) === 0 && key !== PREFIX + token) { storage.removeItem(key); }
     });
   });
+
+  // --- the start page: a random key, the same for all studies of this server, tells this browser from others ---
+
+  function browserKey() {
+    return store(function (storage) {
+      if (!storage.getItem(BROWSER)) {
+        var bytes = window.crypto.getRandomValues(new Uint8Array(16));
+        storage.setItem(BROWSER, Array.prototype.map.call(bytes, function (byte) {
+          return ("0" + byte.toString(16)).slice(-2);
+        }).join(""));
+      }
+      return storage.getItem(BROWSER);
+    });
+  }
+  function byId(id) { return document.getElementById(id); }
+  function setText(node, text) { if (node && node.textContent !== text) { node.textContent = text; } }
+  var browserField = byId("browser"), knownHere = byId("known-here");
+  if (knownHere) { // a study that takes nobody new: only for somebody who has started here
+    browserField.value = store(function (storage) { return storage.getItem(BROWSER); }) || "";
+    knownHere.hidden = !browserField.value;
+  } else if (browserField) {
+    browserField.value = browserKey() || "";
+  }
+
+  // --- the last page: a button that copies the completion code ---
+
+  function copyOld(node) {
+    window.getSelection().selectAllChildren(node);
+    return document.execCommand("copy");
+  }
+  function addCopy(code, button) {
+    var failed = "Select the code and copy it.";
+    button.hidden = false;
+    button.addEventListener("click", function () {
+      var done = navigator.clipboard ? navigator.clipboard.writeText(code.textContent) : Promise.reject(new Error());
+      done.catch(function () { if (!copyOld(code)) { throw new Error(); } }).then(function () {
+        setText(byId("copied"), "Copied");
+      }, function () { setText(byId("copied"), failed); });
+    });
+  }
+  if (byId("copy")) { addCopy(byId("code"), byId("copy")); }
   if (!task) { return; }
 
   function each(selector, action, root) {
     Array.prototype.forEach.call((root || document).querySelectorAll(selector), action);
   }
-  function byId(id) { return document.getElementById(id); }
-  function setText(node, text) { if (node && node.textContent !== text) { node.textContent = text; } }
-
-  var questions = [];
-  each("[data-question]", function (node) {
-    questions.push({
-      node: node, key: node.dataset.question, text: node.querySelector("textarea"),
-      required: "required" in node.dataset, min: +node.dataset.min || 0, max: +node.dataset.max || Infinity
-    });
-  });
-
-  function value(question) {
-    if (question.text) { return question.text.value; }
-    var chosen = question.node.querySelector("input:checked");
-    return chosen ? chosen.value : "";
-  }
+  var asked = window.hitserverQuestions; // questions.js
+  var questions = asked.list;
+  function ticks(field) { return field.type === "radio" || field.type === "checkbox"; }
 
   function fill(typed) {
-    Object.keys(typed).forEach(function (name) {
-      if (name === "form") { return; }
-      each("[name]", function (field) {
-        if (field.name !== name) { return; }
-        if (field.type === "radio") { field.checked = field.value === typed[name]; } else { field.value = typed[name]; }
-      }, task);
-    });
+    each("[name]", function (field) {
+      if (field.name === "form") { return; }
+      if (ticks(field)) { field.checked = field.value === typed[field.name]; }
+      else if (field.name in typed) { field.value = typed[field.name]; }
+    }, task);
   }
 
   function typed() {
     writeTiming();
     var found = {};
     each("[name]", function (field) {
-      if (field.type !== "radio" || field.checked) { found[field.name] = field.value; }
+      if (!ticks(field) || field.checked) { found[field.name] = field.value; }
     }, task);
     return found;
   }
@@ -87,6 +114,48 @@
   }
   function writeTiming() { task.elements.timing.value = JSON.stringify(timing); }
 
+  // --- a banner above the button while something is not saved ---
+
+  function element(tag, text) {
+    var node = document.createElement(tag);
+    node.textContent = text;
+    return node;
+  }
+  var canStore = store(function (storage) { storage.setItem(PREFIX, ""); storage.removeItem(PREFIX); return true; });
+  function whereSafe() {
+    return canStore ? "Your answers are safe on this device." : "Your answers are only on this page: do not close or reload it.";
+  }
+  /** Says what is wrong and what to do; ``leave`` is the text of a link to the step that is due. Without title: none. */
+  function warn(title, text, leave) {
+    var place = byId("trouble"), box = element("div", "");
+    if (place.dataset.says === title + text) { return; } // read out once
+    place.dataset.says = title ? title + text : "";
+    place.textContent = "";
+    if (!title) { return; }
+    box.className = "notice bad";
+    box.appendChild(element("h2", title));
+    box.appendChild(element("p", text));
+    if (leave) {
+      var link = element("a", leave);
+      link.href = task.getAttribute("action");
+      link.className = "button compact";
+      box.appendChild(link);
+    }
+    place.appendChild(box);
+  }
+  function isOffline() { return navigator.onLine === false; }
+  function warnUnsaved() {
+    if (isOffline()) {
+      warn("You are offline", whereSafe() + " Keep this page open: it saves them when you are connected again.");
+    } else {
+      warn("Your answers are not saved yet", "The server does not answer. " + whereSafe() + " Keep this page open: it tries again every few seconds.");
+    }
+  }
+  var LEFT = {
+    sent: ["This step was already sent", "You sent it before, perhaps from another tab, and those answers count. What you type here is not saved."],
+    ended: ["This task is closed", "It was given back or sent, or its time was up and somebody else has it. What you type here is not saved."]
+  };
+
   // --- autosave ---
 
   var saved = byId("saved");
@@ -99,7 +168,7 @@
       return encodeURIComponent(name) + "=" + encodeURIComponent(found[name]);
     }).join("&");
   }
-  function keepHere() { store(function (storage) { storage.setItem(PREFIX + token, JSON.stringify(typed())); }); }
+  function saveHere() { store(function (storage) { storage.setItem(PREFIX + token, JSON.stringify(typed())); }); }
   function request(keepalive) {
     return fetch(draftUrl, {
       method: "POST", body: body(), keepalive: keepalive, credentials: "omit",
@@ -107,18 +176,29 @@
     });
   }
   function later(seconds) { clearTimeout(timer); timer = setTimeout(save, seconds * 1000); }
+  function leave(response) {
+    gone = true;
+    setText(saved, "");
+    return response.text().then(function (reason) {
+      var says = LEFT[response.status === 409 && LEFT[reason] ? reason : "ended"];
+      warn(says[0], says[1], "Continue with the step to do now");
+      return true;
+    });
+  }
   function save() {
     clearTimeout(timer);
     if (leaving || gone || !window.fetch) { return Promise.resolve(false); }
     pending = false;
     return request(false).then(function (response) {
-      if (response.status === 409 || response.status === 404) {
-        gone = true;
-        setText(saved, "This step has been sent already, perhaps in another tab.");
+      if (response.status === 409 || response.status === 404) { return leave(response); }
+      if (response.status === 413) {
+        trouble = false;
+        warn("This is too long to save", "Shorten what you wrote. " + whereSafe());
         return true;
       }
       if (!response.ok) { throw new Error(response.status); }
       trouble = false; retry = 0;
+      warn("");
       if (!pending) {
         store(function (storage) { storage.removeItem(PREFIX + token); });
         setText(saved, "Saved");
@@ -126,20 +206,21 @@
       return true;
     }).catch(function () {
       trouble = pending = true;
-      setText(saved, "Not saved on the server yet; kept on this device. Trying again…");
+      setText(saved, "");
+      warnUnsaved();
       later(RETRY[Math.min(retry++, RETRY.length - 1)]);
       return false;
     });
   }
   function edited() {
     pending = true;
-    keepHere();
+    saveHere();
     if (!trouble) { setText(saved, ""); later(PAUSE / 1000); }
   }
   function beforeHiding() {
     if (!pending || leaving || gone) { return; }
-    var kept = body();
-    if (kept.length > 60000) { return; } // more than a browser sends while a page closes; this device keeps it
+    var sent = body();
+    if (sent.length > 60000) { return; } // more than a browser sends while a page closes; this device has it
     pending = false;
     request(true).then(function (response) {
       if (response.ok && !pending) { store(function (storage) { storage.removeItem(PREFIX + token); }); }
@@ -148,41 +229,27 @@
 
   // --- words, and how many questions are answered ---
 
-  function words(text) { return text.trim() ? text.trim().split(/\s+/).length : 0; }
   function say(text) { setText(byId("say"), text); }
   var saying = null;
 
   function count(question, aloud) {
-    var counter = question.node.querySelector(".counter");
-    if (!counter) { return; }
-    var n = words(value(question));
-    var text = n + " of at most " + question.max + " words";
+    var counter = question.node.querySelector(".counter"), found = asked.count(question);
+    if (!counter || !found) { return; }
     counter.hidden = false;
-    counter.classList.toggle("over", n > question.max);
-    setText(counter, text);
-    if (aloud) { clearTimeout(saying); saying = setTimeout(function () { say(text); }, 1500); }
+    counter.classList.toggle("over", found.over);
+    setText(counter, found.text);
+    if (aloud) { clearTimeout(saying); saying = setTimeout(function () { say(found.text); }, 1500); }
   }
   function countAnswered() {
     var node = byId("answered");
     if (!node) { return; }
-    var done = questions.filter(function (question) { return value(question); }).length;
+    var done = questions.filter(asked.value).length;
     node.hidden = false;
     setText(node, done + " of " + questions.length + " answered");
   }
 
   // --- checks before sending, in the server's words ---
 
-  function problem(question) {
-    var given = value(question);
-    if (!given.trim()) {
-      return question.required ? (question.text ? "Please write something here." : "Please choose one answer.") : "";
-    }
-    if (!question.text) { return ""; }
-    var n = words(given);
-    if (n < question.min) { return "Please write at least " + question.min + " words; this is " + n + "."; }
-    if (n > question.max) { return "Please use at most " + question.max + " words; this is " + n + "."; }
-    return "";
-  }
   function describe(question, error) {
     var id = "f-" + question.key + "-error";
     var target = question.text || question.node;
@@ -207,7 +274,7 @@
     if (ids.length) { target.setAttribute("aria-describedby", ids.join(" ")); } else { target.removeAttribute("aria-describedby"); }
   }
   function label(question) {
-    var node = question.node.querySelector("legend, label").cloneNode(true);
+    var node = question.node.querySelector("legend, label, .asked").cloneNode(true);
     each(".spoken", function (spoken) { spoken.remove(); }, node);
     return node.textContent.trim();
   }
@@ -226,7 +293,7 @@
     box.tabIndex = -1;
     box.setAttribute("role", "alert");
     var heading = document.createElement("h2");
-    heading.textContent = "Please check " + (found.length === 1 ? "one answer" : found.length + " answers") + ". Nothing has been lost.";
+    heading.textContent = "Please check " + (found.length === 1 ? "one answer" : found.length + " answers") + ". Nothing is lost.";
     var list = document.createElement("ul");
     found.forEach(function (one) {
       var item = document.createElement("li");
@@ -246,7 +313,7 @@
   function check() {
     var found = [];
     questions.forEach(function (question, at) {
-      var error = problem(question);
+      var error = asked.problem(question);
       describe(question, error);
       if (error) { found.push({ question: question, number: at + 1, error: error }); }
     });
@@ -267,16 +334,16 @@
   }
   task.addEventListener("submit", function (event) {
     if (button.disabled || !check()) { event.preventDefault(); return; }
-    keepHere();
+    saveHere();
     writeTiming();
     if (!trouble && navigator.onLine !== false) { send(); return; }
-    // The server did not answer last time. Ask before leaving a page that could not be had back.
+    // The server did not answer last time. Ask it before leaving a page that could not be loaded again.
     event.preventDefault();
     busy(true);
     save().then(function (reached) {
       busy(false);
       if (reached) { send(); HTMLFormElement.prototype.submit.call(task); return; }
-      setText(saved, "The server cannot be reached. Your answers are kept on this device; please press the button again in a minute.");
+      warn("Nothing was sent", (isOffline() ? "You are offline. " : "The server does not answer. ") + whereSafe() + " Press the button again in a minute.");
     });
   });
   window.addEventListener("pageshow", function (event) {
@@ -292,7 +359,7 @@
   var warned = +left.dataset.seconds <= 120;
 
   function timeIsUp() {
-    var text = "You can still send it, as long as it has not gone to somebody else.";
+    var text = "Send it now: it still counts if nobody else has taken the task.";
     say("The time for this task is up. " + text);
     if (byId("notice")) { return; } // the server has said so, or something more urgent
     // Beside the button and not above the task: nothing moves under the hands of who is typing.
@@ -318,15 +385,16 @@
 
   // --- start ---
 
-  var kept = store(function (storage) { return JSON.parse(storage.getItem(PREFIX + token)); });
-  if (kept) { fill(kept); }
+  var here = store(function (storage) { return JSON.parse(storage.getItem(PREFIX + token)); });
+  if (here) { fill(here); }
+  asked.start();
   readTiming();
   questions.forEach(function (question) {
     count(question);
     question.node.addEventListener("input", function () {
       changed(question);
       count(question, true);
-      if (question.node.classList.contains("invalid") || byId("f-" + question.key + "-error")) { describe(question, problem(question)); }
+      if (question.node.classList.contains("invalid") || byId("f-" + question.key + "-error")) { describe(question, asked.problem(question)); }
     });
     question.node.addEventListener("paste", function () { about(question.key).pastes += 1; });
   });
@@ -345,8 +413,9 @@
   });
   window.addEventListener("pagehide", beforeHiding);
   window.addEventListener("online", function () { if (trouble) { save(); } });
-  setText(byId("keeps"), "What you have typed is kept.");
-  if (kept) { trouble = false; save(); }
+  window.addEventListener("offline", function () { if (!gone) { trouble = true; warnUnsaved(); } });
+  setText(byId("keeps"), "What you have typed is saved.");
+  if (here) { trouble = false; save(); }
   tick();
   var summary = byId("summary");
   if (summary) { summary.focus(); }

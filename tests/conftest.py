@@ -4,13 +4,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connections
 from django.test import SimpleTestCase, TransactionTestCase
 
+from annotation.instrument import clear_caches
 from hitserver import celery_app
 from tests import services
 from tests.support import Server, running_server
@@ -37,13 +39,13 @@ def uses_database(item: pytest.Item) -> bool:
 
 
 def only_once(item: pytest.Item) -> bool:
-    """A test in a browser, unless it is marked `browser(on_every_database=True)`."""
-    marker = item.get_closest_marker("browser")
-    return marker is not None and not marker.kwargs.get("on_every_database")
+    """A slow test or one in a browser, unless its marker says so: `slow(on_every_database=True)`."""
+    markers = [marker for marker in map(item.get_closest_marker, ("browser", "slow")) if marker]
+    return bool(markers) and not any(marker.kwargs.get("on_every_database") for marker in markers)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL only what touches the database is worth a second run, and of what has a browser only a little."""
+    """On PostgreSQL only what touches the database is worth a second run, and of what is slow only a little."""
     if connections["default"].vendor != "postgresql":
         return
     kept = [item for item in items if uses_database(item) and not only_once(item)]
@@ -71,7 +73,7 @@ def django_db_setup(django_db_setup: None) -> None:
     operations = type(connections["default"].ops)  # not of this connection alone: beside a browser there is another
     empty = operations.sql_flush
 
-    def sql_flush(self: object, style: object, tables: object, **options: object) -> list[str]:
+    def sql_flush(self: Any, style: Any, tables: Any, **options: Any) -> list[str]:
         with connections["default"].cursor() as cursor:
             cursor.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND sql LIKE '% BEFORE delete %'"
@@ -80,7 +82,14 @@ def django_db_setup(django_db_setup: None) -> None:
         statements = empty(self, style, tables, **options)
         return [*(f"DROP TRIGGER {name}" for name, _ in triggers), *statements, *(sql for _, sql in triggers)]
 
-    operations.sql_flush = sql_flush
+    operations.sql_flush = sql_flush  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def nothing_cached_from_another_test() -> None:
+    """The databases of two tests use the same ids."""
+    clear_caches()
+    cache.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

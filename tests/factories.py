@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.utils import timezone
 
-from annotation.instrument import Instrument, clear_caches, shown_to
-from annotation.models import Assignment, Hit, HitItem, Item, Membership, Participant, Study, Submission
+from accounts.roles import RESEARCHERS, join_group
+from annotation.instrument import live_instrument, shown_to, whole_texts
+from annotation.models import (
+    Arm,
+    Assignment,
+    Hit,
+    HitItem,
+    Invitation,
+    Item,
+    ItemAuthor,
+    Membership,
+    Participant,
+    Study,
+    Submission,
+    Worker,
+)
+from annotation.queries.work import given_answers
+from annotation.services import people
 from annotation.services.allocation import accept_next, enrol
 from annotation.services.answers import submit_step
-from annotation.task_types.base import PROFILES, ItemData, Profile, Row, TaskType
+from annotation.services.offers import open_page
+from annotation.task_types.base import ArmPlan, Design, TaskType
+from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
+from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
 
 _numbers = itertools.count(1)
 
@@ -43,7 +65,12 @@ def default_config(task: TaskType) -> dict[str, Any]:
 
 
 def sample_rows(*, task: TaskType, items: int, responses: int = 5) -> list[Row]:
-    """Rows of a file that the response-set types read: two rows an item where it compares two sets."""
+    """Rows of a file. Those of response sets vary; two of them make one item where it compares two sets."""
+    if not task.name.endswith("_hds"):
+        columns = task.columns(default_config(task))
+        named = next(column.name for column in columns if column.required)
+        cells = {column.name: column.example for column in columns}
+        return [Row(number + 1, cells | {named: f"s{number}"}) for number in range(items)]
     sets = 2 if task.name == "rnk_hds" else 1
     rows: list[Row] = []
     for number in range(items):
@@ -59,6 +86,13 @@ def sample_rows(*, task: TaskType, items: int, responses: int = 5) -> list[Row]:
     return rows
 
 
+def make_researcher(name: str, *, password: str | None = None, **values: Any) -> User:
+    """A user who may use the console."""
+    user = User.objects.create_user(name, password=password, **values)
+    join_group(user, RESEARCHERS)
+    return user
+
+
 def make_items(*, study: Study, items: int, responses: int = 5) -> list[Item]:
     task = get_type(study.task_type)
     data, problems = task.read_items(sample_rows(task=task, items=items, responses=responses), study.config)
@@ -68,27 +102,56 @@ def make_items(*, study: Study, items: int, responses: int = 5) -> list[Item]:
 
 def _store_items(study: Study, data: list[ItemData]) -> list[Item]:
     rows = [
-        Item(study=study, external_id=each.external_id, payload=each.payload, position=at)
+        Item(study=study, external_id=each.external_id, payload=each.payload, role=each.role, position=at)
         for at, each in enumerate(data)
     ]
     return Item.objects.bulk_create(rows)
 
 
+def make_arms(*, study: Study, arms: Sequence[Mapping[str, Any]] = ({},)) -> list[Arm]:
+    """The study's arms, what workers get fixed as going live fixes it. Each mapping holds fields of Arm."""
+    task = get_type(study.task_type)
+    made = []
+    for position, values in enumerate(arms):
+        arm = Arm(study=study, position=position, **values)
+        arm.shown_config = study.config | arm.config
+        arm.shown_texts = whole_texts(task, arm.shown_config, study.texts, arm.texts)
+        arm.save()
+        made.append(arm)
+    return made
+
+
 def plan_hits(*, study: Study) -> list[Hit]:
     """The study's hits in their seeded order."""
     items = {item.external_id: item for item in study.items.all()}
-    bundles = get_type(study.task_type).plan(
-        list(items), items_per_hit=study.items_per_hit, config=study.config, rng=random.Random(study.seed)
+    arms = {arm.name: arm for arm in study.arms.all()}
+    design = Design(
+        [ArmPlan(arm.name, arm.shown_config, arm.wanted) for arm in arms.values()],
+        items_per_hit=study.items_per_hit,
+        ratings_per_item=study.ratings_per_item,
     )
+    data = [ItemData(item.external_id, item.payload, "main") for item in items.values()]
+    planned = get_type(study.task_type).plan(data, design, random.Random(study.seed))
     hits = Hit.objects.bulk_create(
-        Hit(study=study, position=at, wanted=study.ratings_per_item) for at in range(len(bundles))
+        Hit(
+            study=study,
+            arm=arms[each.arm],
+            position=at,
+            wanted=each.wanted,
+            reward=_first(each.reward, arms[each.arm].reward, study.reward),
+        )
+        for at, each in enumerate(planned)
     )
     HitItem.objects.bulk_create(
         HitItem(hit=hit, item=items[name], position=at)
-        for hit, bundle in zip(hits, bundles, strict=True)
-        for at, name in enumerate(bundle)
+        for hit, each in zip(hits, planned, strict=True)
+        for at, name in enumerate(each.items)
     )
     return hits
+
+
+def _first(*rewards: Decimal | None) -> Decimal:
+    return next(Decimal(reward) for reward in rewards if reward is not None)
 
 
 def make_study(
@@ -100,11 +163,11 @@ def make_study(
     live: bool = True,
     config: Mapping[str, Any] | None = None,
     payloads: list[ItemData] | None = None,
+    arms: Sequence[Mapping[str, Any]] = ({},),
     owner: User | None = None,
     **values: Any,
 ) -> Study:
-    """A study with items; with ``live`` its hits are planned and it can be worked on."""
-    clear_caches()  # a database of another test may have used the same ids
+    """A study with items; with ``live`` it has arms, its hits are planned and it can be worked on."""
     number = next(_numbers)
     task = get_type(task_type)
     values = {"slug": f"study-{number}", "title": f"Study {number}", "contact": "lab@example.org"} | values
@@ -121,19 +184,37 @@ def make_study(
     elif items:
         make_items(study=study, items=items, responses=responses)
     if live:
+        make_arms(study=study, arms=arms)
         plan_hits(study=study)
     if owner:
         Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
     return study
 
 
-def make_participant(*, study: Study, platform: str = "link", name: str = "", synthetic: bool = False) -> Participant:
+def make_author(*, item: Item, worker: Worker) -> ItemAuthor:
+    """``worker`` wrote part of ``item``, which must never be given to them."""
+    Study.objects.filter(pk=item.study_id).update(has_authors=True)
+    return ItemAuthor.objects.create(item=item, worker=worker)
+
+
+def make_worker(*, platform: str = "link", name: str = "", synthetic: bool = False) -> Worker:
+    """The worker of that name, or a new one."""
+    name = name or f"worker-{next(_numbers)}"
+    return Worker.objects.get_or_create(platform=platform, platform_id=name, defaults={"synthetic": synthetic})[0]
+
+
+def make_invitation(*, study: Study, name: str = "anna") -> Invitation:
+    return people.invite(study=study, names=[name], actor="test")[0]
+
+
+def make_participant(
+    *, study: Study, platform: str = "link", name: str = "", synthetic: bool = False, worker: Worker | None = None
+) -> Participant:
+    """A participant of a live study; ``name`` is the worker's id on the platform."""
     return enrol(
         study=study,
-        platform=platform,
-        platform_id=name or f"worker-{next(_numbers)}",
+        worker=worker or make_worker(platform=platform, name=name, synthetic=synthetic),
         consented=bool(study.consent),
-        synthetic=synthetic,
         profile=PROFILES[0] if synthetic else "",
     )
 
@@ -141,18 +222,19 @@ def make_participant(*, study: Study, platform: str = "link", name: str = "", sy
 def make_assignment(*, study: Study | None = None, participant: Participant | None = None) -> Assignment:
     """A hit in progress, no step sent."""
     participant = participant or make_participant(study=study or make_study())
-    return Assignment.objects.select_related("hit__study").get(pk=accept_next(participant_id=participant.pk).id)
+    accepted = accept_next(participant_id=participant.pk)
+    return Assignment.objects.select_related("hit__study", "participant").get(pk=accepted.id)
 
 
 def simulated_form(
     *, assignment: Assignment, number: int, profile: Profile = "careful", seed: int = 1
 ) -> dict[str, str]:
-    """What a simulated worker sends for one step."""
-    instrument = Instrument.of(assignment.hit.study)
-    shown = shown_to(assignment, instrument)
-    return instrument.task.simulate(
-        shown, instrument.steps(shown)[number], profile=profile, rng=random.Random(f"{seed} {number}")
-    )
+    """What a simulated worker sends for one step; the steps before it must have been sent."""
+    instrument = live_instrument(assignment.participant.arm_id)
+    shown, before = shown_to(assignment, instrument), given_answers(assignment.pk)
+    page = instrument.page(shown, number, lambda: before)
+    assert page is not None
+    return instrument.task.simulate(SimulatedWorker.named(f"worker-{seed}", profile), shown, page, before)
 
 
 def make_submission(
@@ -167,16 +249,27 @@ def make_submission(
 ) -> Submission:
     """A finished hit, by way of the services, answered as a simulated worker does."""
     assignment = make_assignment(study=study, participant=participant)
-    instrument = Instrument.of(assignment.hit.study)
-    for number, spec in enumerate(instrument.steps(shown_to(assignment, instrument))):
-        timing = {question.key: {"seconds": seconds, "at": seconds, "pastes": pastes} for question in spec.questions}
+    instrument = live_instrument(assignment.participant.arm_id)
+    # Who answers within milliseconds is flagged.
+    Assignment.objects.filter(pk=assignment.pk).update(accepted_at=F("accepted_at") - timedelta(minutes=1))
+    for number in itertools.count():
+        page = open_page(
+            instrument=instrument,
+            assignment_id=assignment.pk,
+            hit_id=assignment.hit_id,
+            order=assignment.order,
+            number=number,
+        ).page
+        assert page is not None
         outcome = submit_step(
             assignment_id=assignment.pk,
             participant_id=assignment.participant_id,
             number=number,
             data=simulated_form(assignment=assignment, number=number, profile=profile, seed=seed)
             | {"feedback": feedback},
-            timing=timing,
+            timing={each.key: {"seconds": seconds, "at": seconds, "pastes": pastes} for each in page.questions},
         )
         assert outcome.kind in ("stored", "submitted"), outcome
+        if outcome.kind == "submitted":
+            break
     return Submission.objects.get(assignment=assignment)

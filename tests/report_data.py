@@ -9,9 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Item, Participant, Rating, Study, Submission
-from annotation.services.allocation import enrol
-from annotation.task_types.base import ItemData
-from tests.factories import make_study
+from annotation.task_types.items import ItemData
+from tests.factories import make_participant, make_study
 
 PLAIN = {"write_first": False, "rate_first": False}
 #: (item, worker) → value, or target → value where parts of the item are rated.
@@ -31,7 +30,7 @@ def a_set(
             "label_name": "" if label is None else label_name,
             "label_value": label,
             "label_text": "" if label is None else f"{label:g}",
-            "extra": {},
+            "extra": [],
         },
     )
 
@@ -53,14 +52,12 @@ def rated_study(
     **study_values: Any,
 ) -> Study:
     """A live study in which each worker rated each item of ``values``; workers are named by their platform id."""
-    study_values = {"config": PLAIN, "ratings_per_item": 20} | study_values
+    study_values = {"config": PLAIN, "ratings_per_item": 20, **study_values}
     study = make_study(task_type=task_type, payloads=list(items), **study_values)
     people: dict[str, Participant] = {}
     for (item, worker), value in values.items():
         if worker not in people:
-            people[worker] = enrol(
-                study=study, platform="link", platform_id=worker, consented=True, synthetic=worker in synthetic
-            )
+            people[worker] = make_participant(study=study, name=worker, synthetic=worker in synthetic)
         given = value if isinstance(value, Mapping) else {"": value}
         add_submission(study, people[worker], item, question, scale, given)
     return study

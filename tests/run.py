@@ -1,14 +1,13 @@
-"""Runs the tests on SQLite, then those that touch the database again on PostgreSQL.
+"""Runs the tests on SQLite, then those that databases may tell apart again on PostgreSQL. See ``script/test --help``.
 
-    python -m tests.run [arguments of pytest]
-
-Services that have to be started are started once for both. The second run is left out, and said to be, when there is
-no PostgreSQL; it does not begin when the first has failed, so that the last line always tells how it went.
+Services that have to be started are started once for both. The second run is left out, with a message, when there is
+no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went.
 """
 
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, suppress
 
 from tests import services
@@ -17,10 +16,11 @@ from tests.support import clean_environment
 NO_TESTS = 5
 # More than a small machine has cores: many tests wait for a process, a browser or a lease.
 WORKERS = "3"
+FAST_WORKERS = "2"  # nothing to wait for
 
 
-def pytest(arguments: list[str], environment: dict[str, str]) -> int:
-    parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", WORKERS]
+def pytest(arguments: list[str], environment: dict[str, str], workers: str = WORKERS) -> int:
+    parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", workers]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
     return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
 
@@ -32,8 +32,8 @@ def for_tests() -> dict[str, str]:
 
 
 def find_services(stack: ExitStack, environment: dict[str, str]) -> bool:
-    """Starts what is not running and says where it is. Returns whether there is a PostgreSQL."""
-    with suppress(services.Missing):  # its tests say so
+    """Starts what is not running and notes where it is. Returns whether there is a PostgreSQL."""
+    with suppress(services.Missing):  # its tests report it
         environment["HITSERVER_TEST_REDIS_URL"] = stack.enter_context(services.redis())
     try:
         environment["HITSERVER_TEST_DATABASE_URL"] = stack.enter_context(services.postgres())
@@ -45,7 +45,12 @@ def find_services(stack: ExitStack, environment: dict[str, str]) -> bool:
     return True
 
 
-def main(arguments: list[str]) -> int:
+def run_fast(arguments: list[str]) -> int:
+    """Unit tests on SQLite, without services."""
+    return pytest(["-p", "tests.fast", *arguments], for_tests(), FAST_WORKERS)
+
+
+def run_all(arguments: list[str]) -> int:
     with ExitStack() as stack:
         environment = for_tests()
         with_postgres = find_services(stack, environment)
@@ -57,6 +62,16 @@ def main(arguments: list[str]) -> int:
         environment["DATABASE_URL"] = environment["HITSERVER_TEST_DATABASE_URL"]
         code = pytest(arguments, environment)
         return 0 if code == NO_TESTS else code
+
+
+def main(arguments: list[str]) -> int:
+    began = time.monotonic()
+    if "--fast" in arguments:
+        code = run_fast([argument for argument in arguments if argument != "--fast"])
+    else:
+        code = run_all(arguments)
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes of tests.", flush=True)
+    return code
 
 
 if __name__ == "__main__":

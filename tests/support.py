@@ -108,12 +108,12 @@ def start_server(
     env: Mapping[str, str] | None = None,
     worker: bool = False,
     port: int = 0,
-    seconds: float = 40,
+    seconds: float = 120,
     from_nothing: bool = False,
 ) -> Server:
     """Starts a server with its data in `var` and returns when it answers. The caller stops it. It finds its tables
     made, unless it is to begin `from_nothing`."""
-    var.mkdir(parents=True, exist_ok=True)
+    var.mkdir(mode=0o700, parents=True, exist_ok=True)
     environment = clean_environment({"HITSERVER_VAR": str(var), **(env or {})})
     if not from_nothing and "DATABASE_URL" not in environment and not (var / "db.sqlite3").exists():
         shutil.copy(database_with_tables(), var)

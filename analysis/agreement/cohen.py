@@ -5,7 +5,7 @@ w_kl (1 on the diagonal). κ = (p_o − p_e)/(1 − p_e), p_o = Σ w_kl p_kl, p_
 
 Intervals are analytic: the large-sample variance by linearisation over units (each unit's influence on κ, squared and
 summed). For two raters this is exactly the variance of Fleiss, Cohen & Everitt; for pools and averages the influences
-of a unit are added up first, so ratings of one unit need not be independent of each other.
+of a unit are added up first, so ratings of the same unit may depend on each other.
 
 Sources: Cohen 1960 (κ), Cohen 1968 (weights), Fleiss, Cohen & Everitt 1969 (variance), Schouten 1982
 (two pools), Light 1971 and Conger 1980 (average over pairs).
@@ -38,8 +38,9 @@ from analysis.estimate import Estimate
 
 Weighting = Literal["unweighted", "linear", "quadratic"]
 
-#: More pairs of ratings within units than this are not expanded.
-MOST_PAIRS = 20_000_000
+#: More pairs of ratings within units than this raise an error: expanding them takes seconds and a gigabyte, and raters
+#: in such a crowd share only a unit or two.
+MOST_PAIRS = 2_000_000
 NO_VARIANCE = "units do not differ in their agreement: an interval without width does not show how uncertain it is"
 
 
@@ -64,14 +65,14 @@ def cohen_kappa(
 ) -> Estimate:
     """κ between two raters (1-D arrays, one value per unit) or two pools (2-D arrays units × raters, or `Counts`).
 
-    Rows of both are the same units in the same order. NaN or None is missing; a unit without a rating on either side
-    does not enter, n counts those that do and the note the others. In pools each unit weighs one: p_kl is the mean
-    over units of the product of both pools' shares, so with one rater each it is Cohen's κ.
+    Rows of both are the same units in the same order. NaN or None is missing; a unit without a rating on either side is
+    left out. n counts the units used, and the note counts the others. In pools each unit has a weight of one: p_kl is
+    the mean over units of the product of both pools' shares, so with one rater each it is Cohen's κ.
 
-    Weights go by the *position* of a category in the sorted list of values found on either side, as in statsmodels
-    and psych; ``categories`` gives the whole scale instead (to space unused steps). Range: 1 agreement, 0 as by chance.
-    Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note where both sides use one and the same
-    value throughout. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
+    Weights depend on the *position* of a category in the sorted list of values found on either side, as in statsmodels
+    and psych. ``categories`` gives the whole scale instead, so that unused steps count. Range: 1 agreement, 0 as by
+    chance. Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note if both sides use only one value,
+    and the same one. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
     without categories.
     """
     left, right = _same_scale(first, second, categories)
@@ -103,15 +104,15 @@ def mean_cohen_kappa(
 ) -> Estimate:
     """The mean of Cohen's κ over all pairs of raters who share at least ``min_shared`` units (Light's κ).
 
-    data: units × raters matrix (NaN missing) or `Ratings`. Each pair is compared on the units both rated, pairs count
-    alike. Weights go by position in the list of all values, or in the ``categories`` given to the converter.
-    n counts units with two ratings or more. A pair who gave one and the same value throughout has no κ: it is left
-    out, and the note says how many pairs entered, how many were left out and why, and the median of units shared. In
-    a crowd where pairs share a handful of units prefer α. Interval as in `cohen_kappa`; linearisation is rough where
-    pairs share few units.
+    data: units × raters matrix (NaN missing) or `Ratings`. Each pair is compared on the units that both rated. All
+    pairs count the same. Weights depend on the position in the list of all values, or in the ``categories`` given to
+    the converter. n counts units with two ratings or more. A pair who both gave only one value, and the same one, has
+    no κ and is left out. The note says how many pairs were used, how many were left out and why, and the median number
+    of shared units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`;
+    linearisation is rough if pairs share few units.
 
-    NaN with a note where no pair has a κ. ValueError: one rater only, no unit with two ratings, more than
-    ``MOST_PAIRS`` pairs of ratings, weights for text without categories.
+    NaN with a note if no pair has a κ. ValueError: only one rater, no unit with two ratings, more than ``MOST_PAIRS``
+    pairs of ratings, weights for text without categories.
     """
     ratings = as_ratings(data)
     if weighting != "unweighted":
@@ -143,7 +144,7 @@ class Pairs:
 
 
 def pairs_within_units(ratings: Ratings) -> Pairs:
-    """Expands the ratings to `Pairs`, the rater of lower number first."""
+    """Expand the ratings to `Pairs`, with the lower-numbered rater first."""
     sizes = ratings.per_unit
     total = int((sizes * (sizes - 1) // 2).sum())
     if len(np.unique(ratings.rater)) < 2:
@@ -168,7 +169,7 @@ def pairs_within_units(ratings: Ratings) -> Pairs:
 def _kappa_of_pairs(
     pair: IntArray, count: int, shared: FloatArray, pairs: Pairs, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """κ of each rater pair (count,), NaN where undefined, and each pair of ratings' influence on its κ."""
+    """κ of each rater pair (count,), NaN if undefined, and the influence of each pair of ratings on its κ."""
     size = len(weights)
     margins = []
     for code in (pairs.first, pairs.second):
@@ -189,7 +190,7 @@ def _kappa_of_pairs(
 def _influence(
     agreement: FloatArray, chance: FloatArray, observed: FloatArray | float, expected: FloatArray | float
 ) -> FloatArray:
-    """n times the derivative of κ by the weight of a unit: d p_o = agreement − p_o, d p_e = chance − 2 p_e."""
+    """n × the derivative of κ with respect to a unit's weight: d p_o = agreement − p_o, d p_e = chance − 2 p_e."""
     rest = 1 - expected
     return ((agreement - observed) * rest - (1 - observed) * (chance - 2 * expected)) / rest**2
 
@@ -211,7 +212,7 @@ def _normal_estimate(value: float, influence: FloatArray, n: int, confidence: fl
 
 
 def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> tuple[Counts, Counts]:
-    """Both sides as counts over one list of values, in the same order."""
+    """Both sides as counts over the same list of values, in the same order."""
     sides = []
     for side in (first, second):
         array: npt.ArrayLike | Data = side

@@ -1,14 +1,14 @@
-"""Ratings as arrays: the two shapes that every statistic here reads, and the converters that make them.
+"""Ratings as arrays: the two shapes that every statistic here accepts, and the converters that make them.
 
-``Ratings`` is the long form: N ratings as three parallel integer arrays (which unit, which rater, which value) beside
-the labels they point to. ``Counts`` is a units × values table, sparse, that says how often each unit got each value.
-100,000 units × 2,000 raters × 10 ratings each is a million integers in either; it never becomes a dense matrix.
+``Ratings`` is the long form: N ratings as three parallel integer arrays (which unit, which rater, which value) plus the
+labels they point to. ``Counts`` is a sparse units × values table of how often each unit got each value. 100,000 units ×
+2,000 raters × 10 ratings each is a million integers in either form; it never becomes a dense matrix.
 
 Accepted wherever a function says *data*:
 
 - a 2-D array, **units in rows, raters in columns**, NaN (or None) where a rater did not rate a unit;
 - ``Ratings`` from `ratings_from_matrix`, `ratings_from_arrays` or `ratings_from_frame`;
-- ``Counts`` (``Ratings.counts()`` or `counts_from_table`), where it does not matter who rated.
+- ``Counts`` (``Ratings.counts()`` or `counts_from_table`), if it does not matter who rated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[Any]
 
-#: More cells than this are never made dense.
+#: A matrix with more cells than this never becomes dense.
 MAX_DENSE_CELLS = 50_000_000
 
 
@@ -34,8 +34,8 @@ MAX_DENSE_CELLS = 50_000_000
 class Counts:
     """How often each unit got each value: ``table`` (U × V, CSR, float64), ``values`` (V,) in rank order.
 
-    ``ratings`` (U,) is the number of ratings per unit; units without any are rows of zeros, not left out. ``ordered``
-    is False for text in no known order.
+    ``ratings`` (U,) is the number of ratings per unit. Units without ratings are not left out: their rows are zeros.
+    ``ordered`` is False for text without a known order.
     """
 
     table: sparse.csr_array
@@ -55,9 +55,9 @@ class Counts:
 class Ratings:
     """N ratings. ``unit``, ``rater`` and ``code`` (N,) index ``units`` (U,), ``raters`` (R,) and ``values`` (V,).
 
-    ``values`` is ascending for numbers, in the order of ``categories`` where the caller gave them, else sorted text.
+    ``values`` is ascending for numbers, in the order of ``categories`` if the caller gave them, else sorted text.
     ``ordered`` is False for text without categories; ``missing`` counts rows of the input without a value. A unit that
-    nobody rated keeps its place in ``units``.
+    nobody rated stays in ``units``.
     """
 
     unit: IntArray
@@ -75,7 +75,7 @@ class Ratings:
         return np.bincount(self.unit, minlength=len(self.units))
 
     def numbers(self) -> FloatArray:
-        """The ratings as numbers (N,). ValueError where the values are text."""
+        """The ratings as numbers (N,). ValueError if the values are text."""
         return numeric_values(self.values)[self.code]
 
     def counts(self) -> Counts:
@@ -88,8 +88,8 @@ class Ratings:
     def matrix(self) -> FloatArray:
         """Dense units × raters matrix (U × R) of numbers with NaN for missing.
 
-        ValueError where it would have more than ``MAX_DENSE_CELLS`` cells, where values are text, or where a rater
-        rated a unit more than once.
+        ValueError if it would have more than ``MAX_DENSE_CELLS`` cells, if values are text, or if a rater rated a unit
+        more than once.
         """
         cells = len(self.units) * len(self.raters)
         if cells > MAX_DENSE_CELLS:
@@ -104,14 +104,14 @@ Data = Ratings | Counts | npt.ArrayLike
 
 
 def numeric_values(values: Labels) -> FloatArray:
-    """``values`` as float64; ValueError where they are text."""
+    """``values`` as float64. ValueError if they are text."""
     if values.dtype.kind not in "fiub":
         raise ValueError("this statistic needs numbers, but the values are text")
     return values.astype(np.float64)
 
 
 def refuse_unordered(data: Ratings | Counts) -> None:
-    """ValueError where values are text in no known order."""
+    """ValueError if values are text without a known order."""
     if not data.ordered:
         raise ValueError("text has no order of its own: give the categories in their order")
 
@@ -124,14 +124,14 @@ def ratings_from_arrays(
     categories: Sequence[Any] | None = None,
     repeats: bool = False,
 ) -> Ratings:
-    """Long arrays of equal length N to ``Ratings``.
+    """Convert long arrays of equal length N to ``Ratings``.
 
     ``unit`` and ``rater`` may be integers or text, ``value`` numbers or text. NaN and None in ``value`` mean missing:
-    the row is left out and counted in ``missing``, its unit and rater stay known. ``categories`` lists the values the
-    scale allows, in order, used or not.
+    the row is left out and counted in ``missing``, but its unit and rater stay. ``categories`` lists all values that
+    the scale allows, in order, used or not.
 
     ValueError: lengths differ; a unit or rater is missing; an infinite value; a value outside ``categories``; numbers
-    mixed with text; the same (unit, rater) twice unless ``repeats``, which only `dawid_skene` has a use for.
+    mixed with text; the same (unit, rater) twice unless ``repeats``, which only `dawid_skene` can use.
     """
     columns = [np.asarray(column) for column in (unit, rater, value)]
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
@@ -158,10 +158,10 @@ def ratings_from_frame(
     categories: Sequence[Any] | None = None,
     repeats: bool = False,
 ) -> Ratings:
-    """A long frame, one row per rating, to ``Ratings``; ``unit``, ``rater`` and ``value`` name its columns.
+    """Convert a long frame, one row per rating, to ``Ratings``. ``unit``, ``rater`` and ``value`` name its columns.
 
-    Missing values, ``categories``, ``repeats`` and errors as in `ratings_from_arrays`; KeyError names the columns
-    there are where one is not there.
+    Missing values, ``categories``, ``repeats`` and errors as in `ratings_from_arrays`; if a column is missing, KeyError
+    names the existing ones.
     """
     for column in (unit, rater, value):
         if column not in frame.columns:
@@ -171,9 +171,9 @@ def ratings_from_frame(
 
 
 def ratings_from_matrix(matrix: npt.ArrayLike, *, categories: Sequence[Any] | None = None) -> Ratings:
-    """A units × raters matrix (numbers, or text with None) to ``Ratings``; NaN and None mean missing.
+    """Convert a units × raters matrix (numbers, or text with None) to ``Ratings``. NaN and None mean missing.
 
-    Units and raters are named by their row and column numbers. ValueError: not 2-D; an infinite value.
+    Row and column numbers become the names of units and raters. ValueError: not 2-D; an infinite value.
     """
     dense = np.asarray(matrix)
     if dense.ndim != 2:
@@ -187,10 +187,10 @@ def ratings_from_matrix(matrix: npt.ArrayLike, *, categories: Sequence[Any] | No
 
 
 def counts_from_table(table: npt.ArrayLike | sparse.sparray, values: Sequence[Any] | None = None) -> Counts:
-    """A units × values table of counts (dense or sparse) to ``Counts``.
+    """Convert a units × values table of counts (dense or sparse) to ``Counts``.
 
-    ``values`` (V,) are what the columns stand for, ascending where numbers; 0 … V−1 by default. ValueError: not 2-D,
-    negative or fractional counts, values repeated, out of order or of the wrong number.
+    ``values`` (V,) are what the columns stand for, ascending if they are numbers; 0 … V−1 by default. ValueError: not
+    2-D, negative or fractional counts, or values that are repeated, out of order, too many or too few.
     """
     cells: Any = table if sparse.issparse(table) else np.asarray(table)
     rows = sparse.csr_array(cells).astype(np.float64)
@@ -207,7 +207,7 @@ def counts_from_table(table: npt.ArrayLike | sparse.sparray, values: Sequence[An
 
 
 def as_ratings(data: Data) -> Ratings:
-    """``data`` as ``Ratings``. ValueError for ``Counts`` (who rated is not known) and long frames."""
+    """``data`` as ``Ratings``. ValueError for ``Counts``, which does not record who rated, and for long frames."""
     if isinstance(data, Ratings):
         return data
     if isinstance(data, Counts):
@@ -218,7 +218,7 @@ def as_ratings(data: Data) -> Ratings:
 
 
 def as_counts(data: Data) -> tuple[Counts, Ratings | None]:
-    """``data`` as ``Counts``, and as ``Ratings`` where it is known who rated."""
+    """``data`` as ``Counts``, and as ``Ratings`` if the raters are known."""
     if isinstance(data, Counts):
         return data, None
     ratings = as_ratings(data)
@@ -226,7 +226,7 @@ def as_counts(data: Data) -> tuple[Counts, Ratings | None]:
 
 
 def refuse_repeats(ratings: Ratings) -> None:
-    """ValueError naming the first (unit, rater) pairs that occur more than once."""
+    """Raise ValueError with the first (unit, rater) pairs that occur more than once."""
     pairs = np.sort(ratings.unit * len(ratings.raters) + ratings.rater)
     repeated = np.unique(pairs[1:][pairs[1:] == pairs[:-1]])
     if not len(repeated):
@@ -256,7 +256,7 @@ def as_labels(values: Sequence[Any] | Labels) -> Labels:
 
 
 def _codes_of(labels: Labels, name: str) -> tuple[IntArray, Labels]:
-    """Codes into the sorted distinct labels, by hashing: sorting a million strings would take seconds."""
+    """Indices into the sorted distinct labels. Hashed, because sorting a million strings would take seconds."""
     if labels.dtype.kind in "US":
         labels = labels.astype(object)
     codes, distinct = pd.factorize(labels)
@@ -272,7 +272,7 @@ def _codes_of(labels: Labels, name: str) -> tuple[IntArray, Labels]:
 
 
 def _value_codes(values: Labels, categories: Sequence[Any] | None) -> tuple[IntArray, Labels]:
-    """Codes of values into the categories, or into the distinct values in order."""
+    """Indices of values in the categories, or in the ordered distinct values."""
     found, distinct = pd.factorize(values.astype(object) if values.dtype.kind in "US" else values)
     distinct = as_labels(distinct)
     if categories is None:

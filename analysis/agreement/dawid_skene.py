@@ -1,10 +1,10 @@
-"""Dawid & Skene's model: what a unit truly is, and how each rater errs, from nominal ratings alone.
+"""Dawid & Skene's model: estimates the true class of each unit and the errors of each rater from nominal ratings alone.
 
-Shapes: posterior T_uk (U units × K values), class shares p_k (K,), confusion π_rkl (R × K × K): how often rater r says
-l of a unit that is k. EM: E-step T_uk ∝ p_k Π π_rk,l(u,r); M-step shares and confusions from T.
+Shapes: posterior T_uk (U units × K values), class shares p_k (K,), confusion π_rkl (R × K × K): how often rater r
+answers l for a unit of class k. EM: E-step T_uk ∝ p_k Π π_rk,l(u,r); M-step shares and confusions from T.
 
-Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm",
-started from the raters' shares of votes.
+Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm". EM starts
+from the raters' shares of votes here.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ TIE = 1e-9
 class DawidSkene:
     """The fitted model. ``posterior`` (U × K), ``shares`` (K,), ``confusion`` (R × K × K, true × said).
 
-    A row of ``confusion`` is NaN where no unit a rater saw can be of that class. ``converged`` tells whether the
-    log-likelihood settled within the iterations allowed.
+    A row of ``confusion`` is NaN if no unit that the rater saw can be of that class. ``converged`` is True if the
+    log-likelihood settled within the allowed iterations.
     """
 
     units: Labels
@@ -44,7 +44,7 @@ class DawidSkene:
     converged: bool
 
     def labels(self) -> pd.DataFrame:
-        """Units × values: 1 for the most probable class, shared where tied; NaN for a unit without ratings."""
+        """Units × values: 1 for the most probable class, split between tied classes; NaN for a unit without ratings."""
         top = self.posterior.max(axis=1, keepdims=True)
         winners = (self.posterior >= top - TIE).astype(np.float64)
         shares = ratio(winners, winners.sum(axis=1, keepdims=True))
@@ -54,7 +54,7 @@ class DawidSkene:
     def share_estimates(self, confidence: float = 0.95) -> dict[object, Estimate]:
         """The class shares with normal intervals from the spread of the posteriors over units.
 
-        The confusions are taken as known, so intervals are somewhat narrow. Cut to [0, 1].
+        The confusions are treated as known, so intervals are somewhat too narrow. Cut to [0, 1].
         """
         rated = self.posterior[~np.isnan(self.posterior).any(axis=1)]
         n = len(rated)
@@ -76,14 +76,14 @@ class DawidSkene:
 
 
 def dawid_skene(data: Data, *, iterations: int = 1000, tolerance: float = 1e-8, smoothing: float = 0.0) -> DawidSkene:
-    """Fits the model by EM from the shares of votes; no randomness.
+    """Fit the model by EM, starting from the shares of votes. There is no randomness.
 
-    data: units × raters matrix (NaN missing) or `Ratings` (made with ``repeats=True`` where a rater rated a unit more
-    than once); values nominal, numbers or text. Units with a single rating enter, as in the paper; units with none
-    get a NaN posterior. ``smoothing`` is added to every cell of the confusions (0 is the paper's maximum likelihood).
-    Stops when the log-likelihood gains less than ``tolerance`` per unit. EM finds a local maximum near the votes.
+    data: units × raters matrix (NaN missing) or `Ratings` (made with ``repeats=True`` if a rater rated a unit more than
+    once); values nominal, numbers or text. Units with a single rating are used, as in the paper; units with none get a
+    NaN posterior. ``smoothing`` is added to every cell of the confusions (0 is the paper's maximum likelihood). Stops
+    when the log-likelihood gains less than ``tolerance`` per unit. EM finds a local maximum near the votes.
 
-    ValueError: no ratings, one rater only, one value only, negative smoothing, fewer than one iteration.
+    ValueError: no ratings, only one rater, only one value, negative smoothing, fewer than one iteration.
     """
     ratings = as_ratings(data)
     sizes = ratings.per_unit
@@ -136,7 +136,7 @@ def _expectation_maximisation(
     tolerance: float,
     smoothing: float,
 ) -> _Fit:
-    """``votes`` (U × R·K) and ``table`` (U × K) of the rated units; returns the last step."""
+    """``votes`` (U × R·K) and ``table`` (U × K) of the rated units. Returns the last step."""
     start = table.toarray()
     fit = _Fit(start / start.sum(axis=1, keepdims=True), np.empty(0), np.empty(0))
     for _ in range(iterations):
@@ -158,7 +158,7 @@ def _expectation_maximisation(
 
 
 def _log(probability: FloatArray) -> FloatArray:
-    """Logarithm with a floor that stands for impossible, also for NaN: no unit the rater saw is of that class."""
+    """Logarithm with a floor for zero and for NaN, which means that the rater saw no unit of that class."""
     return cast(FloatArray, np.log(np.maximum(np.nan_to_num(probability), 1e-300)))
 
 

@@ -1,7 +1,7 @@
-"""Gwet's AC1 (nominal) and AC2 (weighted), which do not collapse when one value is frequent.
+"""Gwet's AC1 (nominal) and AC2 (weighted), which stay stable when one value is frequent.
 
-Shapes: counts n_ik (U units × q categories) and a weight matrix w (q × q), 1 on the diagonal. Units with two ratings
-or more show agreement; units with one still tell how often categories are used.
+Shapes: counts n_ik (U units × q categories) and a weight matrix w (q × q), 1 on the diagonal. Units with two or more
+ratings show agreement; units with one still show how often categories are used.
 
 Source: Gwet 2008, "Computing inter-rater reliability and its variance in the presence of high agreement"; Gwet
 2014, *Handbook of Inter-Rater Reliability*, 4th ed. (AC2, missing ratings, weights).
@@ -25,23 +25,23 @@ from analysis.agreement.resample import (
     ratio,
     row_sums,
 )
-from analysis.estimate import Estimate
+from analysis.estimate import DRAWS, SEED, Estimate
 
-#: AC2 keeps a matrix of categories × categories.
+#: AC2 holds a matrix of categories × categories.
 MOST_CATEGORIES = 2_000
 
 Weights = Literal["linear", "quadratic"]
 
 
 def gwet_ac1(
-    data: Data, *, draws: int = 1000, seed: int = 0, over: Over = "units", confidence: float = 0.95
+    data: Data, *, draws: int = DRAWS, seed: int = SEED, over: Over = "units", confidence: float = 0.95
 ) -> Estimate:
-    """Gwet's AC1 for nominal values, with a percentile bootstrap interval over units (with one rating or more).
+    """Gwet's AC1 for nominal values, with a percentile bootstrap interval over units (with one or more ratings).
 
-    data: units × raters matrix (NaN missing), `Ratings` or `Counts`; numbers or text. The number of categories enters
-    the formula: give ``categories`` to the converter where the scale has some that nobody used.
-    Range: 1 agreement, 0 as by chance. n counts units with two ratings or more; the note says how many have fewer.
-    NaN with a note where there is one category only. ValueError: no ratings, no unit with two, one rater only.
+    data: units × raters matrix (NaN missing), `Ratings` or `Counts`; numbers or text. The formula uses the number of
+    categories: pass ``categories`` to the converter if the scale has some that nobody used.
+    Range: 1 agreement, 0 as by chance. n counts units with two or more ratings; the note says how many have fewer. NaN
+    with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
     """
     counts, ratings = as_counts(data)
     return _coefficient(counts, ratings, None, Resampling(draws, seed, over, confidence))
@@ -51,16 +51,16 @@ def gwet_ac2(
     data: Data,
     weights: Weights = "quadratic",
     *,
-    draws: int = 1000,
-    seed: int = 0,
+    draws: int = DRAWS,
+    seed: int = SEED,
     over: Over = "units",
     confidence: float = 0.95,
 ) -> Estimate:
-    """Gwet's AC2: AC1 with partial credit for values that are near. The rest as in `gwet_ac1`.
+    """Gwet's AC2: AC1 with partial credit for values that are close. The rest as in `gwet_ac1`.
 
     ``weights``: ``"linear"`` 1 − |x_k − x_l| / range or ``"quadratic"`` 1 − (x_k − x_l)² / range², on the numbers
-    themselves; on their positions where the values are text, whose order the converter must be given.
-    ValueError besides: text in no known order, more than ``MOST_CATEGORIES`` values (take ICC or α then).
+    themselves. For text, on the positions of the values, whose order you must give to the converter. Additional
+    ValueError: text without a known order, more than ``MOST_CATEGORIES`` values (use ICC or α instead).
     """
     counts, ratings = as_counts(data)
     refuse_unordered(counts)
@@ -92,7 +92,7 @@ def _coefficient(counts: Counts, ratings: Ratings | None, credit: FloatArray | N
 
 
 def _maker(credit: FloatArray | None, categories: int) -> Maker:
-    """``credit`` is the weight matrix, None for the identity."""
+    """``credit`` is the weight matrix; None means the identity."""
     total_credit = float(categories if credit is None else credit.sum())
 
     def make(table: sparse.csr_array, squares: FloatArray) -> Statistic:

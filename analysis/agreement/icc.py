@@ -1,4 +1,4 @@
-"""Intraclass correlations: how much of the variance of ratings is between units.
+"""Intraclass correlations: how much of the variance of ratings lies between units.
 
 Shapes: units × raters matrix (U × R). Mean squares: between units (MSB), within units (MSW), between raters (MSJ),
 residual (MSE). Six forms, named as Shrout & Fleiss do:
@@ -35,7 +35,7 @@ Triple = tuple[float, float, float]
 class MeanSquares:
     """``between`` units, ``within`` them, ``raters``, ``residual``; counts of ``units`` and ``ratings``.
 
-    ``k`` is the ratings per unit (k₀ where they are not ``equal``).
+    ``k`` is the number of ratings per unit (k₀ if the numbers are not ``equal``).
     """
 
     between: float
@@ -51,15 +51,15 @@ class MeanSquares:
 def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate:
     """The intraclass correlation ``form`` with its interval by the F distribution.
 
-    data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative where units differ
-    less than their ratings do.
+    data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative if units differ less
+    than the ratings within them.
 
-    Missing: form 1 takes every unit with two ratings or more; with unequal numbers k is
-    k₀ = (N − Σ n_i²/N)/(U − 1), and the interval is approximate. Forms 2 and 3 take the units that every rater rated.
-    n counts the units that entered, the note those that did not. Assumes normal ratings of equal variance.
+    Missing: form 1 uses every unit with two or more ratings; with unequal numbers k is k₀ = (N − Σ n_i²/N)/(U − 1), and
+    the interval is approximate. Forms 2 and 3 use the units that every rater rated. n counts the units used; the note
+    counts the others. Assumes normal ratings of equal variance.
 
-    NaN with a note where all ratings are equal; the interval is NaN where raters agree fully. ValueError: text values,
-    one rater, no unit with two ratings, fewer than two units that can enter, an unknown form.
+    NaN with a note if all ratings are equal; the interval is NaN if raters agree fully. ValueError: text values, one
+    rater, no unit with two ratings, fewer than two usable units, an unknown form.
     """
     if form not in FORMS:
         raise ValueError(f'the form is one of {" ".join(FORMS)}, not "{form}"')
@@ -81,7 +81,7 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
 
 
 def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
-    """Mean squares of the one-way layout over units with two ratings or more, and a note on the others."""
+    """Mean squares of the one-way layout over units with two or more ratings, and a note on the others."""
     sizes = ratings.per_unit
     entered = sizes >= 2
     if entered.sum() < 2:
@@ -163,7 +163,7 @@ def _form_two(s: MeanSquares, alpha: float) -> Triple:
 
 
 def _limits_of_f(above: float, below: float, freedom: tuple[int, int], alpha: float) -> tuple[float, float]:
-    """Limits of the ratio of expected mean squares; NaN where there is no variance below."""
+    """Limits of the ratio of expected mean squares; NaN if the variance below is zero."""
     if below <= 1e-12 * above:
         return math.nan, math.nan
     f = above / below
@@ -177,7 +177,7 @@ def _of_f(f: float, k: float) -> float:
 
 
 def _of_mean(single: float, k: float) -> float:
-    """The correlation of the mean of k from that of one (Spearman–Brown)."""
+    """The reliability of the mean of k ratings from that of a single rating (Spearman–Brown)."""
     rest = 1 + (k - 1) * single
     return k * single / rest if rest > 1e-12 else math.nan
 

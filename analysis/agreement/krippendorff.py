@@ -1,14 +1,14 @@
 """Krippendorff's α for any number of raters, any pattern of missing ratings, at four levels of measurement.
 
-Shapes: a table of counts n_uc (U units × V values), from which the coincidence matrix is never formed. With m_u ratings
-in unit u, and δ²(c, k) the difference of two values at the chosen level,
+Shapes: a table of counts n_uc (U units × V values). The coincidence matrix is never formed. With m_u ratings in unit u,
+and δ²(c, k) the difference of two values at the chosen level,
 
     D_o = (1/n) Σ_u 1/(m_u − 1) Σ_ck n_uc n_uk δ²(c, k)        observed, over units with m_u ≥ 2
     D_e = 1/(n (n − 1)) Σ_ck n_c n_k δ²(c, k)                  expected, n_c = Σ_u n_uc, n = Σ_c n_c
     α   = 1 − D_o / D_e
 
-Nominal, interval and ordinal (which is interval on the mid-ranks of the pooled ratings) have sums in closed form; ratio
-is summed over the pairs of values within a unit.
+Nominal, interval and ordinal (which is interval on the mid-ranks of the pooled ratings) have closed-form sums; ratio is
+summed over the pairs of values within a unit.
 
 Source: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Krippendorff 2004, *Content Analysis*,
 ch. 11.
@@ -32,7 +32,7 @@ from analysis.agreement.resample import (
     ratio,
     row_sums,
 )
-from analysis.estimate import Estimate
+from analysis.estimate import DRAWS, SEED, Estimate
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -42,26 +42,26 @@ def krippendorff_alpha(
     data: Data,
     level: Level = "nominal",
     *,
-    draws: int = 1000,
-    seed: int = 0,
+    draws: int = DRAWS,
+    seed: int = SEED,
     over: Over = "units",
     confidence: float = 0.95,
 ) -> Estimate:
     """Krippendorff's α with a percentile bootstrap interval.
 
     data: units × raters matrix with NaN for missing, `Ratings`, or `Counts` (see `analysis.agreement.data`).
-    level: of measurement. ``"ordinal"`` ranks values in their order (numeric, or that of the categories given), gaps
+    level: of measurement. ``"ordinal"`` ranks values in their order (numeric, or that of the given categories): gaps
         do not matter, ties share mid-ranks; ``"interval"`` and ``"ratio"`` need numbers, ratio of 0 or more.
     draws: 0 gives the estimate alone. Same seed, same numbers.
     over: ``"units"`` resamples units with two ratings or more, and recomputes both disagreements; ``"raters"``
-        resamples raters (needs to know them), for findings about raters in general; slower.
+        resamples raters, who must be known, for findings about raters in general; slower.
 
-    Range: 1 agreement, 0 as by chance, negative below chance. Units with fewer than two ratings do not enter, as
-    Krippendorff has it; n counts those that do and the note the others. NaN with a note where all ratings that could
-    pair have one value. Draws without variation are left out and counted in the note.
+    Range: 1 agreement, 0 as by chance, negative below chance. Units with fewer than two ratings are left out, as in
+    Krippendorff. n counts the units used; the note counts the others. NaN with a note if all ratings that could form
+    pairs have the same value. Draws without variation are left out and counted in the note.
 
-    ValueError: no ratings, no unit with two, one rater only, negative values at ratio level, text above ordinal level,
-    text at ordinal level without categories that give its order.
+    ValueError: no ratings, no unit with two, only one rater, negative values at ratio level, text above ordinal level,
+    text at ordinal level without categories to give its order.
     """
     if level not in LEVELS:
         raise ValueError(f'the level is one of {", ".join(LEVELS)}, not "{level}"')
@@ -78,7 +78,7 @@ def krippendorff_alpha(
 
 
 def check_level(counts: Counts, level: Level) -> None:
-    """ValueError where the values cannot be read at this level."""
+    """ValueError if the values do not fit this level."""
     if level == "ordinal":
         refuse_unordered(counts)
     if level in ("interval", "ratio"):
@@ -88,7 +88,7 @@ def check_level(counts: Counts, level: Level) -> None:
 
 
 def alpha_maker(level: Level, labels: Labels) -> Maker:
-    """What builds α's statistic from a table; units without a pair in it weigh nothing."""
+    """The function that builds α's statistic from a table. Units without a pair have no weight."""
     values = np.arange(len(labels), dtype=np.float64)
     if level in ("interval", "ratio"):
         values = numeric_values(labels)
@@ -133,7 +133,7 @@ def unit_disagreement(level: Level, table: sparse.csr_array, sums: FloatArray, v
 
 
 def ratio_within_units(table: sparse.csr_array, values: FloatArray) -> FloatArray:
-    """Σ_ck n_uc n_uk ((c − k)/(c + k))² per unit, over the pairs of its distinct values, in bounded memory."""
+    """Σ_ck n_uc n_uk ((c − k)/(c + k))² per unit, over the pairs of its distinct values, in limited memory."""
     width = np.diff(table.indptr)
     total = np.zeros(table.shape[0])
     for distinct in np.unique(width[width > 1]):
@@ -149,14 +149,14 @@ def ratio_within_units(table: sparse.csr_array, values: FloatArray) -> FloatArra
 
 
 def ratio_difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """((c − k)/(c + k))², 0 where both are 0."""
+    """((c − k)/(c + k))², 0 if both are 0."""
     total = first + second
     out = np.zeros(np.broadcast(first, second).shape)
     return cast(FloatArray, np.divide(first - second, total, out=out, where=total > 0) ** 2)
 
 
 def mid_ranks(margins: FloatArray) -> FloatArray:
-    """Mid-rank of each value (draws × V) among the pooled ratings, centred on 0 for the sake of precision."""
+    """Mid-rank of each value (draws × V) among the pooled ratings, centred on 0 for precision."""
     ranks = np.cumsum(margins, axis=1) - margins / 2
     return cast(FloatArray, ranks - margins.sum(axis=1, keepdims=True) / 2)
 
@@ -166,7 +166,7 @@ def rank_disagreement(
 ) -> FloatArray:
     """Σ_u w_u scale_u Σ_ck n_uc n_uk (rank_c − rank_k)² for each draw (draws,).
 
-    Memory is bounded by the caller's chunk: U × draws for the sums of ranks.
+    The caller's chunk limits memory: U × draws for the sums of ranks.
     """
     linear = np.asarray(table @ ranks.T)
     square = np.asarray(table @ (ranks**2).T)
@@ -187,7 +187,7 @@ def margin_disagreement(level: Level, margins: FloatArray, values: FloatArray, r
 
 
 def _ratio_of_margins(margins: FloatArray, values: FloatArray) -> FloatArray:
-    """Ratio's sum, a block of values against all at a time: time V², memory bounded."""
+    """The sum for the ratio level, one block of values against all at a time: time V², limited memory."""
     total = np.zeros(len(margins))
     block = max(1, CHUNK_CELLS // len(values))
     for start in range(0, len(values), block):

@@ -1,11 +1,11 @@
 """Bootstrap intervals for statistics that are functions of sums over units.
 
-α, Fleiss' κ, percent agreement and Gwet's coefficients all are: a `Statistic` takes weights (draws × rows of a count
-table) and gives one figure per row of weights. The point estimate is the same function at weights of one.
+This includes α, Fleiss' κ, percent agreement and Gwet's coefficients: a `Statistic` maps weights (draws × rows of a
+count table) to one figure per row of weights. The point estimate is the same function at weights of one.
 
-Over **units**: units with the same counts are interchangeable, so where there are few values the table is first
-reduced to its distinct rows, and a draw is a multinomial over these. Over **raters**: a rater drawn twice counts
-twice, but is never paired with the copy: pairs of ratings of different raters alone show agreement.
+Over **units**: units with the same counts are interchangeable. If there are few values, the table is first reduced to
+its distinct rows, and a draw is a multinomial over these. Over **raters**: a rater drawn twice counts twice, but is
+never paired with the copy, because only pairs of different raters show agreement.
 
 Source: Efron & Tibshirani 1993, ch. 13 (percentile interval); Janssen 1994 (weighted bootstrap of U-statistics) for
 leaving out a copy's pair with itself.
@@ -22,11 +22,11 @@ import numpy as np
 from scipy import sparse
 
 from analysis.agreement.data import Counts, FloatArray, Ratings
-from analysis.estimate import NO_WIDTH, Estimate
+from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
 Over = Literal["units", "raters"]
 Statistic = Callable[[FloatArray], FloatArray]
-#: Makes a statistic from a table (rows × values) and, per row, the sum of squared rating weights (with weights of one:
+#: Makes a statistic from a table (rows × values) and the sum of squared rating weights per row (with weights of one:
 #: the number of ratings).
 Maker = Callable[[sparse.csr_array, FloatArray], Statistic]
 
@@ -38,8 +38,8 @@ MOST_VALUES_TO_REDUCE = 32
 class Resampling:
     """How an interval is made: ``draws`` (0 for none), ``seed``, over ``units`` or ``raters``, ``level``."""
 
-    draws: int = 1000
-    seed: int = 0
+    draws: int = DRAWS
+    seed: int = SEED
     over: Over = "units"
     level: float = 0.95
 
@@ -63,11 +63,11 @@ def estimate_with_interval(
 ) -> Estimate:
     """Point estimate and percentile interval of the statistic that ``make`` builds.
 
-    ``ratings`` are what ``counts`` came from, None where that is not known (then raters cannot be resampled). Units
-    with fewer than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at least
-    two, the note says how many have fewer. ``undefined`` is the note of a NaN.
+    ``ratings`` are what ``counts`` came from, or None if unknown (then raters cannot be resampled). Units with fewer
+    than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at least two, the note
+    says how many have fewer. ``undefined`` is the note for a NaN.
 
-    ValueError: no ratings, no unit with two ratings, one rater only, or ``over="raters"`` without knowing raters.
+    ValueError: no ratings, no unit with two ratings, only one rater, or ``over="raters"`` if raters are unknown.
     """
     check_pairable(counts, ratings)
     if ratings is None and how.over == "raters":
@@ -102,14 +102,14 @@ def estimate_with_interval(
 
 
 def _too_few(units: int, ratings: Ratings | None, how: Resampling) -> str:
-    """Why resampling would give an interval without width; empty where it would not."""
+    """Why resampling would give an interval of zero width; empty if it would not."""
     if how.over == "units":
         return "one unit with two ratings: no interval over units" if units < 2 else ""
     return "two raters only: no interval over raters" if ratings and len(np.unique(ratings.rater)) < 3 else ""
 
 
 def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
-    """ValueError where nothing can agree with anything."""
+    """ValueError if there is no pair of ratings to compare."""
     per_unit = counts.ratings
     if not per_unit.sum():
         raise ValueError("there are no ratings: every cell is missing")
@@ -120,7 +120,7 @@ def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
 
 
 def unit_note(ratings: FloatArray) -> str:
-    """Says how many units had fewer than two ratings; empty where none."""
+    """A note on how many units had fewer than two ratings; empty if none."""
     few = int((ratings < 2).sum())
     return f"of {len(ratings)} units, {few} with fewer than 2 ratings: no pair" if few else ""
 
@@ -155,9 +155,14 @@ def draws_over_raters(ratings: Ratings, make: Maker, how: Resampling, entered_wi
 
 
 def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray]:
-    """The distinct rows of ``table`` and how often each occurs; the table itself where it has many values."""
+    """The distinct rows of ``table`` and how often each occurs, sorted: draws do not depend on the order of units.
+
+    A table with many values keeps all its rows, sorted by a few weighted sums of their counts.
+    """
     if table.shape[1] > MOST_VALUES_TO_REDUCE:
-        return table, np.ones(table.shape[0])
+        place = np.arange(1.0, table.shape[1] + 1)
+        order = np.lexsort([np.asarray(table @ weights) for weights in (place**0, place, place**2, np.sqrt(place))])
+        return table[order], np.ones(table.shape[0])
     rows, times = np.unique(table.toarray(), axis=0, return_counts=True)
     return sparse.csr_array(rows), times.astype(np.float64)
 
@@ -165,9 +170,9 @@ def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray
 def multiplicities(
     times: FloatArray, draws: int, rng: np.random.Generator, width: int = 1, cells: int = CHUNK_CELLS
 ) -> Iterator[FloatArray]:
-    """How often each row enters each draw, in chunks (b × rows) of bounded memory.
+    """How often each row enters each draw, in chunks (b × rows) of limited memory.
 
-    ``times`` (rows,) says how many units each row stands for; a draw takes as many units as there are.
+    ``times`` (rows,) is how many units each row represents; a draw has as many units as the data.
     """
     units = int(times.sum())
     chunk = max(1, cells // max(len(times), width))
@@ -184,7 +189,7 @@ def multiplicities(
 
 
 def percentile_interval(figures: FloatArray, level: float) -> tuple[float, float, str]:
-    """Low and high quantile of the draws that are defined, and a note on those that are not and on no width."""
+    """Low and high quantile of the defined draws, and a note on undefined draws or zero width."""
     defined = figures[~np.isnan(figures)]
     if not len(defined):
         return math.nan, math.nan, "no draw of the bootstrap was defined" if len(figures) else ""
@@ -201,6 +206,6 @@ def row_sums(table: sparse.csr_array) -> FloatArray:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Elementwise division, NaN (without a warning) where the denominator is 0 or less."""
+    """Elementwise division, NaN (without a warning) if the denominator is 0 or less."""
     out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     return cast(FloatArray, np.divide(numerator, denominator, out=out, where=denominator > 0))

@@ -17,8 +17,8 @@ from analysis.estimate import Estimate, wilson
 def majority_vote(data: Data) -> pd.DataFrame:
     """Units × values: the share of the vote each value wins, ties split evenly; rows sum to 1.
 
-    data: units × raters matrix (NaN missing), `Ratings` or `Counts`. The index is the unit's label (row number for
-    matrix and counts). A unit without ratings has NaN throughout. ValueError: no ratings.
+    data: units × raters matrix (NaN missing), `Ratings` or `Counts`. The index is the unit's label (the row number for
+    a matrix or counts). A unit without ratings has only NaN. ValueError: no ratings.
     """
     counts, ratings = as_counts(data)
     if not counts.table.nnz:
@@ -31,11 +31,11 @@ def majority_vote(data: Data) -> pd.DataFrame:
 
 
 def accuracy(shares: pd.DataFrame, gold: Mapping[Any, Any], *, confidence: float = 0.95) -> Estimate:
-    """Share of units whose label is the gold one; a unit whose label is shared (a tie) counts by its share.
+    """Share of units whose label is the gold one. A tied unit counts by the share of its gold label.
 
     shares: units × values as from `majority_vote`, or `DawidSkene.labels()`. ``gold``: unit label → value. Units
-    without gold or without a label do not enter; n counts those that do and the note the others. Range 0 to 1.
-    Interval: Wilson score, the sum of shares taken as the number right. ValueError: no unit has both.
+    without gold or without a label are left out. n counts the units used; the note counts the others. Range 0 to 1.
+    Interval: Wilson score, with the sum of shares as the number of correct units. ValueError: no unit has both.
     """
     column = {value: place for place, value in enumerate(shares.columns)}
     figures = shares.to_numpy()

@@ -1,4 +1,4 @@
-"""One row per worker: agreement with the rest, bias, time, straight-lining. For looking, not for sentencing.
+"""One row per worker: agreement with the rest, bias, time, straight-lining. A reason to look closer, not a verdict.
 
 Every comparison is leave-one-out: a worker's rating against the *other* ratings of the same unit.
 """
@@ -28,12 +28,12 @@ def worker_diagnostics(
     scale: Scale = "numeric",
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Diagnostics per worker, from a long frame with one row per rating, in the order the ratings were given.
+    """Diagnostics per worker, from a long frame with one row per rating, in the order in which workers gave them.
 
-    ``unit``, ``rater``, ``value`` (and ``seconds``, time taken) name the columns. Rows without a value are left out.
-    The index is the worker; columns:
+    ``unit``, ``rater``, ``value`` (and ``seconds``, the time spent) name the columns. Rows without a value are left
+    out. The index is the worker; columns:
 
-    - ``ratings``; ``compared``, how many of them are of units that others rated too: the n of what follows.
+    - ``ratings``; ``compared``, how many of them are of units that others rated too: the n of the next columns.
     - ``agreement``, ``agreement_low``, ``agreement_high``. Nominal: the mean share of the other ratings of a unit equal
       to the worker's, in [0, 1], normal interval over the worker's units. Numeric: Pearson's r of the worker's ratings
       with the means of the others', in [−1, 1], Fisher's z interval; NaN below three units (four for the interval) or
@@ -44,9 +44,9 @@ def worker_diagnostics(
     - ``top_share``: share of the worker's most frequent value; ``longest_run``: most equal ratings in a row;
       ``distinct``: how many values were used. One value throughout (``distinct`` 1) is straight-lining.
 
-    Intervals that fewer than two units cannot give are NaN. Ratings of one unit by several workers make rows
-    dependent: do not test them against each other. ValueError: repeated (unit, rater), text values with numeric scale,
-    no ratings; KeyError: a column is not there.
+    An interval that needs two units is NaN with fewer. Workers who rate the same units make rows dependent, so do not
+    test rows against each other. ValueError: repeated (unit, rater), text values with numeric scale, no ratings;
+    KeyError: a column is missing.
 
     Source: item-rest correlation (Nunnally & Bernstein 1994, ch. 8); long strings (Johnson 2005; Meade & Craig 2012).
     """
@@ -75,7 +75,7 @@ def _per_rater(ratings: Ratings, weights: FloatArray | None = None) -> FloatArra
 
 
 def _mean_and_error(ratings: Ratings, figure: FloatArray, entered: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Per worker, over the ratings with ``entered`` 1: mean and its standard error (NaN below 2)."""
+    """Per worker, over the ratings with ``entered`` 1: the mean and its standard error (NaN below 2)."""
     n = np.asarray(_per_rater(ratings, entered), dtype=np.float64)
     mean = ratio(np.asarray(_per_rater(ratings, figure * entered)), n)
     apart = np.where(entered > 0, figure - np.nan_to_num(mean)[ratings.rater], 0.0)
@@ -124,7 +124,7 @@ def _numeric_agreement(ratings: Ratings, z: float, confidence: float) -> dict[st
 def _correlation(
     ratings: Ratings, first: FloatArray, second: FloatArray, entered: FloatArray, n: FloatArray
 ) -> FloatArray:
-    """Pearson's r per worker over the ratings that entered; NaN below 3 or without variance."""
+    """Pearson's r per worker over the ratings used; NaN below 3 or without variance."""
     parts = []
     for figure in (first, second):
         mean = np.nan_to_num(ratio(np.asarray(_per_rater(ratings, figure * entered)), n))

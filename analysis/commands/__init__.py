@@ -1,6 +1,6 @@
 """Commands of ``python -m analysis``, one module each.
 
-A command module has ``add_parser(subparsers)``, which adds its parser or parsers and on each calls
-``set_defaults(run=function)``, where ``function(arguments) -> int`` does the work and returns the exit status. It
-raises `analysis.commands.reading.InputError` for input that cannot be used; the caller prints that and exits with 2.
+A command module has ``add_parser(subparsers)``, which adds its parser or parsers and calls
+``set_defaults(run=function)`` on each. ``function(arguments) -> int`` does the work and returns the exit status. It
+raises `analysis.tables.InputError` for unusable input; the caller prints the error and exits with 2.
 """

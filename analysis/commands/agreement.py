@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,21 +15,32 @@ import pandas as pd
 from analysis import agreement
 from analysis.agreement.icc import FORMS
 from analysis.agreement.krippendorff import LEVELS
-from analysis.commands.reading import EMPTY, InputError, chosen_rows, numbers, read_table, require_columns
+from analysis.commands.options import Subparsers, add_resampling
+from analysis.commands.output import Outcome, print_json
 from analysis.estimate import Estimate
+from analysis.tables import InputError, read_columns, require_columns, shown
+from common.words import counted
 
 Line = tuple[str, str, Callable[[], Estimate]]
+#: Spellings of a missing rating. In the columns of units and raters, only an empty cell is missing.
+MISSING = ("", "NA", "NaN", "nan")
 
 
-def add_parser(subparsers: Any) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "agreement",
         help="Agreement between raters, from a file with one rating per row.",
-        description="Agreement between raters with 95% intervals, from a CSV, TSV or JSONL file (UTF-8) with one "
-        f"rating per row. Empty cells in the value column ({', '.join(map(repr, EMPTY))}) are missing ratings.",
+        description="Agreement between raters with intervals, from a CSV, TSV or JSONL file (UTF-8) with one rating "
+        f"per row. In the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
     )
     parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--unit", required=True, metavar="COL", help="column that names what was rated")
+    parser.add_argument(
+        "--unit",
+        required=True,
+        action="append",
+        metavar="COL",
+        help="column that names what was rated; repeat it where several columns together do, such as item and target",
+    )
     parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
     parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")
     parser.add_argument("--level", required=True, choices=LEVELS, help="level of measurement")
@@ -38,13 +49,12 @@ def add_parser(subparsers: Any) -> None:
         action="append",
         default=[],
         metavar="COL=VALUE",
-        help="only the rows with this value, such as question=diversity; may be given again",
+        help="only the rows with this value, such as question=diversity; may be repeated",
     )
     parser.add_argument(
-        "--categories", metavar="A,B,C", help="all values of the scale in order, also those nobody used"
+        "--categories", metavar="A,B,C", help="all values of the scale in order, including those nobody used"
     )
-    parser.add_argument("--draws", type=_count, default=1000, help="bootstrap draws, 0 for no such interval (1000)")
-    parser.add_argument("--seed", type=_count, default=0, help="seed of the bootstrap (0)")
+    add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
@@ -59,53 +69,132 @@ def run(arguments: argparse.Namespace) -> int:
             estimates[key] = compute()
         except ValueError as error:
             if key == "krippendorff_alpha":
-                raise InputError(f'{arguments.file}, column "{arguments.value}": {error}') from error
+                raise InputError(arguments.file, f'column "{arguments.value}"', str(error)) from error
             estimates[key] = Estimate(math.nan, note=str(error))
-    about = describe(ratings, arguments)
+    data = describe(ratings)
     if arguments.json:
-        figures = {key: estimate.to_dict() for key, estimate in estimates.items()}
-        print(json.dumps({**about, "estimates": figures}, ensure_ascii=False, indent=2, allow_nan=False))
+        print_json(Outcome("agreement", arguments.file, settings(arguments), data, estimates))
     else:
-        print_table(about, titles, estimates)
+        print_table(arguments, data, titles, estimates)
     return 0
 
 
+def settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    names = ("unit", "rater", "value", "level", "where", "categories", "draws", "seed", "confidence")
+    return {name: getattr(arguments, name) for name in names}
+
+
 def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
-    """The file as `Ratings`; `InputError` for whatever is wrong with it."""
-    path, unit, rater, value = arguments.file, arguments.unit, arguments.rater, arguments.value
-    frame = read_table(path)
-    require_columns(frame, path, unit, rater, value)
-    frame = chosen_rows(frame, path, arguments.where)
-    for column in (unit, rater):
-        empty = frame[column].isna()
-        if empty.any():
-            raise InputError(f'{path}, column "{column}": row {empty.idxmax()} is empty')
-    categories: list[Any] | None = None
-    if arguments.categories:
-        categories = [name.strip() for name in arguments.categories.split(",")]
-    text = arguments.level == "nominal" or (arguments.level == "ordinal" and _are_text(categories))
-    hint = "; give words in their order by --categories" if arguments.level == "ordinal" else ""
-    values = frame[value] if text else numbers(frame, path, value, hint)
-    if categories and not text:
-        categories = [_number(name, path) for name in categories]
-    if not values.notna().any():
-        raise InputError(f'{path}, column "{value}": every cell is empty')
+    """The file as `Ratings`. InputError: anything wrong with the file."""
+    path, value = arguments.file, arguments.value
+    conditions = [condition_of(text) for text in arguments.where]
+    names = [*arguments.unit, arguments.rater, value]
+    frame = read_columns(path, [*names, *(column for column, _ in conditions)])
+    frame = chosen_rows(frame, path, conditions)
+    for column in (*arguments.unit, arguments.rater):
+        refuse_empty(frame[column], path)
+    categories = [name.strip() for name in arguments.categories.split(",")] if arguments.categories else None
+    scale, values = values_of(frame[value], path, arguments.level, categories)
+    columns = ", ".join(f'"{name}"' for name in names)
     try:
         return agreement.ratings_from_arrays(
-            frame[unit].astype(str).to_numpy(dtype=object),
-            frame[rater].astype(str).to_numpy(dtype=object),
-            values.to_numpy(),
-            categories=categories,
+            joined(frame, arguments.unit), np.asarray(frame[arguments.rater]), values, categories=scale
         )
     except ValueError as error:
-        hint = "; if the file holds several questions, choose one by --where" if "more than one" in str(error) else ""
-        raise InputError(f'{path}, columns "{unit}", "{rater}", "{value}": {error}{hint}') from error
+        hint = "if the file holds several questions, choose one with --where" * ("more than one" in str(error))
+        raise InputError(path, f"columns {columns}", str(error), hint) from error
+
+
+def condition_of(text: str) -> tuple[str, str]:
+    column, equals, value = text.partition("=")
+    if not equals:
+        raise InputError("--where", shown(text), "this is no condition", "write COLUMN=VALUE")
+    return column, value
+
+
+def chosen_rows(frame: pd.DataFrame, path: str, conditions: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """The rows that meet every condition. InputError if there are none."""
+    for column, value in conditions:
+        require_columns(list(frame.columns), path, column)
+        hit = (frame[column] == value).to_numpy()
+        if not hit.any():
+            there = ", ".join(shown(str(one)) for one in sorted(frame[column].dropna().unique())[:10])
+            raise InputError(path, f'column "{column}"', f"no row has {shown(value)}", f"there are {there}")
+        frame = frame.loc[hit]
+    return frame
+
+
+def refuse_empty(cells: pd.Series, path: str) -> None:
+    empty = (cells.isna() | (cells == "")).to_numpy()
+    if empty.any():
+        where = f'row {cells.index[int(empty.argmax())]}, column "{cells.name}"'
+        raise InputError(path, where, "the cell is empty", "name what was rated, and who rated")
+
+
+def joined(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
+    """One name per row (N,) from one or more columns. Different combinations have different names."""
+    if len(columns) == 1:
+        return np.asarray(frame[columns[0]])
+    code = frame.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy()
+    first = np.unique(code, return_index=True)[1]
+    parts = frame[list(columns)].iloc[first].astype(object).to_numpy().tolist()
+    names = [" / ".join(row) for row in parts]
+    if len(set(names)) < len(names):
+        names = [json.dumps(row, ensure_ascii=False) for row in parts]
+    return np.array(names, dtype=object)[code]
+
+
+def values_of(
+    cells: pd.Series, path: str, level: str, categories: list[str] | None
+) -> tuple[list[Any] | None, np.ndarray[Any, Any]]:
+    """The scale, if given, and the rating in each row: numbers with NaN, or text with None, for missing ratings.
+
+    Cells with the same number ("4", "4.0") have the same value at every level.
+    """
+    codes = cells.cat.codes.to_numpy()
+    used = set(np.unique(codes).tolist())
+    texts = [text if at in used and text not in MISSING else None for at, text in enumerate(cells.cat.categories)]
+    if not any(text is not None for text in texts):
+        raise InputError(path, f'column "{cells.name}"', "every cell is empty")
+    numbers = [number_in(text) for text in texts]
+    words = [at for at, text in enumerate(texts) if text is not None and numbers[at] is None]
+    wordy = categories is not None and None in map(number_in, categories)
+    if (level == "nominal" and (words or wordy)) or (level == "ordinal" and wordy):
+        named = np.array([*(text if text is None else one_name(text) for text in texts), None], dtype=object)
+        return [one_name(name) for name in categories] if categories else None, named[codes]
+    if words:
+        at = int(np.isin(codes, words).argmax())
+        hint = "give words in their order with --categories" if level == "ordinal" else "write a plain number"
+        what = f"{shown(str(cells.iloc[at]))} is not a number"
+        raise InputError(path, f'row {cells.index[at]}, column "{cells.name}"', what, hint)
+    if wordy:
+        word = next(name for name in categories or () if number_in(name) is None)
+        raise InputError(path, "--categories", f"{shown(word)} is not a number", "list the numbers of the scale")
+    scale = [number_in(name) for name in categories] if categories else None
+    return scale, np.array([*(math.nan if number is None else number for number in numbers), math.nan])[codes]
+
+
+def one_name(text: str) -> str:
+    """The same spelling for equal numbers; words stay as they are."""
+    number = number_in(text)
+    return text if number is None else f"{number:.15g}"
+
+
+def number_in(text: str | None) -> float | None:
+    """The finite number in a cell, or None. Python alone would read 1_000 as a number."""
+    try:
+        number = math.nan if text is None or "_" in text else float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Line]:
-    """What is computed: (key, title, how). Weighted and metric coefficients where the level allows them."""
+    """What to compute: (key, title, how). Weighted and metric coefficients only if the level allows them."""
     level = arguments.level
-    drawn = {"draws": arguments.draws, "seed": arguments.seed}
+    how = {"confidence": arguments.confidence}
+    drawn = {"draws": arguments.draws, "seed": arguments.seed, **how}
+    mean_kappa = partial(agreement.mean_cohen_kappa, ratings, **how)
     found: list[Line] = [
         (
             "krippendorff_alpha",
@@ -115,11 +204,11 @@ def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Lin
         ("fleiss_kappa", "Fleiss' κ", partial(agreement.fleiss_kappa, ratings, **drawn)),
         ("percent_agreement", "Percent agreement", partial(agreement.percent_agreement, ratings, **drawn)),
         ("gwet_ac1", "Gwet's AC1", partial(agreement.gwet_ac1, ratings, **drawn)),
-        ("mean_cohen_kappa", "Cohen's κ, mean over rater pairs", partial(agreement.mean_cohen_kappa, ratings)),
+        ("mean_cohen_kappa", "Cohen's κ, mean over rater pairs", mean_kappa),
     ]
     if level == "nominal":
         return found
-    quadratic = partial(agreement.mean_cohen_kappa, ratings, "quadratic")
+    quadratic = partial(agreement.mean_cohen_kappa, ratings, "quadratic", **how)
     found += [
         ("mean_cohen_kappa_quadratic", "  the same, quadratic weights", quadratic),
         ("gwet_ac2_quadratic", "Gwet's AC2, quadratic weights", partial(agreement.gwet_ac2, ratings, **drawn)),
@@ -127,21 +216,21 @@ def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Lin
     if ratings.values.dtype.kind != "f":
         return found
     found += [
-        (f"icc_{form.replace(',', '_')}", f"ICC({form})", partial(agreement.icc, ratings, form)) for form in FORMS
+        (f"icc_{form.replace(',', '_')}", f"ICC({form})", partial(agreement.icc, ratings, form, **how))
+        for form in FORMS
     ]
+    split = partial(agreement.split_half, ratings, seed=arguments.seed, **how)
     return [
         *found,
-        ("split_half", "Split-half, Spearman–Brown", partial(agreement.split_half, ratings, **drawn)),
+        ("split_half", "Split-half, Spearman–Brown", split),
         ("noise_ceiling", "Noise ceiling of the mean", partial(agreement.noise_ceiling, ratings, **drawn)),
     ]
 
 
-def describe(ratings: agreement.Ratings, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What went in."""
+def describe(ratings: agreement.Ratings) -> dict[str, Any]:
+    """The input, in words."""
     sizes = ratings.per_unit
     return {
-        "file": arguments.file,
-        "level": arguments.level,
         "ratings": len(ratings.code),
         "missing": ratings.missing,
         "units": len(ratings.units),
@@ -156,17 +245,20 @@ def describe(ratings: agreement.Ratings, arguments: argparse.Namespace) -> dict[
     }
 
 
-def print_table(about: dict[str, Any], titles: dict[str, str], estimates: dict[str, Estimate]) -> None:
-    per_unit = about["ratings_per_unit"]
-    things = ", ".join(_several(about[name], name) for name in ("ratings", "units", "raters", "values"))
+def print_table(
+    arguments: argparse.Namespace, data: dict[str, Any], titles: dict[str, str], estimates: dict[str, Estimate]
+) -> None:
+    per_unit = data["ratings_per_unit"]
+    things = ", ".join(counted(data[name], name[:-1]) for name in ("ratings", "units", "raters", "values"))
     span = f"{per_unit['least']}–{per_unit['most']} ratings per unit (median {per_unit['median']:g})"
-    print(f"{about['file']}: {things}, {span}, level {about['level']}")
-    if few := about["units_with_fewer_than_two_ratings"]:
-        print(f"{_several(few, 'units')} with fewer than 2 ratings, which form no pair")
-    if about["missing"]:
-        print(f"{_several(about['missing'], 'rows')} without a value, which do not enter")
+    print(f"{arguments.file}: {things}, {span}, level {arguments.level}")
+    if few := data["units_with_fewer_than_two_ratings"]:
+        print(f"{counted(few, 'unit')} with fewer than 2 ratings: no pair to compare")
+    if data["missing"]:
+        print(f"{counted(data['missing'], 'row')} without a value, left out")
     width = max(map(len, titles.values()))
-    print(f"\n{'':{width}}  estimate  95% interval      units  interval by")
+    interval_title = f"{100 * arguments.confidence:g}% interval"
+    print(f"\n{'':{width}}  estimate  {interval_title:<16}  units  interval by")
     for key, estimate in estimates.items():
         undefined, unbounded = math.isnan(estimate.value), math.isnan(estimate.low)
         value = "–" if undefined else f"{estimate.value:.3f}"
@@ -181,26 +273,3 @@ def print_table(about: dict[str, Any], titles: dict[str, str], estimates: dict[s
         print("\nNotes")
     for note, concerned in noted.items():
         print(f"- {note} ({', '.join(concerned)})")
-
-
-def _several(count: int, things: str) -> str:
-    return f"{count:,} {things if count != 1 else things.removesuffix('s')}"
-
-
-def _are_text(categories: list[Any] | None) -> bool:
-    """Whether the scale is of words, so that its order can only come from the list."""
-    return bool(categories) and bool(pd.to_numeric(pd.Series(categories), errors="coerce").isna().any())
-
-
-def _number(name: str, path: str) -> float:
-    try:
-        return float(name)
-    except ValueError as error:
-        raise InputError(f'{path}: the category "{name}" is not a number') from error
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number

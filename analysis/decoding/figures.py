@@ -1,8 +1,8 @@
 """Figures of decoders, from the samples that each drew at each context.
 
 Shapes: ``samples`` is a frame with one row per sample and the columns COLUMNS; ``log_p`` and ``log_q`` are natural
-logarithms, summed over the sample's tokens, NaN where there is none. Every measure is first taken at each context, then
-averaged over contexts, so that contexts with more samples do not count more; intervals resample contexts.
+logarithms, summed over the sample's tokens, NaN if missing. Every measure is computed at each context first, then
+averaged over contexts, so that contexts with more samples do not count more. Intervals resample contexts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REPEATED_ORDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure: ``of`` takes the samples of one context and gives one number, NaN where it is not defined there."""
+    """One figure: ``of`` maps the samples of one context to one number, NaN if undefined."""
 
     key: str
     label: str
@@ -42,7 +42,7 @@ def entropy(samples: pd.DataFrame) -> float:
 
 
 def entropy_per_token(samples: pd.DataFrame) -> float:
-    """The entropy over the mean number of tokens, in nats per token."""
+    """The entropy divided by the mean number of tokens, in nats per token."""
     return _divide(-_sum_of_all(samples["log_q"]), samples["n_tokens"].sum())
 
 
@@ -74,7 +74,7 @@ def repetition(samples: pd.DataFrame) -> float:
 
 
 def repeated_share(text: str, order: int = REPEATED_ORDER) -> float:
-    """1 − unique n-grams / n-grams of one text's words between spaces; NaN for a text of fewer than n words.
+    """1 − unique n-grams / n-grams of one text's words, split on spaces; NaN for a text of fewer than n words.
 
     Source: seq-rep-n of Welleck et al. 2020, section 6 (there over subword tokens).
     """
@@ -84,7 +84,7 @@ def repeated_share(text: str, order: int = REPEATED_ORDER) -> float:
 
 
 def same_text(samples: pd.DataFrame) -> float:
-    """The share of unordered pairs of samples that are the same text; NaN for fewer than two."""
+    """The share of unordered pairs of samples with the same text; NaN for fewer than two samples."""
     n = len(samples)
     if n < 2:
         return math.nan
@@ -92,7 +92,7 @@ def same_text(samples: pd.DataFrame) -> float:
 
 
 def ended(samples: pd.DataFrame) -> float:
-    """The share that ended by itself, and not because it was long enough."""
+    """The share of samples that ended before they reached the length limit."""
     return float((samples["finish_reason"] != "length").mean())
 
 
@@ -134,10 +134,10 @@ class DecoderFigures:
 def decoder_figures(
     samples: pd.DataFrame, *, draws: int = 1000, seed: int = 1, level: float = 0.95
 ) -> list[DecoderFigures]:
-    """One entry per model and decoder, in the order in which they first stand in the frame.
+    """One entry per model and decoder, in order of first appearance in the frame.
 
-    Intervals are percentile bootstraps over contexts, of which every decoder gets the same draws. ValueError: a column
-    is missing, or ``draws`` below 1.
+    Intervals are percentile bootstraps over contexts. Every decoder gets the same draws. ValueError: a column is
+    missing, or ``draws`` below 1.
     """
     missing = [column for column in COLUMNS if column not in samples.columns]
     if missing:
@@ -183,7 +183,7 @@ def _estimate(at_contexts: Floats, *, draws: int, seed: int, level: float) -> Es
 
 
 def _mean_of_all(column: pd.Series[float]) -> float:
-    """NaN when one is missing: the mean of the others would be that of another decoder."""
+    """The mean, NaN if a value is missing: the mean of the rest would describe another decoder."""
     return float(column.mean()) if len(column) and column.notna().all() else math.nan
 
 

@@ -1,5 +1,5 @@
 """Diversity of sets of texts: metrics, human scores, and how well either measures diversity.
 
-Importing this package pulls in neither Django nor torch. Source throughout: Tevet & Berant 2021, "Evaluating
-the Evaluation of Diversity in Natural Language Generation".
+Importing this package loads neither Django nor torch. Source throughout: Tevet & Berant 2021, "Evaluating the
+Evaluation of Diversity in Natural Language Generation".
 """

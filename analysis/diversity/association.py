@@ -1,8 +1,8 @@
 """Rank correlation and best-threshold accuracy of many weighted samples at once.
 
-Shapes: D samples ("draws") of up to n sets. Scores are (n,), the same in every draw, or (D, n). Weights are
-(D, n): how often each set was drawn, 0 for not at all. Every function returns (D,), NaN where a draw leaves
-the statistic undefined. So a bootstrap costs one sort of the scores, not one per resample.
+Shapes: D samples ("draws") of up to n sets. Scores are (n,), the same in every draw, or (D, n). Weights are (D, n): how
+often each set was drawn, 0 for never. Every function returns (D,), NaN where a draw leaves the statistic undefined. A
+bootstrap therefore needs one sort of the scores, not one per resample.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
-# Below this spread, relative to the largest value, a sample is constant up to rounding (the bound SciPy warns
-# at).
+# Below this spread, relative to the largest value, a sample is constant up to rounding (SciPy warns at the same
+# bound).
 _FLAT = 1e-13
 
 
 def weighted_ranks(values: Floats, weights: Floats) -> Floats:
-    """Ranks 1 … of each value within its draw, (D, n); ties share the average rank, a weight of w counts as w
-    ties."""
+    """Ranks 1 … of each value within its draw, (D, n); ties share the average rank; weight w counts as w ties."""
     order = np.argsort(values, axis=-1, kind="stable")
     first, last = _tie_ends(np.take_along_axis(values, order, axis=-1))
     order = np.broadcast_to(order, weights.shape)
@@ -38,13 +37,12 @@ def weighted_ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def spearman_draws(left: Floats, right: Floats, weights: Floats) -> Floats:
-    """Spearman's ρ of each draw, ranks averaged over ties within the draw; NaN where either side is
-    constant."""
+    """Spearman's ρ of each draw, ties share the average rank in the draw; NaN if either side is constant."""
     return pearson_draws(weighted_ranks(left, weights), weighted_ranks(right, weights), weights)
 
 
 def pearson_draws(left: Floats, right: Floats, weights: Floats) -> Floats:
-    """Pearson's r of each draw; NaN where either side is constant up to rounding."""
+    """Pearson's r of each draw; NaN if either side is constant up to rounding."""
     total = weights.sum(axis=1)
     left_off, left_flat = _deviations(left, weights, total)
     right_off, right_flat = _deviations(right, weights, total)
@@ -58,9 +56,9 @@ def pearson_draws(left: Floats, right: Floats, weights: Floats) -> Floats:
 
 
 def oca_draws(scores: Floats, high: Bools, weights: Floats) -> Floats:
-    """Best accuracy of any single threshold, either direction, in each draw; equal scores are never split.
+    """Best accuracy of any single threshold, in either direction, in each draw. Equal scores are never split.
 
-    NaN where a draw holds one class only. One sort and one pass: O(n log n).
+    NaN if a draw contains only one class. One sort and one pass: O(n log n).
     """
     total = weights.sum(axis=1)
     hits = cut_hits(scores, high, weights)
@@ -70,8 +68,7 @@ def oca_draws(scores: Floats, high: Bools, weights: Floats) -> Floats:
 
 
 def cut_hits(scores: Floats, high: Bools, weights: Floats) -> Floats:
-    """How many sets "high at or above the cut" gets right, (D, n + 1); NaN at a cut that would split equal
-    scores.
+    """How many sets "high at or above the cut" gets right, (D, n + 1); NaN at a cut between equal scores.
 
     Cut c leaves the c smallest scores below. The other direction gets all the others right.
     """
@@ -80,7 +77,7 @@ def cut_hits(scores: Floats, high: Bools, weights: Floats) -> Floats:
     order = np.broadcast_to(order, weights.shape)
     arranged = np.take_along_axis(weights, order, axis=1)
     is_high = np.take_along_axis(np.broadcast_to(high, weights.shape), order, axis=1)
-    # Moving a set below the cut loses it when it is high and gains it when it is low.
+    # Moving a set below the cut loses it if it is high and gains it if it is low.
     gains = np.cumsum(np.where(is_high, -arranged, arranged), axis=1)
     at_zero = np.where(is_high, arranged, 0.0).sum(axis=1, keepdims=True)
     hits = np.concatenate([at_zero, at_zero + gains], axis=1)
@@ -89,15 +86,14 @@ def cut_hits(scores: Floats, high: Bools, weights: Floats) -> Floats:
 
 
 def _tie_ends(arranged: Floats) -> tuple[Bools, Bools]:
-    """For sorted values: which are the first and which the last of their run of equal values."""
+    """For sorted values: which values start and which end a run of equal values."""
     edge = arranged[..., 1:] != arranged[..., :-1]
     end = np.ones((*arranged.shape[:-1], 1), dtype=bool)
     return np.concatenate([end, edge], axis=-1), np.concatenate([edge, end], axis=-1)
 
 
 def _deviations(values: Floats, weights: Floats, total: Floats) -> tuple[Floats, Floats]:
-    """Deviations from each draw's mean (D, n), and the sum of squares (D,) at or below which they are
-    rounding."""
+    """Deviations from each draw's mean (D, n), and the sum of squares (D,) up to which they are rounding errors."""
     mean = (weights * values).sum(axis=1) / total
     flat = total * (_FLAT * np.abs(values).max()) ** 2
     return values - mean[:, None], flat

@@ -1,4 +1,4 @@
-"""What every test of scores against labels refuses, said once."""
+"""The shared input checks of all tests of scores against labels."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CONSTANT_SCORES = "all scores are the same, so they have no correlation with any
 
 
 class LabelError(ValueError):
-    """The labels, not the scores, rule the test out."""
+    """The labels, not the scores, make the test impossible."""
 
 
 def paired_columns(scores: ArrayLike, labels: ArrayLike, name: str = "label") -> tuple[Floats, Floats]:
-    """Both as float vectors (n,), n of 3 or more, finite throughout; ValueError otherwise."""
+    """Both as finite float vectors (n,), n of 3 or more; ValueError otherwise."""
     x, y = np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"needs one score and one {name} each, not shapes {x.shape} and {y.shape}")
@@ -31,9 +31,9 @@ def paired_columns(scores: ArrayLike, labels: ArrayLike, name: str = "label") ->
 
 
 def without_noise(values: Floats) -> Floats:
-    """Rounded at the twelfth digit of the largest, so that 0.6 − 0.9 and 0.3 − 0.6 tie.
+    """Values rounded at the twelfth digit of the largest, so that 0.6 − 0.9 and 0.3 − 0.6 tie.
 
-    For what was subtracted or averaged: the last bits, which hang on the order of a sum, would else decide ranks.
+    For differences and means: otherwise the last bits, which depend on the order of a sum, would decide ranks.
     """
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     if not largest:
@@ -43,7 +43,7 @@ def without_noise(values: Floats) -> Floats:
 
 
 def high_class(labels: Floats) -> Bools:
-    """Which labels are the larger of the two classes, (n,); LabelError unless there are exactly two."""
+    """Which labels are the larger of the two classes, (n,); LabelError unless there are exactly two classes."""
     classes = np.unique(labels)
     if len(classes) == 1:
         raise LabelError(f"all labels are {classes[0]:g}: two classes are needed")

@@ -1,9 +1,8 @@
 """How well a score of sets measures diversity: decTest and conTest.
 
-Shapes: one score and one label per set, both (n,). Scores are a metric's or people's (HDS); labels are the
-diversity parameter the sets were made with (decTest: temperature, k of top-k; conTest: two classes). Missing
-values are refused rather than dropped: say which sets enter before you ask. Source: Tevet & Berant 2021
-(decTest, conTest).
+Shapes: one score and one label per set, both (n,). Scores come from a metric or from people (HDS); labels are the
+diversity parameter of the sets (decTest: temperature, k of top-k; conTest: two classes). Missing values raise an error
+and are never dropped: choose the sets first. Source: Tevet & Berant 2021 (decTest, conTest).
 """
 
 from __future__ import annotations
@@ -20,10 +19,11 @@ from analysis.diversity.oca import Threshold, oca_estimate
 from analysis.diversity.resampling import (
     Bootstrap,
     bootstrap_estimate,
+    in_order,
     quantile_interval,
     subsample_indices,
 )
-from analysis.estimate import Estimate
+from analysis.estimate import SEED, Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,12 @@ def dec_test(
     Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give
     NaN with a note.
 
-    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0
-    under a logarithm. Source: Tevet & Berant 2021, decTest.
+    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0 with
+    ``log10``. Source: Tevet & Berant 2021, decTest.
     """
     plan = plan or Bootstrap()
     x, y = _parameter_test(scores, labels, log10=log10)
+    x, y, groups = in_order(x, y, groups)
     ones = np.ones((1, len(x)))
     note = CONSTANT_SCORES if is_constant(x) else ""
 
@@ -92,18 +93,18 @@ def subsampled(
     *,
     size: int = 200,
     repeats: int = 100,
-    seed: int = 0,
+    seed: int = SEED,
     level: float = 0.95,
     log10: bool = False,
 ) -> Subsampled:
     """Mean and s.d. of ρ and r over ``repeats`` subsamples of ``size`` of the n sets, each without
     replacement.
 
-    As published: 200 of 1,000 sets, 100 times. The s.d. is that of a study of ``size`` sets only while
-    ``size`` is small beside n; at size = n all subsamples are the same and it is 0. Shapes, ties and errors
-    as in `dec_test`; ValueError also for size < 3 or > n or fewer than two repeats.
+    As published: 200 of 1,000 sets, 100 times. The s.d. is that of a study of ``size`` sets only if ``size`` is small
+    compared with n; at size = n all subsamples are the same and it is 0. Shapes, ties and errors as in `dec_test`;
+    ValueError also for size < 3 or > n or fewer than two repeats.
     """
-    x, y = _parameter_test(scores, labels, log10=log10)
+    x, y, _ = in_order(*_parameter_test(scores, labels, log10=log10), None)
     if not 3 <= size <= len(x) or repeats < 2:
         raise ValueError(f"needs a size from 3 to {len(x)} and 2 or more repeats, not {size} and {repeats}")
     drawn = subsample_indices(len(x), size, repeats, np.random.default_rng(seed))
@@ -129,16 +130,16 @@ def con_test(
 ) -> ConTest:
     """Spearman's ρ of scores (n,) with a binary label (n,), and the optimal classification accuracy (OCA).
 
-    ``labels`` hold exactly two different numbers; the larger is "high". ρ runs from −1 to 1 (ties get average
-    ranks), OCA from the larger class's share to 1; OCA's interval and its optimism: `oca_estimate`. Both
-    intervals resample sets, or whole ``groups`` (n,): give the contexts where each has a low and a high set,
-    for those are not independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
+    ``labels`` contain exactly two different numbers; the larger is "high". ρ runs from −1 to 1 (ties get average
+    ranks), OCA from the larger class's share to 1; OCA's interval and its optimism: `oca_estimate`. Both intervals
+    resample sets, or whole ``groups`` (n,): pass the contexts if each has a low and a high set, because these are not
+    independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
     Source: Tevet & Berant 2021, conTest.
     """
     plan = plan or Bootstrap()
-    x, y = paired_columns(scores, labels)
+    x, y, groups = in_order(*paired_columns(scores, labels), groups)
     high = high_class(y)
 
     def rho(weights: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Diversity metrics: a set of texts → one number, larger = more diverse.
 
-Shapes: a *set* is a sequence of k response strings; a metric is any callable ``(responses) -> float``.
-``METRICS`` maps the names used on the command line to callables; other packages may add theirs to it.
+Shapes: a *set* is a sequence of k response strings; a metric is any callable ``(responses) -> float``. ``METRICS`` maps
+the names used on the command line to callables; other packages can add theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ORDERS = (1, 2, 3, 4, 5)
 Metric: TypeAlias = Callable[[Sequence[str]], float]
 Ngrams: TypeAlias = list[tuple[str, ...]]
 
-# A line break inside a CSV cell may be \n, \r\n or \r; the authors read with universal newlines, so all three
+# A line break inside a CSV cell can be \n, \r\n or \r; the authors read with universal newlines, so all three
 # vanish.
 _REMOVED = str.maketrans("", "", ".\n\r")
 
@@ -25,24 +25,23 @@ _REMOVED = str.maketrans("", "", ".\n\r")
 def tokens(text: str) -> list[str]:
     """The tokens of Tevet & Berant's released code.
 
-    Full stops and line breaks are removed (not replaced: ``"a.b"`` is the one token ``ab``), the rest is
-    split on single spaces and empty strings are dropped. Case, other punctuation, tabs and no-break spaces
-    are kept as they are.
+    Full stops and line breaks are removed (not replaced: ``"a.b"`` is one token, ``ab``), the rest is split on single
+    spaces, and empty strings are dropped. Case, other punctuation, tabs and no-break spaces stay as they are.
     """
     return [token for token in text.translate(_REMOVED).split(" ") if token]
 
 
 def ngrams(words: Sequence[str], order: int) -> Ngrams:
-    """All n-grams of one response in order, none when it has fewer than ``order`` tokens."""
+    """All n-grams of one response in order; none if it has fewer than ``order`` tokens."""
     return list(zip(*(words[start:] for start in range(order)), strict=False))
 
 
 def distinct_n(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     """Unique n-grams over all n-grams of the set, averaged over the orders in ``n``.
 
-    Range 0 to 1. N-grams never cross from one response to the next. An order of which the whole set has no
-    n-gram scores 0 and counts in the average, so a set of empty responses scores 0 (and a set of very short
-    ones little). An empty response is a response without n-grams.
+    Range 0 to 1. N-grams never cross from one response to the next. An order without any n-gram in the set scores 0 and
+    counts in the average, so a set of empty responses scores 0 (and a set of very short ones scores low). An empty
+    response is a response without n-grams.
 
     Raises ValueError for an empty set or an order below 1.
     Source: Tevet & Berant 2021 and their released code; column ``metric_AveragedDistinctNgrams`` of their data.
@@ -60,9 +59,8 @@ def cos_sim(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     """Minus the mean cosine similarity of the n-gram counts of each unordered pair, averaged over the orders
     in ``n``.
 
-    Range −1 (all the same) to 0 (no n-gram shared). Two responses that share no n-gram have similarity 0,
-    also when one or both have none of that order; so an empty response is unlike every other, another empty
-    one included.
+    Range −1 (all the same) to 0 (no n-gram shared). Two responses that share no n-gram have similarity 0, even if one
+    or both have none of that order. So an empty response is unlike every other, including another empty one.
 
     Raises ValueError for fewer than two responses or an order below 1.
     Source: Tevet & Berant 2021 and their released code; column ``metric_AveragedCosineSimilarity`` of their data.
@@ -102,5 +100,5 @@ METRICS: dict[str, Metric] = {"distinct-n": distinct_n, "cos-sim": cos_sim}
 
 
 def column_of(name: str) -> str:
-    """The CSV column a metric is written to: ``distinct-n`` → ``metric_distinct_n``."""
+    """The CSV column for a metric: ``distinct-n`` → ``metric_distinct_n``."""
     return "metric_" + name.replace("-", "_")

@@ -1,4 +1,4 @@
-"""McDiv nuggets: the sets on which distinct-n cannot tell the classes apart.
+"""McDiv nuggets: the sets on which distinct-n cannot separate the classes.
 
 Source: Tevet & Berant 2021, McDiv nuggets. Shapes: one score and one class label per set, both (n,).
 """
@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Ints
 from analysis.diversity.checks import high_class, paired_columns
+from analysis.estimate import SEED
 
 
-def nuggets(scores: ArrayLike, labels: ArrayLike, *, group_size: int = 40, seed: int = 0) -> Ints:
-    """Positions of the chosen sets, ascending, (m,), as many of either class.
+def nuggets(scores: ArrayLike, labels: ArrayLike, *, group_size: int = 40, seed: int = SEED) -> Ints:
+    """Positions of the chosen sets, ascending, (m,), with equal numbers of both classes.
 
-    All sets are sorted by ``scores`` (distinct-n; equal scores keep their order) and cut into groups of
-    ``group_size``, the last of which may be smaller. From each group as many sets of both classes are drawn
-    as the rarer one has, without replacement. The same seed gives the same sets. A group of one class gives
-    none.
+    All sets are sorted by ``scores`` (distinct-n; equal scores keep their order) and cut into groups of ``group_size``,
+    the last of which may be smaller. Each group contributes equal numbers of both classes, as many as the rarer class
+    has, drawn without replacement. The same seed gives the same sets. A group with only one class contributes none.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, not exactly two classes, or a
     ``group_size`` below 2.

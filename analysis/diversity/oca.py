@@ -26,8 +26,8 @@ _DIRECTIONS: tuple[Direction, Direction] = ("above", "below")
 class Threshold:
     """The single cut that classifies best.
 
-    "above": a set is called high where its score is ``value`` or more; "below": where it is less. ``value``
-    lies midway between two neighbouring scores, or is −inf or inf where calling every set the same is best.
+    "above": a set is classified as high if its score is ``value`` or more; "below": if it is less. ``value`` is midway
+    between two neighbouring scores, or −inf or inf if it is best to give every set the same class.
     """
 
     value: float
@@ -39,10 +39,10 @@ class Threshold:
 
 
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
-    """The threshold of best accuracy for scores (n,) and binary labels (n,), either direction, in O(n log n).
+    """The most accurate threshold for scores (n,) and binary labels (n,), in either direction, in O(n log n).
 
-    ``labels`` hold two different numbers, the larger is "high". Equal scores fall on one side. Among equally
-    good cuts: one between scores before one beyond them all, then "above" before "below", then the lowest.
+    ``labels`` contain two different numbers; the larger is "high". Equal scores stay on the same side. Among equally
+    good cuts, prefer a cut between scores to one beyond them all, then "above" to "below", then the lowest.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
     """
@@ -55,33 +55,44 @@ def oca_estimate(
 ) -> tuple[Estimate, Threshold]:
     """OCA, from the larger class's share to 1, with its interval, and the threshold that reaches it.
 
-    OCA is the best of many thresholds on the data it is scored on, hence optimistic; so is every resample,
-    once more, and the percentile interval covers only 65–80% at 200 sets. The interval is therefore Wilson's
-    around OCA less the optimism that the bootstrap finds (mean over resamples minus OCA), which covers 92–99%
-    (tests, 30 to 1,000 sets); it always holds OCA itself and never goes below one half. ``groups`` (n,)
-    widens it by the design effect of whole groups, at least 1. Constant scores give the larger class's share
-    with a note. The plan's ``size`` does not matter here. Errors as in `best_threshold`.
+    OCA is the best of many thresholds on the same data, so it is optimistic. Every resample adds optimism, and the
+    percentile interval covers only 65–80% at 200 sets. The interval is therefore Wilson's around OCA minus the
+    bootstrap optimism (mean over resamples minus OCA), which covers 92–99% (tests, 30 to 1,000 sets). It always
+    contains OCA itself and never goes below one half. ``groups`` (n,) widens it by the design effect of whole groups,
+    at least 1. Constant scores give the larger class's share with a note. The plan's ``size`` does not matter here.
+    Errors as in `best_threshold`.
     """
     x, y = paired_columns(scores, labels)
     high = high_class(y)
     codes = group_codes(groups, len(x))
     threshold = _best_cut(x, high)
+    constant = "all scores are the same: the share of the larger class" if is_constant(x) else ""
+    if not plan.draws:
+        found = Estimate(threshold.accuracy, n=len(x), n_of="sets", level=plan.level, method="no interval")
+        return replace(found, note=constant), threshold
     whole = replace(plan, size=None)
     values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), whole, codes)
     values = values[~np.isnan(values)]
     optimism = max(0.0, float(values.mean()) - threshold.accuracy) if len(values) else 0.0
     hits = (threshold.calls_high(x) == high).astype(float)
-    low, top = wilson(threshold.accuracy - optimism, len(x) / _design_effect(hits, codes), plan.level)
+    n = len(x) / design_effect(hits, codes)
+    low, top = around_oca(threshold.accuracy, optimism, n, plan.level)
     return Estimate(
         threshold.accuracy,
-        max(low, 0.5),
-        max(top, threshold.accuracy),
+        low,
+        top,
         n=len(x),
         n_of="sets",
         level=plan.level,
         method=f"Wilson around the OCA less its bootstrap optimism of {optimism:.3f}, {plan.draws} resamples",
-        note="all scores are the same: the share of the larger class" if is_constant(x) else "",
+        note=constant,
     ), threshold
+
+
+def around_oca(value: float, optimism: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's interval around ``value`` minus its optimism, widened to contain ``value`` and cut at one half."""
+    low, high = wilson(value - optimism, n, level)
+    return min(max(low, 0.5), value), max(high, value)
 
 
 def _best_cut(x: Floats, high: Bools) -> Threshold:
@@ -108,8 +119,8 @@ def _cut_value(ordered: Floats, place: int) -> float:
     return middle if middle > below else at
 
 
-def _design_effect(hits: Floats, codes: Ints | None) -> float:
-    """Variance of the mean of ``hits`` by whole groups over that of independent sets, at least 1."""
+def design_effect(hits: Floats, codes: Ints | None) -> float:
+    """Variance of the mean of ``hits`` by whole groups divided by that of independent sets, at least 1."""
     share = float(hits.mean())
     if codes is None or share in (0.0, 1.0):
         return 1.0

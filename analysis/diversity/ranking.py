@@ -1,7 +1,13 @@
-"""The ranking test: do two sets' scores differ as the parameters they were made with do?
+"""The ranking test: do the scores of two sets differ as their parameters do?
 
-Shapes: one score difference and one parameter difference per pair of sets, both (n,), set 1 minus set 2 in
-both. Source: Tevet & Berant 2021, ranking test and rnkHDS.
+Shapes: one score difference and one parameter difference per pair of sets, both (n,), one set minus the other in both.
+
+The choice of the first set of a pair is arbitrary, yet ρ of the differences depends on it: if all pairs have the more
+diverse set first, ρ compares only the sizes of the differences. So ρ is computed over both orders of every pair: (d, p)
+and (−d, −p). This is the average result of a random order over many pairs, as in a study that shows the two sets on
+random sides. It does not depend on the order of rows.
+
+Source: Tevet & Berant 2021, ranking test and rnkHDS.
 """
 
 from __future__ import annotations
@@ -13,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis.diversity.association import Floats, spearman_draws
-from analysis.diversity.checks import CONSTANT_SCORES, is_constant, paired_columns, without_noise
-from analysis.diversity.resampling import Bootstrap, bootstrap_estimate
+from analysis.diversity.checks import paired_columns, without_noise
+from analysis.diversity.resampling import Bootstrap, bootstrap_estimate, in_order
 from analysis.estimate import Estimate, wilson
 
 
@@ -31,37 +37,45 @@ def ranking_test(
     plan: Bootstrap | None = None,
     groups: ArrayLike | None = None,
 ) -> RankingTest:
-    """Spearman's ρ of the differences (n,), −1 to 1, and the share of pairs (0 to 1) whose two signs agree.
+    """Spearman's ρ of the differences over both orders of each pair, and the share of pairs whose two signs agree.
 
-    For rnkHDS the score difference is the mean rating minus 3. A tie in either difference counts as a miss;
-    so pairs made with equal parameters, which nothing can get right, lower the accuracy: a note counts them.
-    Accuracy has Wilson's interval, ρ a bootstrap over pairs; with ``groups`` (n,) both are bootstrapped over
-    groups, which pairs that share a set need. ρ depends on which set of a pair comes first, accuracy does
-    not. Where either difference is constant (all pairs high minus low, say) ρ is NaN with a note.
+    For rnkHDS the score difference is the mean rating minus 3. ρ runs from −1 to 1. A tie in either difference counts
+    as a wrong sign. Pairs with equal parameters, which no score can get right, therefore lower the accuracy; a note
+    counts them. Accuracy has Wilson's interval, and ρ a bootstrap over pairs (with both orders). With ``groups`` (n,)
+    both are bootstrapped over groups, which is necessary if pairs share a set. Neither depends on which set of a pair
+    comes first, nor on the order of pairs. If all differences of either kind are 0, ρ is NaN with a note.
 
-    Raises ValueError for fewer than 3 pairs, unequal lengths, NaN or infinity.
+    ValueError: fewer than 3 pairs, unequal lengths, NaN or infinity.
     """
     plan = plan or Bootstrap()
     x, y = paired_columns(score_differences, parameter_differences, "parameter difference")
+    side = np.where(y == 0, np.where(x < 0, -1.0, 1.0), np.sign(y))
+    x, y, groups = in_order(x * side + 0.0, y * side + 0.0, groups)
 
     def rho(weights: Floats) -> Floats:
-        return spearman_draws(x, y, weights)
+        return both_orders(x, y, weights)
 
     value = float(rho(np.ones((1, len(x))))[0])
-    note = CONSTANT_SCORES if is_constant(x) else ""
-    if is_constant(y):
-        note = f"all parameter differences are {y[0]:g}, so nothing can correlate with them"
+    note = "no pair differs in its scores" if not x.any() else ""
+    if not y.any():
+        note = "no pair differs in its parameters"
     estimate = bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note)
     accuracy = _sign_accuracy(x, y, plan, groups)
     return RankingTest(_of_pairs(estimate), _of_pairs(accuracy))
 
 
+def both_orders(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Spearman's ρ of each draw (D,) with every pair in both orders; differences (n,) or (D, n), weights (D, n)."""
+    return spearman_draws(
+        np.concatenate([x, -x], axis=-1), np.concatenate([y, -y], axis=-1), np.concatenate([weights, weights], axis=-1)
+    )
+
+
 def pair_differences(keys: ArrayLike, *columns: ArrayLike) -> tuple[NDArray[np.str_], list[Floats]]:
-    """All unordered pairs of rows that share a key, as differences earlier row minus later row.
+    """All unordered pairs of rows that share a key, as differences (earlier row minus later row).
 
     ``keys`` and each column are (n,). Returns the key of each of the m pairs, (m,), and for each column its
-    differences, (m,), without the noise of subtracting. Keys with one row make no pair. Raises ValueError when no
-    key repeats.
+    differences, (m,), without rounding noise. A key with only one row gives no pair. ValueError: no key repeats.
     """
     names = np.asarray(keys).astype(str)
     members: dict[str, list[int]] = {}
@@ -82,7 +96,7 @@ def _of_pairs(estimate: Estimate) -> Estimate:
 def _sign_accuracy(x: Floats, y: Floats, plan: Bootstrap, groups: ArrayLike | None) -> Estimate:
     hits = (np.sign(x) * np.sign(y) > 0).astype(float)
     equal = int((y == 0).sum())
-    note = f"{equal} of {len(y)} pairs have equal parameters and count as misses" if equal else ""
+    note = f"pairs with equal parameters, which count as misses: {equal} of {len(y)}" if equal else ""
     share = float(hits.mean())
     if groups is None:
         return Estimate(share, *wilson(share, len(x), plan.level), len(x), "pairs", plan.level, "Wilson", note)

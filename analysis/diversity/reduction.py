@@ -21,8 +21,8 @@ def reduce_pairs(items: Sequence[Item], similarity: Callable[[Item, Item], float
     """Minus the mean of ``similarity(a, b)`` over the k(k−1)/2 pairs a before b, in the unit of the
     similarity.
 
-    The similarity is taken as symmetric: each unordered pair is asked once, in the order of the items. A NaN
-    similarity gives NaN. Raises ValueError for fewer than two items.
+    Assumes a symmetric similarity: computes each unordered pair once, in the order of the items. A NaN similarity gives
+    NaN. Raises ValueError for fewer than two items.
     """
     if len(items) < 2:
         raise ValueError(f"a set needs at least 2 items to have a pair, not {len(items)}")
@@ -33,8 +33,8 @@ def reduce_pairs(items: Sequence[Item], similarity: Callable[[Item, Item], float
 def reduce_matrix(similarities: ArrayLike) -> float:
     """Minus the mean of a k × k matrix of similarities outside its diagonal, in the unit of the similarity.
 
-    For a symmetric matrix that is minus the mean over unordered pairs; for any other each pair counts with
-    the mean of its two directions. The diagonal is ignored; NaN elsewhere gives NaN. Raises ValueError unless
+    For a symmetric matrix this is minus the mean over unordered pairs; for any other matrix, each pair counts with the
+    mean of its two directions. The diagonal is ignored; NaN elsewhere gives NaN. Raises ValueError unless the matrix is
     square with k ≥ 2.
     """
     matrix = np.asarray(similarities, dtype=float)

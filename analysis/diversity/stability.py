@@ -1,106 +1,127 @@
-"""How stable ρ and OCA are for fewer sets and fewer ratings per set, and the smallest study that is stable
-enough.
+"""How precise ρ and OCA are in studies of other sizes: what they would find, with what interval, at what cost.
 
-Shapes: a pool of N sets with their ratings as a long frame, one row per rating, and one label per set.
-Source: Tevet & Berant 2021, stability of HDS (subsampling without replacement); widths are ours.
+The question is about a study like this one, with ``sets`` new sets and ``ratings`` new ratings of each. Its result is
+uncertain because its sets are a sample, and so are the ratings of each set. Both are resampled here: whole groups of
+sets (the contexts that several sets share, or else single sets) with replacement, and the ratings of every drawn set
+*without* replacement. A few random ratings of a set vary as the same number of new ratings would. Drawn with
+replacement, they would add their noise a second time.
+
+The same method gives every figure. The value of a design is the mean of ρ over all sets with that number of drawn
+ratings; its interval is the percentile interval of the resamples. With all sets and all ratings, that is the interval
+of `con_test`, `dec_test` and `ranking_test`, draw for draw. Fewer ratings make scores noisier and ρ lower at any number
+of sets. A design with a narrow interval is still wrong if it loses too much of ρ, so `recommend` checks both.
+
+Shapes: a pool of N sets with their ratings as a long frame, one row per rating, and one label per set. Source: Tevet
+& Berant 2021, stability of HDS (numbers of sets and of ratings); the resampling of a design is ours, checked by
+simulation (docs/statistics-diversity.md).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from analysis.diversity.association import Bools, Floats, Ints, oca_draws, spearman_draws
-from analysis.diversity.checks import high_class, is_constant
-from analysis.diversity.resampling import quantile_interval, subsample_indices
-from analysis.estimate import Estimate, wilson
+from analysis.diversity.association import Floats
+from analysis.diversity.checks import is_constant
+from analysis.diversity.designs import Pool, oca_at, points_of_ratings, rho_at
+from analysis.diversity.evaluation import con_test, dec_test
+from analysis.diversity.ranking import ranking_test
+from analysis.diversity.resampling import Bootstrap, group_codes
+from analysis.estimate import Estimate
 
 Statistic: TypeAlias = Literal["rho", "oca"]
+Test: TypeAlias = Literal["contest", "dectest", "ranking"]
 
-# Random keys held at once when ratings are drawn: 4 million are 32 MB.
-_CELLS = 4_000_000
+#: The least share of ρ with all ratings that a recommended design reaches.
+KEPT = 0.95
+#: The fewest sets of a recommended design: with fewer, percentile intervals are too narrow for planning.
+FEWEST = 30
 
 
 @dataclass(frozen=True, slots=True)
 class StabilityPoint:
-    """ρ and OCA of studies with ``sets`` sets and ``ratings`` ratings of each; OCA only for labels of two
-    classes.
+    """What a study of ``sets`` sets with ``ratings`` ratings each would find, with the interval that it would report.
 
-    ``rho`` and ``oca`` hold the mean over subsamples and the band in which the middle 95% of them fall; ``n``
-    is ``sets``. The band shrinks to nothing as the subsample nears the pool. ``rho_width`` and ``oca_width``
-    do not: they are the widths of the interval that a study of that size would report, which is what to plan
-    by. ``pool`` sets could be drawn from.
+    ``oca`` only for labels with two classes. ``whole`` marks the study itself, with all its sets and ratings.
     """
 
     sets: int
     ratings: int
-    pool: int
     rho: Estimate
-    rho_width: float
     oca: Estimate | None
-    oca_width: float | None
+    whole: bool = False
+
+    def width(self, statistic: Statistic = "rho") -> float:
+        """The width of the interval; NaN if there is none."""
+        found = self.rho if statistic == "rho" else self.oca
+        return math.nan if found is None else found.high - found.low
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A study of ``sets`` sets with ``ratings`` ratings of each, the width expected of its interval, and its
-    cost."""
+    """``sets`` sets with ``ratings`` ratings each: the result (``value``), the interval's width, the cost."""
 
     sets: int
     ratings: int
+    value: float
     width: float
     cost: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """Ratings (N, m), NaN-padded on the right; how many each set has (N,); labels (N,)."""
-
-    values: Floats
-    counts: Ints
-    labels: Floats
 
 
 def stability(
     ratings: pd.DataFrame,
     labels: Mapping[str, float] | pd.Series,
     *,
+    test: Test = "contest",
     item: str = "item",
     value: str = "value",
+    scores: Mapping[str, float] | pd.Series | None = None,
+    groups: Mapping[str, str] | pd.Series | None = None,
     sets: Sequence[int] | None = None,
     ratings_per_set: Sequence[int] | None = None,
-    draws: int = 200,
-    seed: int = 0,
-    level: float = 0.95,
+    draws: int = 400,
+    plan: Bootstrap | None = None,
 ) -> list[StabilityPoint]:
-    """ρ and OCA with the label for every combination of ``sets`` and ``ratings_per_set``, in that order.
+    """ρ and OCA with the label for every combination of ``sets`` and ``ratings_per_set``; last, the study itself.
 
-    ``ratings`` has one row per rating of a set; ``labels`` gives each set's label by the name in ``item``.
-    Each point draws sets, and of each set ratings, ``draws`` times without replacement; sets with too few
-    ratings do not enter it (see ``pool``). Width of ρ: spread of ρ over as many draws of sets *with*
-    replacement, ratings without. Width of OCA: of Wilson's interval at the mean OCA. Missing ratings (NaN)
-    are left out. Default grid: up to 8 numbers of sets, evenly spaced to N, and every number of ratings up to
-    the median. Ties get average ranks.
+    ``ratings`` has one row per rating of a set; ``labels`` maps the name of each set in ``item`` to its label.
+    ``scores`` are the sets' scores if these are not the plain means of their ratings; ``groups`` names what is
+    resampled whole, such as contexts. ``test`` is the kind of labels: two classes, a parameter, or differences of
+    pairs, whose scores are also differences.
 
-    Raises ValueError for an empty frame, a set without a label, fewer than 3 sets, constant labels, or a
-    point that asks for more sets or ratings than there are.
+    A set with fewer ratings than a design needs uses all of them. More ``sets`` than the data have is an extrapolation
+    that assumes similar new sets. Each design is drawn ``draws`` times; ``plan`` gives the interval of the study
+    itself. Missing ratings (NaN) are left out. By default up to 8 numbers of sets, evenly spaced to N, and every number
+    of ratings up to the median. Ties get average ranks.
+
+    ValueError: an empty frame, a set without a label, fewer than 3 sets, constant labels, a design without sets or
+    ratings.
     """
-    pool = _pool(ratings, labels, item, value)
-    most = len(pool.counts)
+    plan = plan or Bootstrap()
+    pool = _pool(ratings, labels, item, value, scores, groups)
+    most = len(pool.scores)
     sizes = list(sets) if sets is not None else _spaced(most)
     median = int(np.median(pool.counts))
     per_set = list(ratings_per_set) if ratings_per_set is not None else list(range(1, median + 1))
-    seeds = np.random.SeedSequence(seed).spawn(len(sizes) * len(per_set))
-    grid = [(size, rated) for size in sizes for rated in per_set]
-    return [
-        _point(pool, size, rated, draws, level, np.random.default_rng(own))
-        for (size, rated), own in zip(grid, seeds, strict=True)
-    ]
+    if min([3, *sizes]) < 3 or min([1, *per_set]) < 1:
+        raise ValueError("a design has 3 sets or more with a rating or more each")
+    whole = _whole(pool, test, plan)
+    found = []
+    for place, rated in enumerate(per_set):
+        drawn = points_of_ratings(pool, rated, sizes, draws, np.random.default_rng([plan.seed, place]), test)
+        for size in sizes:
+            if size == most and rated >= pool.counts.max():
+                continue  # the study itself, which comes last
+            rho = rho_at(drawn, size, plan.level)
+            oca = None if whole.oca is None else oca_at(drawn, size, most, pool, plan.level)
+            found.append(StabilityPoint(size, rated, rho, oca))
+    return [*found, replace(whole, ratings=median)]
 
 
 def recommend(
@@ -110,40 +131,77 @@ def recommend(
     reward: Decimal,
     fee: Decimal = Decimal(0),
     statistic: Statistic = "rho",
+    keep: float = KEPT,
+    fewest: int = FEWEST,
 ) -> Design:
-    """The design of fewest ratings in all whose interval is no wider than ``width``, with its cost to the
-    cent.
+    """The design with the fewest total ratings whose interval is no wider than ``width`` and that keeps ``keep`` of ρ.
 
-    ``reward`` and ``fee`` are per rating, in one currency; cost = sets × ratings × (reward + fee), rounded
-    half up. Among designs of equally many ratings the one of narrower interval. The width of a point is
-    itself estimated, to about a tenth from 200 draws: ask `stability` for more where it is close.
+    ρ (or OCA) with all ratings is that of the point marked ``whole``; a design with less than ``keep`` times that value
+    has too few ratings per set, however many sets it has. ``reward`` and ``fee`` are per rating, in one currency; cost
+    = sets × ratings × (reward + fee), to the cent, rounded half up. If designs have equally many ratings, the narrowest
+    interval wins. A width is itself an estimate, good to about a tenth with 400 draws. Designs with fewer than
+    ``fewest`` sets are left out.
 
-    Raises ValueError when no design is narrow enough (saying which comes nearest), for an empty list, a
-    negative price, or OCA of labels that are not two classes.
+    ValueError: no design is narrow enough (names the closest), no point is whole, a negative price, or OCA of labels
+    without two classes.
     """
     if reward < 0 or fee < 0:
         raise ValueError("reward and fee must not be negative")
-    designs = []
-    for point in points:
-        wide = point.rho_width if statistic == "rho" else point.oca_width
-        if wide is None:
-            raise ValueError("OCA needs labels of two classes; ask for rho")
-        if not np.isnan(wide):
-            cost = (point.sets * point.ratings * (reward + fee)).quantize(Decimal("0.01"), ROUND_HALF_UP)
-            designs.append(Design(point.sets, point.ratings, wide, cost))
+    points = list(points)
+    if statistic == "oca" and any(point.oca is None for point in points):
+        raise ValueError("OCA needs labels of two classes; ask for rho")
+    full = next((_value(point, statistic) for point in points if point.whole), math.nan)
+    if math.isnan(full):
+        raise ValueError("there is no figure of the whole study to compare designs with")
+    points = [point for point in points if point.sets >= fewest]
+    enough = [point for point in points if abs(_value(point, statistic)) >= keep * abs(full)]
+    designs = [
+        Design(point.sets, point.ratings, _value(point, statistic), point.width(statistic), _cost(point, reward + fee))
+        for point in enough
+        if not math.isnan(point.width(statistic))
+    ]
     if not designs:
         raise ValueError("there is no design with a known width to choose from")
-    enough = [design for design in designs if design.width <= width]
-    if not enough:
+    narrow = [design for design in designs if design.width <= width]
+    if not narrow:
         best = min(designs, key=lambda design: design.width)
         raise ValueError(
             f"no design has an interval within {width:g}; the narrowest, {best.sets} sets with {best.ratings} "
             f"ratings each, has {best.width:.3f}"
         )
-    return min(enough, key=lambda design: (design.sets * design.ratings, design.width))
+    return min(narrow, key=lambda design: (design.sets * design.ratings, design.width))
 
 
-def _pool(ratings: pd.DataFrame, labels: Mapping[str, float] | pd.Series, item: str, value: str) -> _Pool:
+def _value(point: StabilityPoint, statistic: Statistic) -> float:
+    found = point.rho if statistic == "rho" else point.oca
+    return math.nan if found is None else found.value
+
+
+def _cost(point: StabilityPoint, price: Decimal) -> Decimal:
+    return (point.sets * point.ratings * price).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def _whole(pool: Pool, test: Test, plan: Bootstrap) -> StabilityPoint:
+    """The study itself, with the same tests that it reports."""
+    groups = None if pool.groups is None else [f"{code:09d}" for code in pool.groups]  # sorted as their names are
+    most = int(np.median(pool.counts))
+    n = len(pool.scores)
+    if test == "contest":
+        found = con_test(pool.scores, pool.labels, plan=plan, groups=groups)
+        return StabilityPoint(n, most, found.rho, found.oca, whole=True)
+    if test == "ranking":
+        return StabilityPoint(n, most, ranking_test(pool.scores, pool.labels, plan=plan, groups=groups).rho, None, True)
+    return StabilityPoint(n, most, dec_test(pool.scores, pool.labels, plan=plan, groups=groups).spearman, None, True)
+
+
+def _pool(
+    ratings: pd.DataFrame,
+    labels: Mapping[str, float] | pd.Series,
+    item: str,
+    value: str,
+    scores: Mapping[str, float] | pd.Series | None,
+    groups: Mapping[str, str] | pd.Series | None,
+) -> Pool:
     for column in (item, value):
         if column not in ratings.columns:
             raise ValueError(f"the ratings have no column {column!r}")
@@ -159,57 +217,12 @@ def _pool(ratings: pd.DataFrame, labels: Mapping[str, float] | pd.Series, item: 
         raise ValueError("all labels are the same, so there is nothing to correlate with")
     values = np.full((len(names), int(place.max()) + 1), np.nan)
     values[codes, place] = kept[value].to_numpy(dtype=float)
-    return _Pool(values, np.bincount(codes), given)
-
-
-def _point(pool: _Pool, size: int, rated: int, draws: int, level: float, rng: np.random.Generator) -> StabilityPoint:
-    able = np.flatnonzero(pool.counts >= rated)
-    if not (3 <= size <= len(able) and rated >= 1):
-        raise ValueError(
-            f"cannot draw {size} sets with {rated} ratings each: {len(able)} of {len(pool.counts)} sets have "
-            "as many, and 3 sets are the least"
-        )
-    drawn = able[subsample_indices(len(able), size, draws, rng)]
-    scores = _draw_scores(pool, drawn, rated, rng)
-    binary = len(np.unique(pool.labels)) == 2
-    high = high_class(pool.labels) if binary else None
-    method = f"{draws} subsamples without replacement"
-
-    def band(values: Floats) -> Estimate:
-        low, top, lost = quantile_interval(values, level)
-        note = f"undefined in {lost} of {draws} subsamples" if lost else ""
-        mean = float("nan") if lost == len(values) else float(np.nanmean(values))
-        return Estimate(mean, low, top, size, "sets", level, method, note)
-
-    rho = band(_rho(pool, drawn, scores))
-    again = able[rng.integers(len(able), size=(draws, size))]
-    low, top, _ = quantile_interval(_rho(pool, again, _draw_scores(pool, again, rated, rng)), level)
-    oca = None if high is None else band(_oca(high, drawn, scores))
-    bounds = None if oca is None else wilson(oca.value, size, level)
-    return StabilityPoint(
-        size, rated, len(able), rho, top - low, oca, None if bounds is None else bounds[1] - bounds[0]
-    )
-
-
-def _draw_scores(pool: _Pool, drawn: Ints, rated: int, rng: np.random.Generator) -> Floats:
-    """Mean of ``rated`` ratings without replacement for each drawn set, (draws, sets)."""
-    cells = drawn.shape[1] * pool.values.shape[1]
-    step = max(1, _CELLS // cells)
-    parts = []
-    for start in range(0, len(drawn), step):
-        values = pool.values[drawn[start : start + step]]
-        keys = np.where(np.isnan(values), np.inf, rng.random(values.shape))
-        picked = np.argpartition(keys, rated - 1, axis=2)[:, :, :rated]
-        parts.append(np.sort(np.take_along_axis(values, picked, axis=2), axis=2).mean(axis=2))
-    return np.concatenate(parts)
-
-
-def _rho(pool: _Pool, drawn: Ints, scores: Floats) -> Floats:
-    return spearman_draws(scores, pool.labels[drawn], np.ones(drawn.shape))
-
-
-def _oca(high: Bools, drawn: Ints, scores: Floats) -> Floats:
-    return oca_draws(scores, high[drawn], np.ones(drawn.shape))
+    counts = np.bincount(codes)
+    means: Floats = np.nansum(values, axis=1) / counts
+    if scores is not None:
+        means = pd.Series(scores).reindex(names).to_numpy(dtype=float)
+    by_group = None if groups is None else group_codes(pd.Series(groups).reindex(names).astype(str), len(names))
+    return Pool(values, counts, given, means, by_group)
 
 
 def _spaced(most: int) -> list[int]:

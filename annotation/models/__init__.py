@@ -1,24 +1,48 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
-from annotation.models.study import Hit, HitItem, Item, Membership, Posting, Study
-from annotation.models.trail import AuditEntry, Flag, Review
-from annotation.models.work import Assignment, Draft, Participant, Rating, Step, Submission, Worker
+from annotation.models.offers import Offer
+from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
+from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
+from annotation.models.trail import AuditEntry, Flag, Payment, Review
+from annotation.models.work import (
+    Assignment,
+    Draft,
+    Invitation,
+    ItemAuthor,
+    Output,
+    Participant,
+    Rating,
+    Step,
+    Submission,
+    TextPrint,
+    Worker,
+)
 
 __all__ = [
+    "Arm",
     "Assignment",
     "AuditEntry",
     "Draft",
     "Flag",
     "Hit",
     "HitItem",
+    "Invitation",
     "Item",
+    "ItemAuthor",
+    "ItemFeed",
     "Membership",
+    "Offer",
+    "Output",
+    "OutsideAssignment",
     "Participant",
+    "Payment",
+    "PlatformCall",
     "Posting",
     "Rating",
     "Review",
     "Step",
     "Study",
     "Submission",
+    "TextPrint",
     "Worker",
 ]

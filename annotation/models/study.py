@@ -19,10 +19,10 @@ SLUG = RegexValidator(
 
 
 class Study(models.Model):
-    """One instrument, put to one set of items.
+    """One instrument with one set of items.
 
-    Once ``status`` has left draft, nothing that changes what workers see or how answers become ratings may
-    change (``services.studies`` refuses it): results of one study come from one instrument.
+    Once ``status`` is no longer draft, nothing may change that affects what workers see or how answers become ratings
+    (``services.studies`` refuses it). All results of a study come from one instrument.
     """
 
     class Status(models.TextChoices):
@@ -34,6 +34,13 @@ class Study(models.Model):
     class Access(models.TextChoices):
         OPEN = "open", "Anyone with the study link"
         INVITED = "invited", "Only holders of a personal link"
+
+    class Identity(models.TextChoices):
+        """How the server tells apart people who come by the open link."""
+
+        NONE = "none", "Not at all: every visit may be a new person"
+        BROWSER = "browser", "One participation per browser"
+        PARAMETER = "parameter", "By an id that a panel adds to the link"
 
     slug = models.CharField(max_length=60, unique=True, validators=[SLUG])
     title = models.CharField(max_length=200)
@@ -49,13 +56,43 @@ class Study(models.Model):
         null=True, blank=True, default=1, validators=[MinValueValidator(1)], help_text="Empty: no limit."
     )
     reward = models.DecimalField(max_digits=8, decimal_places=3, default=Decimal("0"), help_text="USD per hit.")
+    estimated_minutes = models.DecimalField(
+        max_digits=6,
+        decimal_places=1,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal("0.1"))],
+        help_text="How long a hit takes, as the researcher expects. Empty: not known.",
+    )
     time_limit_minutes = models.PositiveIntegerField(default=30, validators=[MinValueValidator(1)])
     access = models.CharField(max_length=10, choices=Access.choices, default=Access.OPEN)
+    identity = models.CharField(max_length=10, choices=Identity.choices, default=Identity.NONE)
+    identity_parameter = models.CharField(
+        max_length=40, blank=True, help_text="Name of the address parameter with a panel's id, such as PROLIFIC_PID."
+    )
+    panel = models.CharField(
+        max_length=40, blank=True, help_text="Whose ids these are: the same id of one panel is the same person."
+    )
+    exclude_studies = models.ManyToManyField(
+        "self",
+        symmetrical=False,
+        blank=True,
+        related_name="excluded_by",
+        help_text="Whoever took part there is barred.",
+    )
+    items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
+    has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.DRAFT)
     created_at = models.DateTimeField(auto_now_add=True)
     live_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    complete_at = models.DateTimeField(
+        null=True, editable=False, help_text="When all ratings were in for the first time, and the owners got mail."
+    )
+    duplicated_from = models.ForeignKey(
+        "self", null=True, editable=False, on_delete=models.SET_NULL, related_name="duplicates"
+    )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="studies")
 
     class Meta:
@@ -70,6 +107,9 @@ class Study(models.Model):
             ),
             models.CheckConstraint(condition=Q(reward__gte=0), name="study_reward_not_negative"),
             models.CheckConstraint(
+                condition=Q(estimated_minutes__isnull=True) | Q(estimated_minutes__gt=0), name="study_estimate_positive"
+            ),
+            models.CheckConstraint(
                 condition=Q(status__in=["draft", "live", "paused", "closed"]), name="study_status_known"
             ),
         ]
@@ -79,7 +119,7 @@ class Study(models.Model):
 
 
 class Membership(models.Model):
-    """What one user may do in one study: owners manage members, editors change it, viewers look."""
+    """What one user may do in one study: owners manage members, editors change the study, viewers only look."""
 
     class Role(models.TextChoices):
         OWNER = "owner", "Owner"
@@ -97,12 +137,59 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.study}"
 
 
+class Arm(models.Model):
+    """A between-subjects condition. A study without arms has one arm with an empty name.
+
+    ``config`` and ``texts`` contain what differs from the study's. ``shown_config`` and ``shown_texts`` are both in
+    full, as workers get them, fixed when the study goes live. ``n_enrolled`` counts participants. It changes in the
+    transaction that enrols one, under this row's lock.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="arms")
+    position = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=40, blank=True)
+    config = models.JSONField(default=dict)
+    texts = models.JSONField(default=dict)
+    reward = models.DecimalField(max_digits=8, decimal_places=3, null=True, blank=True, help_text="Empty: the study's.")
+    wanted = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)], help_text="Participants. Empty: no number."
+    )
+    shown_config = models.JSONField(default=dict)
+    shown_texts = models.JSONField(default=dict)
+    n_enrolled = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "position"], name="arm_position_once"),
+            models.UniqueConstraint(fields=["study", "name"], name="arm_name_once"),
+            models.CheckConstraint(condition=Q(reward__isnull=True) | Q(reward__gte=0), name="arm_reward_not_negative"),
+            models.CheckConstraint(condition=Q(wanted__isnull=True) | Q(wanted__gte=1), name="arm_wanted_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or "the only arm"
+
+
 class Item(models.Model):
-    """What is judged. ``payload`` is as the task type's import wrote it; ``external_id`` is the researcher's."""
+    """What is judged. The task type's import wrote ``payload``; ``external_id`` is the researcher's id.
+
+    ``source`` is where it came from: ``{"file": name, "rows": [1, 2]}``, ``{"run": name, "samples": [ids]}`` or
+    ``{"study": slug, "outputs": [ids]}``.
+    """
+
+    class Role(models.TextChoices):
+        MAIN = "main"
+        PRACTICE = "practice"
+        EXAM = "exam"
+        GOLD = "gold"
+        ATTENTION = "attention"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="items")
     external_id = models.CharField(max_length=200)
     payload = models.JSONField()
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MAIN)
+    source = models.JSONField(default=dict)
     position = models.PositiveIntegerField(help_text="Place in the imported file, from 0.")
 
     class Meta:
@@ -116,15 +203,32 @@ class Item(models.Model):
         return self.external_id
 
 
-class Hit(models.Model):
-    """An ordered bundle of items that one worker does at one go.
+class ItemFeed(models.Model):
+    """A study whose items are the outputs of another. ``arms`` narrows it to some arms of that study (empty: all).
 
-    ``n_live`` counts assignments that are being worked on or submitted, ``n_submitted`` the latter. They move in
-    the transaction that moves the assignment, and the check below is what makes over-allocation impossible.
+    With ``follow``, outputs that arrive after this study went live become items too.
+    """
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="item_feed")
+    source = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="feeds")
+    arms = models.JSONField(default=list)
+    follow = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"{self.study} from {self.source}"
+
+
+class Hit(models.Model):
+    """An ordered bundle of items that one worker does in one session, in one arm.
+
+    ``n_live`` counts assignments in progress or submitted; ``n_submitted`` counts only the submitted ones. Both change
+    in the transaction that changes the assignment. The constraint below makes over-allocation impossible.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="hits")
+    arm = models.ForeignKey(Arm, on_delete=models.CASCADE, db_index=False, related_name="hits")
     position = models.PositiveIntegerField(help_text="Place in the seeded random order in which hits are given out.")
+    reward = models.DecimalField(max_digits=8, decimal_places=3, default=Decimal("0"), help_text="USD.")
     wanted = models.PositiveSmallIntegerField()
     n_live = models.PositiveSmallIntegerField(default=0)
     n_submitted = models.PositiveSmallIntegerField(default=0)
@@ -139,7 +243,7 @@ class Hit(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["study", "n_live", "position"],
+                fields=["arm", "n_live", "position"],
                 condition=Q(n_live__lt=F("wanted")),
                 name="hit_next_to_give_out",
             )
@@ -165,21 +269,3 @@ class HitItem(models.Model):
 
     def __str__(self) -> str:
         return f"item {self.item_id} at {self.position} of hit {self.hit_id}"
-
-
-class Posting(models.Model):
-    """Work as offered on a platform: the whole study (plain link, ``hit`` empty) or one hit of it."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="postings")
-    hit = models.ForeignKey(Hit, null=True, blank=True, on_delete=models.CASCADE, related_name="postings")
-    platform = models.CharField(max_length=20)
-    external_id = models.CharField(max_length=200)
-    url = models.URLField(max_length=500, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    withdrawn_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["platform", "external_id"], name="posting_once")]
-
-    def __str__(self) -> str:
-        return f"{self.platform} {self.external_id}"

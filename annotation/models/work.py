@@ -1,17 +1,18 @@
-"""What workers do: assignments, the steps they send, the submission, and the ratings derived from it."""
+"""The work of workers: assignments, the steps they send, submissions, and the ratings derived from those."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
 
-from annotation.models.study import Hit, Item, Study
+from annotation.models.platforms import Posting
+from annotation.models.study import Arm, Hit, Item, Study
 
 LIVE_STATES = ("accepted", "submitted")
 
 
 class Worker(models.Model):
-    """A person, or a bot, as one platform knows them. Never shown or exported: see ``Participant.pseudonym``."""
+    """A person or a bot on one platform. Never shown or exported: see ``Participant.pseudonym``."""
 
     platform = models.CharField(max_length=20)
     platform_id = models.CharField(max_length=200)
@@ -25,8 +26,44 @@ class Worker(models.Model):
         return f"worker {self.pk} of {self.platform}"
 
 
+class ItemAuthor(models.Model):
+    """A worker who wrote a text of an item. They never judge that item."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, db_index=False, related_name="authors")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="authored")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "worker"], name="itemauthor_once")]
+
+    def __str__(self) -> str:
+        return f"{self.worker} wrote part of item {self.item_id}"
+
+
+class Invitation(models.Model):
+    """A personal link to one study. The link contains ``key``, never the ``name`` that the researcher gave the person.
+
+    Each study has its own ``worker`` for a name, so the same name in two studies means two people. Only a link made for
+    a participant of another study uses that participant's worker.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="invitations")
+    name = models.CharField(max_length=100)
+    key = models.CharField(max_length=40, unique=True)
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="invitations")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="invitation_name_once"),
+            models.UniqueConstraint(fields=["study", "worker"], name="invitation_worker_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk} to {self.study_id}"
+
+
 class Participant(models.Model):
-    """A worker in one study, under a pseudonym that is stable within the study and unlinkable across studies."""
+    """A worker in one study. The pseudonym is stable within the study and cannot be linked across studies."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="participants")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="participations")
@@ -34,8 +71,11 @@ class Participant(models.Model):
     synthetic = models.BooleanField(default=False)
     profile = models.CharField(max_length=20, blank=True, help_text="How a simulated worker answers.")
     consented_at = models.DateTimeField(null=True, blank=True)
-    arm = models.CharField(max_length=40, blank=True)
+    arm = models.ForeignKey(Arm, on_delete=models.PROTECT, related_name="participants")
     completion_code = models.CharField(max_length=20)
+    excluded_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when they get no more hits and what they send is left out."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -49,11 +89,12 @@ class Participant(models.Model):
 
 
 class Assignment(models.Model):
-    """One worker on one hit.
+    """One worker's work on one hit.
 
-    State machine: accepted → submitted | returned | abandoned; abandoned → submitted when the worker sends the
-    last step late and the place is still free. ``slot`` is the place taken among the hit's wanted ones (sides are
-    balanced over it), ``ordinal`` the worker's how-manieth hit of the study.
+    State machine: accepted → submitted | returned | abandoned; abandoned → submitted if the worker sends the last step
+    late and the place is still free; submitted → released if the submission is excluded and its place is to be filled
+    again. ``slot`` is the worker's place among those that the hit wants (sides are balanced over it); ``ordinal``
+    counts the worker's hits in the study.
     """
 
     class State(models.TextChoices):
@@ -61,14 +102,19 @@ class Assignment(models.Model):
         SUBMITTED = "submitted", "Submitted"
         RETURNED = "returned", "Returned"
         ABANDONED = "abandoned", "Timed out"
+        RELEASED = "released", "Excluded, place given out again"
 
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, db_index=False, related_name="assignments")
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="assignments")
-    platform_assignment_id = models.CharField(max_length=200, blank=True)
+    posting = models.ForeignKey(
+        Posting, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="assignments"
+    )
+    platform_assignment_id = models.CharField(max_length=200, blank=True, help_text="As the worker's browser said.")
+    submit_to = models.URLField(max_length=500, blank=True, help_text="Where the platform is told.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACCEPTED)
     slot = models.PositiveSmallIntegerField()
     ordinal = models.PositiveIntegerField()
-    attempt = models.PositiveSmallIntegerField(default=1, help_text="The worker's how-manieth try at this hit.")
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="Counts the worker's tries at this hit.")
     seed = models.BigIntegerField()
     order = models.JSONField(help_text="What was shown in which order and on which side.")
     accepted_at = models.DateTimeField()
@@ -78,7 +124,7 @@ class Assignment(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=["accepted", "submitted", "returned", "abandoned"]),
+                condition=Q(state__in=["accepted", "submitted", "returned", "abandoned", "released"]),
                 name="assignment_state_known",
             ),
             models.CheckConstraint(condition=Q(ordinal__gte=1), name="assignment_ordinal_from_one"),
@@ -96,12 +142,15 @@ class Assignment(models.Model):
                 name="assignment_ordinal_once",
             ),
             models.UniqueConstraint(
-                fields=["participant"], condition=Q(state="accepted"), name="assignment_one_at_a_time"
+                fields=["participant"],
+                condition=Q(state="accepted", platform_assignment_id=""),
+                name="assignment_one_at_a_time",
             ),
             models.UniqueConstraint(fields=["hit", "participant", "attempt"], name="assignment_attempt_once"),
         ]
         indexes = [
             models.Index(fields=["expires_at"], condition=Q(state="accepted"), name="assignment_to_reclaim"),
+            models.Index(fields=["posting"], condition=Q(posting__isnull=False), name="assignment_of_posting"),
         ]
 
     def __str__(self) -> str:
@@ -109,7 +158,7 @@ class Assignment(models.Model):
 
 
 class Step(models.Model):
-    """One page as the worker sent it. Written once; an UPDATE is refused by a trigger."""
+    """One page as the worker sent it. Written once: a trigger refuses UPDATE."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, db_index=False, related_name="steps")
     number = models.PositiveSmallIntegerField()
@@ -127,7 +176,7 @@ class Step(models.Model):
 
 
 class Draft(models.Model):
-    """What is typed but not sent, and what came too late to count: kept so that nothing is lost."""
+    """Text that was typed but not sent, and answers that arrived too late to count. Saved so that nothing is lost."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, db_index=False, related_name="drafts")
     number = models.PositiveSmallIntegerField()
@@ -143,7 +192,7 @@ class Draft(models.Model):
 
 
 class Submission(models.Model):
-    """The whole of one assignment's answers. Written once; an UPDATE is refused by a trigger."""
+    """All answers of one assignment. Written once: a trigger refuses UPDATE."""
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="submission")
     study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="submissions")
@@ -161,12 +210,12 @@ class Submission(models.Model):
 
 
 class Rating(models.Model):
-    """One answer to one question about one target. Derived from a submission in its transaction."""
+    """One answer to one question about one target. Derived from a submission in the same transaction."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="ratings")
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, db_index=False, related_name="ratings")
-    participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="ratings")
-    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="ratings")
+    participant = models.ForeignKey(Participant, on_delete=models.PROTECT, db_index=False, related_name="ratings")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, related_name="ratings")
     question = models.CharField(max_length=60)
     target = models.CharField(max_length=60, blank=True, help_text="Part of the item, such as 0-3 for a pair.")
     scale = models.CharField(max_length=20)
@@ -178,9 +227,53 @@ class Rating(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["submission", "item", "question", "target"], name="rating_once"),
+            models.UniqueConstraint(
+                fields=["submission", "question", "target"],
+                condition=Q(item__isnull=True),
+                name="rating_about_no_item_once",
+            ),
             models.CheckConstraint(condition=Q(value__isnull=False) | ~Q(text=""), name="rating_not_empty"),
         ]
         indexes = [models.Index(fields=["study", "id"], name="rating_export")]
 
     def __str__(self) -> str:
         return f"{self.question}={self.value if self.value is not None else self.text[:20]}"
+
+
+class TextPrint(models.Model):
+    """The fingerprint of a free text. It finds the same text if somebody sends it again."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="text_prints")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="text_prints")
+    digest = models.CharField(max_length=32)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "digest"], name="textprint_same_text")]
+
+    def __str__(self) -> str:
+        return f"text {self.digest[:8]} of submission {self.submission_id}"
+
+
+class Output(models.Model):
+    """A text, or a set of texts, that a submission produced and another study can judge. Written once.
+
+    Its author is the submission's worker, who never judges it. ``label_name`` and ``label_value`` become a parameter of
+    the judged item.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="outputs")
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, db_index=False, related_name="outputs")
+    number = models.PositiveSmallIntegerField(help_text="Counts the submission's outputs from 0.")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, related_name="outputs")
+    kind = models.CharField(max_length=20)
+    context = models.TextField(blank=True)
+    texts = models.JSONField()
+    label_name = models.CharField(max_length=60, blank=True)
+    label_value = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["submission", "number"], name="output_once")]
+        indexes = [models.Index(fields=["study", "id"], name="output_export")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number} of submission {self.submission_id}"

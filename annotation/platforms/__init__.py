@@ -1,1 +1,1 @@
-"""Ways in for workers: each platform publishes studies and names its workers."""
+"""How workers reach a study: each platform publishes studies and identifies its workers."""

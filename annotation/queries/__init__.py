@@ -1,1 +1,1 @@
-"""Everything that only reads."""
+"""All code that only reads the database."""

@@ -1,19 +1,23 @@
-"""What the console's lists show: studies, items and single submissions. The number of queries is constant."""
+"""What the console's lists show: studies, items and single submissions. The number of queries is fixed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Greatest
 
-from annotation.models import AuditEntry, Hit, Item, Rating, Review, Study, Submission
-from annotation.task_types.base import Score
+from analysis.description import Score
+from annotation import access
+from annotation.describing import study_scores
+from annotation.models import Arm, AuditEntry, Hit, HitItem, Item, Rating, Review, Study, Submission
+from annotation.queries.left_out import excluded_submissions
+from annotation.queries.scores import ItemScore, rating_frame, scores_by_item
+from annotation.task_types.registry import get_type
 
 
 def _per_study(rows: QuerySet[Any], value: Any) -> Subquery:
@@ -27,7 +31,7 @@ def studies_of(user: User) -> QuerySet[Study]:
     Each has ``n_items``, ``n_wanted`` and ``n_submitted`` (hits × workers), ``n_simulated`` (submissions) and
     ``last_activity``.
     """
-    studies = Study.objects.all() if user.is_superuser else Study.objects.filter(memberships__user=user)
+    studies = access.studies_of(user)
     simulated = Submission.objects.filter(participant__synthetic=True)
     return studies.annotate(
         n_items=Coalesce(_per_study(Item.objects.all(), Count("pk")), 0),
@@ -42,34 +46,39 @@ def studies_of(user: User) -> QuerySet[Study]:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemScore:
-    """One score of one item: mean and standard deviation over ratings (None where there are too few)."""
+class ArmFigures:
+    """An item's figures in one arm: submissions that count, and scores in the type's order."""
 
-    title: str
-    mean: float | None
-    sd: float | None
-    n: int
+    name: str
+    submissions: int
+    scores: list[ItemScore]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """An item with the number of submissions that rated it, and its scores in the order of the type's."""
+    """An item with its submissions and its scores over all arms, in the type's order.
+
+    ``wanted`` counts submissions over all hits. ``submissions`` and ``synthetic`` include excluded ones, which scores
+    leave out. ``arms`` is empty in a study without arms.
+    """
 
     item: Item
     cells: dict[str, str]
-    n_workers: int
-    n_simulated: int
+    wanted: int
+    submissions: int
+    synthetic: int
     scores: list[ItemScore]
+    arms: list[ArmFigures]
 
     @property
     def text(self) -> str:
-        """What an item is best known by: the first of its columns that holds more than one word."""
+        """The text that identifies the item best: the first of its columns with more than one word."""
         cells = list(self.cells.values())
         return next((cell for cell in cells if " " in cell.strip()), "".join(cells[1:2]))
 
 
 def find_items(study: Study, text: str) -> QuerySet[Item]:
-    """Items whose id or payload holds ``text``, in the order of the file."""
+    """Items whose id or payload contains ``text``, in the order of the file."""
     items = Item.objects.filter(study=study).order_by("position")
     if not text:
         return items
@@ -78,54 +87,75 @@ def find_items(study: Study, text: str) -> QuerySet[Item]:
     return items.filter(Q(external_id__icontains=text) | Q(payload__icontains=text) | Q(payload__icontains=escaped))
 
 
-def with_scores(items: Sequence[Item], scores: Sequence[Score], cells: Iterable[dict[str, str]]) -> list[ItemRow]:
-    """The items of one page with their ratings. Scores leave excluded submissions out, as reports do."""
+def item_rows(study: Study, items: Sequence[Item]) -> list[ItemRow]:
+    """The items of one page with the same figures as in the report. The number of queries is fixed."""
     ids = [item.pk for item in items]
-    counts = {
-        row["item"]: (row["n"], row["simulated"])
-        for row in Rating.objects.filter(item__in=ids)
-        .values("item")
-        .annotate(
-            n=Count("submission", distinct=True),
-            simulated=Count("submission", distinct=True, filter=Q(participant__synthetic=True)),
-        )
-    }
-    values: dict[tuple[int, str], list[float]] = {}
-    rated = Rating.objects.filter(item__in=ids, question__in=[score.topic for score in scores], value__isnull=False)
-    used = rated.annotate(newest=_newest_decision()).exclude(newest=Review.Decision.EXCLUDE)
-    for item_id, question, value in used.values_list("item", "question", "value"):
-        assert value is not None  # noqa: S101 - filtered above
-        values.setdefault((item_id, question), []).append(value)
+    arms, declared = study_scores(study)
+    task = get_type(study.task_type)
+    counts = _submissions_by_item(ids)
+    places = HitItem.objects.filter(item__in=ids).order_by().values_list("item")
+    wanted = dict(places.annotate(n=Sum("hit__wanted")))
+    scores, of_arm = _scores(study, ids, arms, declared)
     return [
         ItemRow(
             item,
-            shown,
+            task.export_columns(item.payload),
+            wanted.get(item.pk, 0),
             *counts.get(item.pk, (0, 0)),
-            [_score(score, values.get((item.pk, score.topic), [])) for score in scores],
+            scores(item.pk),
+            of_arm(item.pk),
         )
-        for item, shown in zip(items, cells, strict=True)
+        for item in items
     ]
 
 
-def _score(score: Score, values: Sequence[float]) -> ItemScore:
-    mean = score.sign * fmean(values) if values else None
-    return ItemScore(score.title, mean, stdev(values) if len(values) > 1 else None, len(values))
+def _submissions_by_item(ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """By item: how many submissions rated it, and how many of those are simulated."""
+    synthetic = Count("submission", distinct=True, filter=Q(participant__synthetic=True))
+    found = Rating.objects.filter(item__in=ids).order_by().values_list("item")
+    rows = found.annotate(n=Count("submission", distinct=True), simulated=synthetic)
+    return {item: (n, simulated) for item, n, simulated in rows if item is not None}
+
+
+def _scores(
+    study: Study, ids: Sequence[int], arms: Sequence[Arm], declared: Sequence[Score]
+) -> tuple[Callable[[int], list[ItemScore]], Callable[[int], list[ArmFigures]]]:
+    """Two functions: an item's scores over all arms, and its figures in each arm."""
+    if not declared:
+        return lambda item: [], lambda item: []
+    ratings = rating_frame(ids, left_out=set(excluded_submissions(study)))
+    whole = [scores_by_item(ratings, score) for score in declared]
+    parts = []
+    for arm in arms:
+        mine = ratings[ratings["arm"] == arm.pk]
+        submissions = mine.drop_duplicates(["item", "submission"])["item"].value_counts()
+        parts.append((arm.name, submissions, [scores_by_item(mine, score) for score in declared]))
+
+    def listed(item: int, found: Sequence[Mapping[int, ItemScore]]) -> list[ItemScore]:
+        pairs = zip(declared, found, strict=True)
+        return [scores.get(item) or ItemScore(score.topic, score.title) for score, scores in pairs]
+
+    def by_arm(item: int) -> list[ArmFigures]:
+        return [ArmFigures(name, int(counts.get(item, 0)), listed(item, found)) for name, counts, found in parts]
+
+    return lambda item: listed(item, whole), by_arm
 
 
 def ratings_of(item: Item) -> QuerySet[Rating]:
-    """All ratings of one item, oldest submission first, with the worker; ``newest`` is the newest review's decision."""
-    rated = Rating.objects.filter(item=item).select_related("participant")
+    """All ratings of an item with their workers, oldest submission first. ``newest``: the newest review's decision."""
+    rated = Rating.objects.filter(item=item).select_related("participant__arm")
     return rated.annotate(newest=_newest_decision()).order_by("submission", "pk")
 
 
 def ratings_of_study(study: Study) -> QuerySet[Rating]:
-    """All ratings of a study, with item and worker and, as ``newest``, the newest review's decision."""
-    rated = Rating.objects.filter(study=study).select_related("participant", "item").defer("item__payload")
+    """All ratings of a study with item, worker and arm. ``newest``: the newest review's decision."""
+    rated = Rating.objects.filter(study=study).select_related("participant__arm", "item")
+    rated = rated.defer("item__payload", "participant__arm__shown_config", "participant__arm__shown_texts")
     return rated.annotate(newest=_newest_decision())
 
 
 def _newest_decision() -> Coalesce:
-    """The newest review's decision on a rating's submission; empty where there is none."""
+    """The newest review's decision on a rating's submission; empty if there is none."""
     reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")
     return Coalesce(Subquery(reviews.values("decision")[:1]), Value(""))
 

@@ -1,4 +1,4 @@
-"""How far a study is: a fixed number of queries, however many items, hits and workers there are."""
+"""A study's progress, in a fixed number of queries, however many items, hits and workers there are."""
 
 from __future__ import annotations
 
@@ -7,22 +7,39 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
-from annotation.models import Assignment, Flag, Hit, HitItem, Item, Review, Study, Submission
+from annotation.models import Assignment, Flag, Hit, HitItem, Item, Study, Submission
+from annotation.queries.left_out import excluded_submissions
+from annotation.queries.pay import ArmPay, pay_of
+from annotation.queries.rating_counts import RatingCounts, rating_counts
 
 HOURS = 48
 State = Assignment.State
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Counts of one study now. Synthetic ones are included in the totals and told apart beside them.
+class ArmProgress:
+    """One arm: participants enrolled and wanted (None: as many as its hits need), submissions and those wanted."""
 
-    ``wanted`` and ``submitted`` count submissions (a hit done by one worker); ``ratings_wanted`` and
-    ``ratings_done`` count judged items, one per item and worker.
+    name: str
+    enrolled: int
+    participants_wanted: int | None
+    submitted: int
+    wanted: int
+    in_progress: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Current counts of one study. The totals include synthetic ones, which are also counted separately.
+
+    ``wanted`` and ``submitted`` count submissions (a hit done by one worker). Submissions whose place was released
+    count only in ``released``. ``in_progress`` counts the hits that somebody can still finish in time: a hit past its
+    deadline counts in ``abandoned``, even if its place has not been freed yet. ``arms`` is empty in a study without
+    arms. ``pay`` has an entry for each arm with submissions by people.
     """
 
     items: int
@@ -35,28 +52,40 @@ class Progress:
     in_progress: int
     returned: int
     abandoned: int
-    ratings_wanted: int
-    ratings_done: int
+    ratings: RatingCounts
     workers: int
     workers_synthetic: int
     flagged: int
     flags: Mapping[str, int]
     excluded: int
+    released: int
     median_seconds: float | None
     per_hour: list[tuple[datetime, int]]
+    arms: list[ArmProgress]
+    pay: list[ArmPay]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every place of every hit is filled."""
+        return self.wanted > 0 and self.submitted >= self.wanted
 
     @property
     def share(self) -> float:
-        """Done of wanted, 0 to 1."""
+        """The share that is done, from 0 to 1."""
         return self.submitted / self.wanted if self.wanted else 0.0
 
     def as_json(self) -> dict[str, Any]:
         figures = asdict(self)
-        return figures | {"per_hour": [[hour.isoformat(), count] for hour, count in self.per_hour]}
+        hours = [[hour.isoformat(), count] for hour, count in self.per_hour]
+        return figures | {
+            "per_hour": hours,
+            "pay": [asdict(each) | {"per_hour": str(each.per_hour)} for each in self.pay],
+        }
 
 
 def progress(study: Study, *, now: datetime | None = None) -> Progress:
-    """The study's progress; ``per_hour`` covers the last 48 hours, or less if it began later, without gaps."""
+    """The study's progress. ``per_hour`` covers the last 48 hours without gaps, or fewer if the study began later."""
+    moment = now or timezone.now()
     submissions = Submission.objects.filter(study=study)
     counts = _submissions(submissions)
     flags = dict(
@@ -69,28 +98,32 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
         **_items(study),
         **_hits(study),
         **counts,
-        **_assignments(study),
+        **_assignments(study, moment),
+        ratings=rating_counts(study),
         flags=flags,
         flagged=Flag.objects.filter(submission__study=study).aggregate(n=Count("submission", distinct=True))["n"],
-        excluded=excluded(submissions, study).count(),
-        median_seconds=_median_seconds(submissions, counts["submitted"]),
-        per_hour=_per_hour(submissions, now or timezone.now()),
+        excluded=excluded_submissions(study).count(),
+        median_seconds=_median_seconds(submissions, counts["submitted"] + counts["released"]),
+        per_hour=_per_hour(submissions, moment),
+        arms=_arms(study, moment),
+        pay=pay_of(study),
     )
 
 
 def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
-    """Workers are those who have submitted something."""
-    synthetic = Q(participant__synthetic=True)
+    """Counts of submissions and of workers. Only workers who have submitted something count."""
+    synthetic, placed = Q(participant__synthetic=True), Q(assignment__state=State.SUBMITTED)
     return submissions.aggregate(
-        submitted=Count("pk"),
-        submitted_synthetic=Count("pk", filter=synthetic),
+        submitted=Count("pk", filter=placed),
+        submitted_synthetic=Count("pk", filter=synthetic & placed),
+        released=Count("pk", filter=Q(assignment__state=State.RELEASED)),
         workers=Count("participant", distinct=True),
         workers_synthetic=Count("participant", distinct=True, filter=synthetic),
     )
 
 
 def _items(study: Study) -> dict[str, int]:
-    """An item is done when every hit that holds it has all its submissions."""
+    """Counts of items. An item is done when every hit that contains it has all its submissions."""
     places = HitItem.objects.filter(hit__study=study).aggregate(
         planned=Count("item", distinct=True),
         open=Count("item", distinct=True, filter=Q(hit__n_submitted__lt=F("hit__wanted"))),
@@ -99,43 +132,44 @@ def _items(study: Study) -> dict[str, int]:
 
 
 def _hits(study: Study) -> dict[str, int]:
-    hits = Hit.objects.filter(study=study)
-    found = hits.aggregate(
+    found = Hit.objects.filter(study=study).aggregate(
         n=Count("pk"), done=Count("pk", filter=Q(n_submitted__gte=F("wanted"))), wanted=Sum("wanted")
     )
-    places = hits.aggregate(
-        wanted=Sum("wanted", filter=Q(places__isnull=False)), done=Sum("n_submitted", filter=Q(places__isnull=False))
-    )
+    return {"hits": found["n"], "hits_done": found["done"], "wanted": found["wanted"] or 0}
+
+
+def _assignments(study: Study, now: datetime) -> dict[str, int]:
+    state = states_now(study, now)
     return {
-        "hits": found["n"],
-        "hits_done": found["done"],
-        "wanted": found["wanted"] or 0,
-        "ratings_wanted": places["wanted"] or 0,
-        "ratings_done": places["done"] or 0,
+        "in_progress": state.get(State.ACCEPTED, 0),
+        "returned": state.get(State.RETURNED, 0),
+        "abandoned": state.get(State.ABANDONED, 0),
     }
 
 
-def _assignments(study: Study) -> dict[str, int]:
-    states = dict(Assignment.objects.filter(hit__study=study).values_list("state").annotate(n=Count("pk")).order_by())
-    return {
-        "in_progress": states.get(State.ACCEPTED, 0),
-        "returned": states.get(State.RETURNED, 0),
-        "abandoned": states.get(State.ABANDONED, 0),
-    }
+def states_now(study: Study, now: datetime | None = None) -> dict[str, int]:
+    """Assignments by state. An assignment past its deadline counts as timed out, even before its place is freed."""
+    overdue = Q(state=State.ACCEPTED, expires_at__lt=now or timezone.now())
+    state_now = Case(When(overdue, then=Value(State.ABANDONED.value)), default=F("state"))
+    rows = Assignment.objects.filter(hit__study=study).annotate(now=state_now).values_list("now")
+    return dict(rows.annotate(n=Count("pk")).order_by("now"))
 
 
-def excluded(submissions: QuerySet[Submission], study: Study) -> QuerySet[Submission]:
-    """Those whose newest review says to leave them out.
-
-    The newest reviews are found once for the study: asked per submission, PostgreSQL may read all reviews each time.
-    """
-    newest = Review.objects.filter(submission__study=study).order_by().values("submission").annotate(last=Max("pk"))
-    left_out = Review.objects.filter(pk__in=newest.values("last"), decision=Review.Decision.EXCLUDE)
-    return submissions.filter(pk__in=left_out.order_by().values("submission"))
+def _arms(study: Study, now: datetime) -> list[ArmProgress]:
+    """The arms in their declared order. Empty if the study has only the unnamed one."""
+    sums = {"submitted": Sum("hits__n_submitted"), "places": Sum("hits__wanted")}
+    rows = study.arms.annotate(**sums).values_list("pk", "name", "n_enrolled", "wanted", *sums)
+    open_now = Assignment.objects.filter(hit__study=study, state=State.ACCEPTED, expires_at__gte=now)
+    working = dict(open_now.order_by().values_list("hit__arm").annotate(n=Count("pk")))
+    arms = [
+        ArmProgress(name, enrolled, wanted, submitted or 0, places or 0, working.get(pk, 0))
+        for pk, name, enrolled, wanted, submitted, places in rows.order_by("position")
+    ]
+    return arms if len(arms) > 1 else []
 
 
 def _median_seconds(submissions: QuerySet[Submission], count: int) -> float | None:
-    """The database sorts; only the middle comes over. The query count is one whatever the count."""
+    """The median, in one query whatever ``count`` is. The database sorts and returns only the middle."""
     if not count:
         return None
     first = (count - 1) // 2

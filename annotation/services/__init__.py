@@ -1,1 +1,1 @@
-"""Everything that writes: verb first, keyword only, one transaction each."""
+"""All code that writes to the database. Functions start with a verb, accept keywords only, and use one transaction."""

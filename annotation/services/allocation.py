@@ -1,60 +1,85 @@
-"""Who works on what: enrolment, giving out hits, taking abandoned ones back.
+"""Who works on what: enrolling workers, giving out hits, taking back abandoned ones.
 
-Races are settled by the database. SQLite runs writers one after the other (immediate transactions); PostgreSQL
-skips hits that another transaction is giving out. Two tabs of one participant meet in the unique constraints of
-``Assignment``: the later one fails, tries again, and finds what the first was given.
+The database settles races. SQLite runs writers one after the other (immediate transactions). PostgreSQL skips hits that
+another transaction is giving out. If two tabs of one participant ask at once, the unique constraints of ``Assignment``
+make the later one fail. It tries again and finds what the first one got.
 
-Locks are taken in one order everywhere: participant, assignment, hit.
+All code takes locks in the same order: worker, participant and arm, assignment, hit.
 """
 
 from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from annotation import sql
 from annotation.instrument import live_instrument, shown_items
-from annotation.models import Assignment, Hit, Participant, Study, Worker
+from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
-from annotation.services import sql
-from annotation.task_types.base import Json
+from annotation.task_types.items import Json
 
 State = Assignment.State
+P = ParamSpec("P")
+T = TypeVar("T")
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 TRIES = 5
 
 _TERMS = """
-SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, m.n_live, m.accepted, m.n_ended
-FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
+SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, s.has_authors, p.worker_id, r.id, r.wanted,
+       EXISTS (SELECT 1 FROM annotation_study_exclude_studies e WHERE e.from_study_id = s.id),
+       p.excluded_at IS NOT NULL, m.n_kept, m.accepted, m.n_ended
+FROM annotation_participant p
+JOIN annotation_study s ON s.id = p.study_id
+JOIN annotation_arm r ON r.id = p.arm_id
 LEFT JOIN (
     SELECT participant_id,
-           COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted')) AS n_live,
+           COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted', 'released')) AS n_kept,
            MAX(id) FILTER (WHERE state = 'accepted') AS accepted,
            COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned')) AS n_ended
     FROM annotation_assignment WHERE participant_id = %s GROUP BY participant_id
 ) m ON m.participant_id = p.id
 WHERE p.id = %s
 """
-_FREE_HIT = """
+FREE_HIT = """
 SELECT h.id, h.n_live, (
     SELECT MAX(a.slot) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.state IN ('accepted', 'submitted'))
 FROM annotation_hit h
-WHERE h.study_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
+WHERE h.arm_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
     SELECT 1 FROM annotation_assignment a
-    WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state IN ('accepted', 'submitted', 'returned'))
+    WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state <> 'abandoned'){}
 ORDER BY h.n_live, h.position LIMIT 1
 """
+NOT_THEIR_OWN = """ AND NOT EXISTS (
+    SELECT 1 FROM annotation_hititem i JOIN annotation_itemauthor w ON w.item_id = i.item_id
+    WHERE i.hit_id = h.id AND w.worker_id = %s)"""
 _SLOTS = "SELECT slot FROM annotation_assignment WHERE hit_id = %s AND state IN ('accepted', 'submitted')"
 _TAKE = "UPDATE annotation_hit SET n_live = n_live + 1 WHERE id = %s"
 
 
 class NothingLeft(Exception):
-    """There is no hit for this worker now. ``reason`` is one of done, limit, paused, closed, taken."""
+    """There is no hit for this worker right now.
+
+    ``reason`` is one of done, limit, paused, closed, taken (by others, just now), took_part (in a study that this one
+    excludes), full (the arm has all its participants), excluded (the researchers excluded them).
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NotAdmitted(Exception):
+    """This worker cannot take part. ``reason`` is one of took_part (see NothingLeft), full (no arm needs anybody),
+    invited (only people with a personal link may take part)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -63,24 +88,40 @@ class NothingLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a study grants a participant at the moment of asking, and what they have had of it.
+    """What a study allows a participant right now, and what they have had so far.
 
-    ``n_live`` counts their live assignments, ``accepted`` is the one in progress, ``n_ended`` counts those given back
-    or timed out.
+    ``n_kept`` counts the hits that they are working on or have sent, whatever became of those later. ``accepted`` is
+    the assignment in progress. ``n_ended`` counts those that were returned or timed out.
     """
 
     study_id: int
     status: str
     hits_per_worker: int | None
     time_limit: timedelta
-    n_live: int
+    has_authors: bool
+    worker_id: int
+    arm_id: int
+    arm_wanted: int | None
+    excludes: bool
+    excluded: bool
+    n_kept: int
     accepted: int | None
     n_ended: int
+
+    @property
+    def at_limit(self) -> bool:
+        return self.hits_per_worker is not None and self.n_kept >= self.hits_per_worker
+
+    @property
+    def next_ordinal(self) -> int:
+        """Only one hit is open at a time, so only the newest can end without being sent. The other numbers have no
+        gaps."""
+        return self.n_kept + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An assignment in progress. ``new`` is there when it was just made: what its first page needs."""
+    """An assignment in progress. If it was just created, ``new`` has what its first page needs."""
 
     id: int
     new: NewAssignment | None = None
@@ -88,43 +129,78 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class NewAssignment:
+    """``replaces_lost``: the worker's time ran out on another hit, and somebody else has that hit now."""
+
     hit_id: int
     order: Json
     ordinal: int
     expires_at: datetime
+    replaces_lost: bool = False
 
 
 def random_code(length: int) -> str:
-    """Letters and digits that nobody confuses when copying them from a screen."""
+    """A code of letters and digits that nobody confuses when copying them from a screen."""
     return "".join(secrets.choice(_LETTERS) for _ in range(length))
 
 
 @transaction.atomic
 def enrol(
-    *, study: Study, platform: str, platform_id: str, consented: bool, synthetic: bool = False, profile: str = ""
+    *, study: Study, worker: Worker, consented: bool, profile: str = "", invitation: Invitation | None = None
 ) -> Participant:
-    """The worker's participation in this study, made on the first call and found on later ones."""
-    worker, _ = Worker.objects.get_or_create(
-        platform=platform, platform_id=platform_id, defaults={"synthetic": synthetic}
-    )
-    participant, _ = Participant.objects.get_or_create(
+    """The worker's participation in this study. The first call creates it, in the least-filled arm; later calls find
+    it. Raises NotAdmitted.
+
+    ``profile`` is how a simulated worker answers. ``invitation`` is the worker's own invitation to this study.
+    """
+    Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)
+    known = Participant.objects.filter(study=study, worker=worker).first()
+    if known:
+        return known
+    if study.access == Study.Access.INVITED and invitation is None and not worker.synthetic:
+        raise NotAdmitted("invited")
+    if took_part_in_excluded(study_id=study.pk, worker_id=worker.pk):
+        raise NotAdmitted("took_part")
+    return Participant.objects.create(
         study=study,
         worker=worker,
-        defaults={
-            "pseudonym": f"w-{random_code(8).lower()}",
-            "synthetic": synthetic,
-            "profile": profile,
-            "consented_at": timezone.now() if consented else None,
-            "completion_code": random_code(10),
-        },
+        arm=_take_least_filled_arm(study),
+        pseudonym=f"w-{random_code(8).lower()}",
+        synthetic=worker.synthetic,
+        profile=profile,
+        consented_at=timezone.now() if consented else None,
+        completion_code=random_code(10),
     )
-    return participant
+
+
+def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
+    """Whether the worker got a hit of a study whose participants are excluded from this one."""
+    given = Assignment.objects.filter(participant__worker_id=worker_id)
+    return given.filter(participant__study__excluded_by=study_id).exists()
+
+
+def _take_least_filled_arm(study: Study) -> Arm:
+    """The arm for the next participant, already counted there. Its lock makes others wait until they are enrolled."""
+    arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
+    for arm in sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position)):
+        if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(n_submitted__lt=F("wanted")).exists():
+            arm.n_enrolled += 1
+            arm.save(update_fields=["n_enrolled"])
+            return arm
+    raise NotAdmitted("full")
+
+
+def arm_is_full(arm_id: int, wanted: int | None) -> bool:
+    """Whether the arm has all its participants: ``wanted`` of them are working on hits or have sent some."""
+    if wanted is None:
+        return False
+    working = Participant.objects.filter(arm_id=arm_id, assignments__state__in=LIVE_STATES)
+    return working.distinct().count() >= wanted
 
 
 def accept_next(*, participant_id: int) -> Accepted:
-    """The assignment this participant is on, or a new one: of the hit with fewest ratings that they have not had.
+    """The participant's assignment in progress, or a new one: for the hit with fewest ratings that they have not had.
 
-    An assignment of theirs that ran out of time is taken up again where it stands if its place is still free.
+    If an assignment of theirs ran out of time and its place is still free, it continues at the step where it stopped.
     Raises NothingLeft.
     """
     for _ in range(TRIES):
@@ -132,7 +208,7 @@ def accept_next(*, participant_id: int) -> Accepted:
             with sql.quick_transaction(announced=False):
                 return _accept(participant_id)
         except IntegrityError:
-            continue  # what was read had changed before it was written: a constraint noticed
+            continue  # another transaction changed what this one had read, so a constraint failed
         except OperationalError as error:
             if not is_deadlock(error):
                 raise
@@ -140,8 +216,28 @@ def accept_next(*, participant_id: int) -> Accepted:
 
 
 def is_deadlock(error: OperationalError) -> bool:
-    """PostgreSQL ended this transaction because it and another waited for each other; trying again is safe."""
+    """PostgreSQL ended this transaction because it and another waited for each other. Trying again is safe."""
     return getattr(error.__cause__, "pgcode", None) == "40P01"
+
+
+def again_after_deadlock(service: Callable[P, T]) -> Callable[P, T]:
+    """Run a service again if PostgreSQL ended its transaction because of a deadlock.
+
+    A transaction that takes back abandoned hits and then a free hit may lock hits in a different order than others. If
+    a service runs in its caller's transaction, the caller has to try again.
+    """
+
+    @wraps(service)
+    def tried(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(TRIES - 1):
+            try:
+                return service(*args, **kwargs)
+            except OperationalError as error:
+                if connection.in_atomic_block or not is_deadlock(error):
+                    raise
+        return service(*args, **kwargs)
+
+    return tried
 
 
 def _accept(participant_id: int) -> Accepted:
@@ -150,37 +246,70 @@ def _accept(participant_id: int) -> Accepted:
         return Accepted(terms.accepted)
     if terms.status != Study.Status.LIVE:
         raise NothingLeft("closed" if terms.status == Study.Status.CLOSED else "paused")
-    if terms.hits_per_worker is not None and terms.n_live >= terms.hits_per_worker:
+    if terms.excluded:
+        raise NothingLeft("excluded")
+    if terms.at_limit:
         raise NothingLeft("limit")
-    # One is open at a time, so only the newest can end without being submitted: the numbers of the rest have no gap.
-    ordinal = terms.n_live + 1
-    if terms.n_ended and (revived := _revive_latest(participant_id, terms, ordinal)):
+    _check_first(terms)
+    if terms.n_ended and (revived := _revive_latest(participant_id, terms)):
         return Accepted(revived)
     hit_id, slot = _next_place(terms, participant_id)
-    attempt = 1
-    if terms.n_ended:
-        attempt += Assignment.objects.filter(participant_id=participant_id, hit_id=hit_id).count()
-    return _give(terms, participant_id, hit_id, slot=slot, ordinal=ordinal, attempt=attempt)
+    if not terms.n_ended:
+        return _give(terms, participant_id, hit_id, slot=slot)
+    mine = Assignment.objects.filter(participant_id=participant_id)
+    attempt = 1 + mine.filter(hit_id=hit_id).count()
+    latest = mine.exclude(ended_at=None).order_by("-ended_at", "-pk").values_list("state", flat=True).first()
+    lost = latest == State.ABANDONED
+    return _give(terms, participant_id, hit_id, slot=slot, attempt=attempt, replaces_lost=lost)
 
 
 def _terms(participant_id: int) -> Terms:
     row = sql.fetch_first(_TERMS, participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    study_id, status, hits_per_worker, minutes, n_live, accepted, n_ended = row
-    limit = timedelta(minutes=minutes)
-    return Terms(study_id, status, hits_per_worker, limit, n_live or 0, accepted, n_ended or 0)
+    study_id, status, most, minutes, has_authors, worker_id, arm_id, wanted, excludes, excluded, *counts = row
+    n_kept, accepted, n_ended = counts
+    return Terms(
+        study_id=study_id,
+        status=status,
+        hits_per_worker=most,
+        time_limit=timedelta(minutes=minutes),
+        has_authors=bool(has_authors),
+        worker_id=worker_id,
+        arm_id=arm_id,
+        arm_wanted=wanted,
+        excludes=bool(excludes),
+        excluded=bool(excluded),
+        n_kept=n_kept or 0,
+        accepted=accepted,
+        n_ended=n_ended or 0,
+    )
+
+
+def _check_first(terms: Terms) -> None:
+    """Check what may have changed between enrolment and the first hit, under locks that prevent further changes."""
+    if terms.n_kept:
+        return
+    if terms.excludes and not terms.n_ended:
+        Worker.objects.select_for_update(no_key=True).get(pk=terms.worker_id)
+        if took_part_in_excluded(study_id=terms.study_id, worker_id=terms.worker_id):
+            raise NothingLeft("took_part")
+    if terms.arm_wanted is not None:
+        Arm.objects.select_for_update(no_key=True).get(pk=terms.arm_id)
+        if arm_is_full(terms.arm_id, terms.arm_wanted):
+            raise NothingLeft("full")
 
 
 def _next_place(terms: Terms, participant_id: int) -> tuple[int, int]:
     """The hit to give out and the place on it."""
-    asked = (terms.study_id, participant_id)
-    found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), *asked)
+    free_hit = FREE_HIT.format(NOT_THEIR_OWN if terms.has_authors else "")
+    asked = (terms.arm_id, participant_id) + ((terms.worker_id,) if terms.has_authors else ())
+    found = sql.fetch_one(sql.locked(free_hit, of="h", skip=True), *asked)
     if found is None and reclaim_expired(study_id=terms.study_id):
-        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h", skip=True), *asked)
+        found = sql.fetch_one(sql.locked(free_hit, of="h", skip=True), *asked)
     if found is None and connection.features.has_select_for_update_skip_locked:
-        # Others may hold the last free ones only for a moment: wait for them before saying that none is left.
-        found = sql.fetch_one(sql.locked(_FREE_HIT, of="h"), *asked)
+        # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
+        found = sql.fetch_one(sql.locked(free_hit, of="h"), *asked)
     if found is None:
         raise NothingLeft("done")
     hit_id, n_live, highest = found
@@ -188,19 +317,23 @@ def _next_place(terms: Terms, participant_id: int) -> tuple[int, int]:
     return hit_id, n_live if filled_in_order else free_slot(hit_id, n_live)
 
 
-def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal: int, attempt: int) -> Accepted:
+def _give(
+    terms: Terms, participant_id: int, hit_id: int, *, slot: int, attempt: int = 1, replaces_lost: bool = False
+) -> Accepted:
     seed = secrets.randbits(48)
-    instrument = live_instrument(terms.study_id)
+    instrument = live_instrument(terms.arm_id)
     rng = random.Random(seed)  # noqa: S311 - the order shown must be reproducible, not unpredictable
     order = instrument.task.arrange(shown_items(hit_id), instrument.config, slot=slot, rng=rng)
     now = timezone.now()
     row = {
         "hit": hit_id,
         "participant": participant_id,
+        "posting": None,
         "platform_assignment_id": "",
+        "submit_to": "",
         "state": State.ACCEPTED.value,
         "slot": slot,
-        "ordinal": ordinal,
+        "ordinal": terms.next_ordinal,
         "attempt": attempt,
         "seed": seed,
         "order": order,
@@ -210,27 +343,35 @@ def _give(terms: Terms, participant_id: int, hit_id: int, *, slot: int, ordinal:
     }
     made = sql.insertion(Assignment, row, returning=True)
     assignment_id = sql.run((_TAKE, [hit_id]), made, returning=True, savepoint=False)
-    return Accepted(assignment_id, NewAssignment(hit_id, order, ordinal, now + terms.time_limit))
+    new = NewAssignment(hit_id, order, terms.next_ordinal, now + terms.time_limit, replaces_lost)
+    return Accepted(assignment_id, new)
 
 
 def free_slot(hit_id: int, n_live: int, *, rather: int = 0) -> int:
-    """The place ``rather`` if no live assignment holds it, else the lowest free one of a hit with ``n_live``."""
+    """The place ``rather`` if no live assignment has it, else the lowest free place of a hit with ``n_live``."""
     if not n_live:
         return rather
     taken = {slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}
     return rather if rather not in taken else min(set(range(len(taken) + 1)) - taken)
 
 
-def _revive_latest(participant_id: int, terms: Terms, ordinal: int) -> int | None:
+def _revive_latest(participant_id: int, terms: Terms) -> int | None:
     ended = Assignment.objects.filter(participant_id=participant_id, state=State.ABANDONED)
     last = ended.order_by("-ended_at", "-pk").first()
-    if last and revive(assignment=last, time_limit=terms.time_limit, ordinal=ordinal):
-        return last.pk
-    return None
+    return last.pk if last and _revive(last, terms) else None
 
 
-def revive(*, assignment: Assignment, time_limit: timedelta, ordinal: int) -> bool:
-    """Take an abandoned assignment up again if its hit has a free place. Inside the caller's transaction."""
+@transaction.atomic
+def revive_late(*, assignment_id: int, participant_id: int) -> bool:
+    """Reopen an assignment that ran out of time, because its worker sends a step now. False if that is impossible."""
+    Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
+    terms = _terms(participant_id)
+    return not (terms.excluded or terms.at_limit) and _revive(Assignment.objects.get(pk=assignment_id), terms)
+
+
+def _revive(assignment: Assignment, terms: Terms) -> bool:
+    """Reopen an abandoned assignment if its hit has a free place. Runs in the caller's transaction."""
+    Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
     hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
     mine = Assignment.objects.filter(participant_id=assignment.participant_id)
     busy = mine.filter(Q(state=State.ACCEPTED) | Q(hit=hit, state__in=LIVE_STATES)).exists()
@@ -239,10 +380,10 @@ def revive(*, assignment: Assignment, time_limit: timedelta, ordinal: int) -> bo
     now = timezone.now()
     revived = Assignment.objects.filter(pk=assignment.pk, state=State.ABANDONED).update(
         state=State.ACCEPTED,
-        # Its sides were drawn for the place it had: with another one the hit's sides may come out unbalanced.
+        # Its sides were drawn for its old place. With another place, the hit's sides may end up unbalanced.
         slot=free_slot(hit.pk, hit.n_live, rather=assignment.slot),
-        ordinal=ordinal,
-        expires_at=now + time_limit,
+        ordinal=terms.next_ordinal,
+        expires_at=now + terms.time_limit,
         ended_at=None,
     )
     if revived:
@@ -250,16 +391,18 @@ def revive(*, assignment: Assignment, time_limit: timedelta, ordinal: int) -> bo
     return bool(revived)
 
 
+@again_after_deadlock
 @transaction.atomic
 def return_assignment(*, assignment_id: int, participant_id: int) -> bool:
-    """Give a hit back unfinished. False if it was not in progress any more."""
+    """Return a hit unfinished. False if it was no longer in progress."""
     chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
     return _end(chosen, State.RETURNED, timezone.now(), skip_locked=False) == 1
 
 
+@again_after_deadlock
 @transaction.atomic
 def reclaim_expired(*, study_id: int | None = None, now: datetime | None = None) -> int:
-    """Free the places of all assignments whose time is up; how many there were."""
+    """Free the places of all assignments whose time is up. Returns how many there were."""
     moment = now or timezone.now()
     expired = Assignment.objects.filter(expires_at__lt=moment)
     if study_id is not None:

@@ -1,53 +1,58 @@
-"""What a worker sends: drafts, steps, and with the last step the submission and its ratings.
+"""What a worker sends: drafts and steps and, with the last step, the submission, its ratings and its outputs.
 
-A step is stored once. Sending it again, from the same page, from a second tab or by a retry of the network, changes
-nothing and is answered as the first time.
+A step is stored once. Sending it again (from the same page, from a second tab, or because the network retries) changes
+nothing and gets the same response.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from annotation.instrument import Instrument, hit_items, live_instrument, shown_items
-from annotation.models import Assignment, Draft, Flag, Participant, Rating, Step, Study, Submission
-from annotation.models.work import LIVE_STATES
-from annotation.services import sql
-from annotation.services.allocation import TRIES, is_deadlock, revive
-from annotation.task_types.base import FlagData, RatingData, Shown, StepSpec
+from annotation import sql
+from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to, shown_items
+from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
+from annotation.services.allocation import TRIES, is_deadlock, revive_late
+from annotation.services.flagging import Found, Written, same_text_flags, speed_flags, written_texts
+from annotation.services.offers import closing, lacks_offers, request_offers
+from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
 
 State = Assignment.State
 MOST_FEEDBACK = 5_000
+#: What an excluded worker sends is excluded like their earlier work. A person can still decide otherwise.
+LEFT_OUT = {"decision": Review.Decision.EXCLUDE.value, "note": "The worker was already excluded.", "user": None}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a sent step.
 
-    ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (was stored before),
-    ``invalid`` (see ``errors``), ``stale`` (not the step that is due), ``late`` (the hit went to someone else; the
-    answers are kept aside), ``ended`` (returned). ``more``: the study lets the participant take another hit.
+    ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
+    stored before), ``differs`` (the step was stored before with other answers, which count), ``invalid`` (see
+    ``errors``), ``stale`` (not the step that is due), ``waiting`` (the page has not shown its suggestions yet),
+    ``late`` (the hit went to someone else; the answers are saved as a draft), ``ended`` (returned). ``complete``: the
+    hit's last step is stored.
     """
 
     kind: str
     errors: dict[str, str] = field(default_factory=dict)
-    more: bool = True
+    complete: bool = False
 
 
 def submit_step(
     *, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str], timing: Mapping[str, Any]
 ) -> Outcome:
-    """Check and store one step; with the last one, the submission, its ratings and flags, in one transaction.
+    """Check and store one step. With the last step, store the submission and all that is derived from it.
 
-    Everything is read and checked before the transaction, which then only writes: it holds SQLite's one writing lock
-    as briefly as can be. What has changed in between is noticed by the guarded update, and the whole starts again.
-    Raises Assignment.DoesNotExist when the assignment is not this participant's.
+    One transaction stores everything. Reading and checking come before it, so that it holds SQLite's write lock only
+    briefly. If something has changed in between, the guarded update fails and everything starts again.
+    Raises Assignment.DoesNotExist if the assignment belongs to somebody else.
     """
     failure: IntegrityError | OperationalError
     for _ in range(TRIES):
@@ -55,37 +60,65 @@ def submit_step(
         try:
             return _take(work, number, data, timing)
         except IntegrityError as error:
-            failure = error  # it came in twice at once, or its time was up just now: the next round sees which
+            failure = error  # sent twice at once, or the time has just run out: the next try finds out which
         except OperationalError as error:
             if not is_deadlock(error):
                 raise
-            failure = error  # with another tab of theirs that takes a hit: each waited for what the other had locked
+            failure = error  # another tab of the same worker is taking a hit, and each waits for the other
     raise failure
 
 
 def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[str, Any]) -> Outcome:
     if number < len(work.steps):
-        return Outcome("repeated")
+        return _sent_before(work, number, data)
     if work.state == State.ABANDONED:
-        if not _revived(work):
+        if not revive_late(assignment_id=work.id, participant_id=work.participant_id):
             keep_draft(assignment_id=work.id, number=number, data=data, late=True)
             return Outcome("late")
     elif work.state != State.ACCEPTED:
         return Outcome("ended")
-    if number > len(work.steps):
+    walk, before = work.walk(), work.answers()
+    page = walk.page(number, lambda: before)
+    if number > len(before) or page is None:
         return Outcome("stale")
-    specs = work.specs()
-    answers, errors = specs[number].clean(data)
+    if lacks_offers(walk, page, number):
+        return Outcome("waiting")
+    given, errors = page.clean(data)
+    errors = errors or dict(work.instrument.task.check(work.shown, page, given, before))
     if errors:
         return Outcome("invalid", errors)
-    sent = SentStep(number, specs[number].name, answers, clean_timing(timing, specs[number]))
-    _store(work, specs, sent, feedback=clean_text(data.get("feedback", ""))[:MOST_FEEDBACK])
-    return Outcome("submitted", more=work.more) if number + 1 == len(specs) else Outcome("stored")
+    sent, now = SentStep(number, page.name, given, clean_timing(timing, page)), timezone.now()
+    uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, given)) if page.asks else []
+    if not walk.is_complete([*before, given]):
+        _store(work, sent, now, uses)
+        if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, given])):
+            _request_on_commit(work.id, number + 1, following)
+        return Outcome("stored")
+    feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
+    _store(work, sent, now, uses, _completion(work, walk, sent, now, feedback=feedback))
+    return Outcome("submitted", complete=True)
+
+
+def _sent_before(work: OpenWork, number: int, data: Mapping[str, str]) -> Outcome:
+    """The outcome of a retry, or of another tab's answers to a step that is already stored."""
+    answers = work.answers()
+    page = work.walk().page(number, lambda: answers[:number])
+    same = page is not None and page.clean(data)[0] == answers[number]
+    complete = work.state in (State.SUBMITTED, State.RELEASED)
+    return Outcome("repeated" if same else "differs", complete=complete)
+
+
+def _request_on_commit(assignment_id: int, number: int, page: Page) -> None:
+    """Let the suggesters write while the browser loads the page. If this fails, the page itself asks them."""
+    transaction.on_commit(
+        lambda: request_offers(assignment_id=assignment_id, number=number, page=page),
+        robust=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class SentStep:
-    """One step's content: stored, or about to be."""
+    """The content of one step, stored or about to be stored."""
 
     number: int
     name: str
@@ -95,7 +128,7 @@ class SentStep:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """An assignment as needed to take its next step."""
+    """Everything about an assignment that its next step needs."""
 
     id: int
     state: str
@@ -103,28 +136,31 @@ class OpenWork:
     study_id: int
     participant_id: int
     accepted_at: datetime
-    more: bool
+    synthetic: bool
+    excluded: bool
     shown: Shown
     instrument: Instrument
     steps: Sequence[SentStep]
 
-    def specs(self) -> list[StepSpec]:
-        return self.instrument.steps(self.shown)
+    def walk(self) -> Walk:
+        return self.instrument.walk(self.shown)
+
+    def answers(self) -> list[Answers]:
+        return [step.answers for step in self.steps]
 
 
 _WORK = """
-SELECT a.state, a.hit_id, a."order", a.accepted_at, a.ordinal, s.id, s.hits_per_worker,
+SELECT a.state, a.hit_id, a."order", a.accepted_at, p.arm_id, p.study_id, p.synthetic, p.excluded_at IS NOT NULL,
        t.number, t.name, t.answers, t.timing
 FROM annotation_assignment a
 JOIN annotation_participant p ON p.id = a.participant_id
-JOIN annotation_study s ON s.id = p.study_id
 LEFT JOIN annotation_step t ON t.assignment_id = a.id
 WHERE a.id = %s AND a.participant_id = %s ORDER BY t.number
 """
 _SUBMIT = "UPDATE annotation_assignment SET state = 'submitted', ended_at = %s WHERE id = %s AND state = 'accepted'"
 _ONE_MORE = "UPDATE annotation_hit SET n_submitted = n_submitted + 1 WHERE id = %s"
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE assignment_id = %s AND number = %s"
-# Nothing is found when the assignment is in another state; the column takes no NULL, and the transaction fails.
+# In any other state, this finds nothing. The column does not allow NULL, so the transaction fails.
 _IF_ACCEPTED = "SELECT id FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
 _IF_SUBMITTED = "(SELECT id FROM annotation_assignment WHERE id = %s AND state = 'submitted')"
 _ITS_SUBMISSION = "(SELECT id FROM annotation_submission WHERE assignment_id = %s)"
@@ -134,8 +170,8 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
     rows = sql.fetch_all(_WORK, assignment_id, participant_id)
     if not rows:
         raise Assignment.DoesNotExist
-    state, hit_id, order, accepted_at, ordinal, study_id, most = rows[0][:7]
-    instrument = live_instrument(study_id)
+    state, hit_id, order, accepted_at, arm_id, study_id, synthetic, excluded = rows[0][:8]
+    instrument = live_instrument(arm_id)
     return OpenWork(
         id=assignment_id,
         state=state,
@@ -143,34 +179,33 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         study_id=study_id,
         participant_id=participant_id,
         accepted_at=sql.aware(accepted_at),
-        more=most is None or ordinal < most,
-        shown=instrument.shown(shown_items(hit_id), sql.from_json(Assignment, "order", order)),
+        synthetic=bool(synthetic),
+        excluded=bool(excluded),
+        shown=instrument.shown(
+            shown_items(hit_id), sql.from_json(Assignment, "order", order), offers_to(assignment_id, instrument)
+        ),
         instrument=instrument,
         steps=[
             SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
-            for number, name, answers, timing in (row[7:] for row in rows)
+            for number, name, answers, timing in (row[8:] for row in rows)
             if number is not None
         ],
     )
 
 
-def _revived(work: OpenWork) -> bool:
-    with transaction.atomic():
-        participant = Participant.objects.select_for_update(no_key=True).get(pk=work.participant_id)
-        study = Study.objects.get(pk=work.study_id)
-        ordinal = participant.assignments.filter(state__in=LIVE_STATES).count() + 1
-        if study.hits_per_worker is not None and ordinal > study.hits_per_worker:
-            return False
-        limit = timedelta(minutes=study.time_limit_minutes)
-        return revive(assignment=Assignment.objects.get(pk=work.id), time_limit=limit, ordinal=ordinal)
+def _store(
+    work: OpenWork,
+    sent: SentStep,
+    now: datetime,
+    uses: Sequence[sql.Statement] = (),
+    completion: Sequence[sql.Statement] = (),
+) -> None:
+    """Write one step with what became of its offers and, with ``completion``, the submission.
 
-
-def _store(work: OpenWork, specs: Sequence[StepSpec], sent: SentStep, feedback: str) -> None:
-    """Write one step, and the submission if it is the last. IntegrityError if the assignment is not open any more."""
-    now = timezone.now()
-    last = sent.number + 1 == len(specs)
+    Raises IntegrityError if the assignment is no longer open.
+    """
     step = {
-        "assignment": work.id if last else sql.Found(f"({sql.locked(_IF_ACCEPTED)})", (work.id,)),
+        "assignment": work.id if completion else sql.Found(f"({sql.locked(_IF_ACCEPTED)})", (work.id,)),
         "number": sent.number,
         "name": sent.name,
         "answers": sent.answers,
@@ -178,80 +213,124 @@ def _store(work: OpenWork, specs: Sequence[StepSpec], sent: SentStep, feedback: 
         "received_at": now,
     }
     statements = [sql.insertion(Step, step), (_DROP_DRAFT, [work.id, sent.number])]
-    if last:
+    if completion:
         stamp = Assignment._meta.get_field("ended_at").get_db_prep_save(now, connection)
         statements.insert(0, (_SUBMIT, [stamp, work.id]))
-        statements += _completion(work, specs, [*work.steps, sent], feedback, now)
-    sql.run(*statements)
+    sql.run(*statements, *uses, *completion)
 
 
-def _completion(
-    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], feedback: str, now: datetime
-) -> list[sql.Statement]:
-    """The submission with its ratings and flags, and the hit's count."""
+def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, feedback: str) -> list[sql.Statement]:
+    """The submission with its ratings, flags and outputs, and the hit's count."""
+    steps = [*work.steps, sent]
+    pages = walk.through([step.answers for step in steps])
+    seconds = (now - work.accepted_at).total_seconds()
     submission = {
         "assignment": sql.Found(_IF_SUBMITTED, (work.id,)),
         "study": work.study_id,
         "participant": work.participant_id,
         "answers": [step.answers for step in steps],
         "feedback": feedback,
-        "seconds": (now - work.accepted_at).total_seconds(),
+        "seconds": seconds,
         "received_at": now,
     }
     its = sql.Found(_ITS_SUBMISSION, (work.id,))
-    ratings = derive_ratings(work, specs, steps, submission=its, now=now)
+    texts = written_texts(pages, [step.answers for step in steps])
+    about = {"submission": its, "created_at": now}
     flags = [
-        {"submission": its, "reason": flag.reason, "detail": flag.detail[:500], "created_at": now}
-        for flag in derive_flags(work, specs, steps)
+        {**about, "reason": flag.reason, "detail": flag.detail[:500], "other": flag.other}
+        for flag in derive_flags(work, pages, steps, texts=texts, seconds=seconds)
+    ]
+    derived = [
+        (Rating, derive_ratings(work, pages, steps, submission=its, now=now)),
+        (Flag, flags),
+        (TextPrint, [{"study": work.study_id, "submission": its, "digest": text.digest} for text in texts]),
+        (Output, derive_outputs(work, pages, steps, submission=its)),
+        (Review, [about | LEFT_OUT] if work.excluded else []),
     ]
     statements = [sql.insertion(Submission, submission)]
-    statements += [sql.insertion(Rating, *ratings)] if ratings else []
-    statements += [sql.insertion(Flag, *flags)] if flags else []
+    statements += [sql.insertion(model, *rows) for model, rows in derived if rows]
     return [*statements, (_ONE_MORE, [work.hit_id])]
 
 
 def derive_ratings(
-    work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
+    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
 ) -> list[dict[str, Any]]:
-    """The rows of the data set that a whole set of steps means, as columns of Rating."""
-    given: list[Mapping[str, Answer]] = [step.answers for step in steps]
-    ids = [pk for pk, _ in hit_items(work.hit_id)]
+    """The ratings that all steps together give, as columns of Rating.
+
+    If one answer gives several ratings, only the first of them has the answer's time.
+    """
+    timed: set[tuple[int, str]] = set()
     return [
         {
             "study": work.study_id,
             "submission": submission,
             "participant": work.participant_id,
-            "item": ids[row.item],
+            "item": _item_id(work, row),
             "question": row.question,
             "target": row.target,
             "scale": row.scale,
             "value": row.value,
             "text": row.text,
-            "seconds": _seconds(steps[row.step], row),
+            "seconds": _seconds(steps[row.step], row, timed),
             "created_at": now,
         }
-        for row in work.instrument.task.ratings(work.shown, specs, given)
+        for row in work.instrument.task.ratings(work.shown, pages, [step.answers for step in steps])
     ]
 
 
-def derive_flags(work: OpenWork, specs: Sequence[StepSpec], steps: Sequence[SentStep]) -> list[FlagData]:
-    """Reasons for a person to look at a submission."""
+def derive_flags(
+    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, texts: Sequence[Written], seconds: float
+) -> list[Found]:
+    """Reasons for a person to look at a submission: the type's own, and those for every type."""
     pastes = sum(int(about.get("pastes", 0)) for step in steps for about in step.timing.values())
-    return list(work.instrument.task.flags(work.shown, specs, [step.answers for step in steps], pastes=pastes))
+    of_type = work.instrument.task.flags(work.shown, pages, [step.answers for step in steps], pastes=pastes)
+    found = [Found(flag.reason, flag.detail) for flag in of_type]
+    if not work.synthetic:
+        found += speed_flags(steps=len(steps), seconds=seconds)
+        found += same_text_flags(texts, study_id=work.study_id, participant_id=work.participant_id)
+    return found
 
 
-def _seconds(step: SentStep, row: RatingData) -> float | None:
+def derive_outputs(
+    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, submission: int | sql.Found
+) -> list[dict[str, Any]]:
+    """The texts that another study can judge, as columns of Output. Their author is the submission's worker."""
+    made = work.instrument.task.outputs(work.shown, pages, [step.answers for step in steps])
+    return [
+        {
+            "study": work.study_id,
+            "submission": submission,
+            "number": number,
+            "item": _item_id(work, output),
+            "kind": output.kind,
+            "context": output.context,
+            "texts": list(output.texts),
+            "label_name": output.label[0] if output.label else "",
+            "label_value": output.label[1] if output.label else None,
+        }
+        for number, output in enumerate(made)
+    ]
+
+
+def _item_id(work: OpenWork, about: RatingData | OutputData) -> int | None:
+    return None if about.item is None else hit_items(work.hit_id)[about.item][0]
+
+
+def _seconds(step: SentStep, row: RatingData, timed: set[tuple[int, str]]) -> float | None:
+    if (row.step, row.key) in timed:
+        return None
+    timed.add((row.step, row.key))
     seconds = step.timing.get(row.key, {}).get("seconds")
     return float(seconds) if seconds is not None else None
 
 
-def clean_timing(timing: Mapping[str, Any], spec: StepSpec) -> dict[str, dict[str, float]]:
-    """Per question of the step ``seconds`` (time spent) and ``at`` (from the page's start) and ``pastes``.
+def clean_timing(timing: Mapping[str, Any], page: Page) -> dict[str, dict[str, float]]:
+    """``seconds`` (time spent), ``at`` (from the page's start) and ``pastes``, per question of the page.
 
-    The browser measures these; what is no finite number between 0 and a day is dropped, never trusted.
+    The browser measures these, so they are not trusted: only numbers between 0 and a day are accepted.
     """
     known: dict[str, dict[str, float]] = {}
-    for question in spec.questions:
+    for question in page.questions:
         sent = timing.get(question.key)
         if isinstance(sent, Mapping):
             numbers = {name: sent.get(name) for name in ("seconds", "at", "pastes")}
@@ -265,15 +344,18 @@ def clean_timing(timing: Mapping[str, Any], spec: StepSpec) -> dict[str, dict[st
     return known
 
 
-def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> bool:
-    """Keep what is typed so far. False when the step is not open any more."""
+def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> str:
+    """Save what is typed so far. Returns ``saved``, ``sent`` (the step is already stored) or ``ended`` (the hit was
+    returned, or sent too late)."""
     with sql.quick_transaction():
-        assignment = Assignment.objects.filter(
-            pk=assignment_id, participant_id=participant_id, state__in=[State.ACCEPTED, State.ABANDONED]
-        ).first()
-        if assignment is None or Step.objects.filter(assignment=assignment, number__gte=number).exists():
-            return False
-        return keep_draft(assignment_id=assignment.pk, number=number, data=data)
+        assignment = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id).first()
+        if assignment is None:
+            return "ended"
+        if Step.objects.filter(assignment=assignment, number__gte=number).exists():
+            return "sent"
+        if assignment.state not in (State.ACCEPTED, State.ABANDONED):
+            return "ended"
+        return "saved" if keep_draft(assignment_id=assignment.pk, number=number, data=data) else "ended"
 
 
 _OR_OVERWRITE = """
@@ -286,9 +368,9 @@ _WHILE_OPEN = """WHERE NOT annotation_draft.late OR EXISTS (
 
 
 def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late: bool = False) -> bool:
-    """Write or overwrite the draft of one step; control characters, which no database stores, are dropped.
+    """Write or overwrite the draft of one step, without control characters, which no database stores.
 
-    What was sent too late is the worker's last word: a tab left open does not overwrite it. False where it tried.
+    An answer that was sent too late is final: False if a tab that is still open tries to overwrite it.
     """
     cleaned = {clean_text(key)[:100]: clean_text(text)[:100_000] for key, text in data.items()}
     row = {
@@ -303,12 +385,13 @@ def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late
 
 
 def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
-    """Derive the ratings anew from the stored steps: (rows that changed, rows there are now).
+    """Derive the ratings again from the stored steps. Returns (rows that changed, rows now).
 
-    For a mistake found in a type's ``ratings`` hook. Nothing is written when nothing changes.
+    Use it after fixing a mistake in a type's ``ratings`` hook. If nothing changes, nothing is written.
     """
     work = _open_work(submission.assignment_id, submission.participant_id)
-    wanted = derive_ratings(work, work.specs(), work.steps, submission=submission.pk, now=submission.received_at)
+    pages = work.walk().through(work.answers())
+    wanted = derive_ratings(work, pages, work.steps, submission=submission.pk, now=submission.received_at)
     columns = ("item", "question", "target", "scale", "value", "text", "seconds")
     there = set(submission.ratings.values_list(*columns))
     changed = there ^ {tuple(row[name] for name in columns) for row in wanted}

@@ -1,30 +1,37 @@
-"""Making a study be as its file says: compared with what is stored, then changed in one go or not at all."""
+"""Makes a study match its file: compares the file with what is stored, then changes everything at once or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
-from annotation.forms import StudyForm
-from annotation.models import Item, Membership, Study
+from annotation.access import studies_of
+from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.services import studies as service
-from annotation.services.checking import check_study, default_values
-from annotation.services.importing import ItemsRead, read_items, settings_read_with, store_items
-from annotation.services.planning import worded_texts
-from annotation.services.refusals import FieldProblem, Frozen
-from annotation.study_files import FileRefused, StudyFile
-from annotation.tables import read_table
+from annotation.services.checking import Checked, check_study, default_values
+from annotation.services.importing import ItemsRead, read_items, store_items
+from annotation.services.members import add_member
+from annotation.services.outputs import check_source, read_outputs, set_follow, store_feed
+from annotation.services.sources import check_run, samples_table
+from annotation.services.studies import Frozen, arm_as_given
+from annotation.study_files import FileRefused, FromRun, FromStudy, StudyFile
+from annotation.tables import Table, read_table
+from annotation.task_types.registry import get_type
+from common.problems import Problem, unknown
+from generation.models import GenerationRun
 
 ACTOR = "manage.py study apply"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field that the file changes. ``old`` is None for what is new."""
+    """One field that the file changes. ``old`` is None if the field is new."""
 
     field: str
     old: Any
@@ -33,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What applying a file has done, or would do."""
+    """What applying a file did, or would do."""
 
     study: Study | None
     created: bool
@@ -41,14 +48,33 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
-    """A file found sound: clean values, and its items if it names any."""
+class _Feed:
+    """Another study whose outputs become items. It exists, and the owner may use it."""
+
+    source: Study
+    arms: tuple[str, ...]
+    follow: bool
+
+    def terms(self) -> dict[str, Any]:
+        return {
+            "items.from_study": self.source.slug,
+            "items.arms": list(self.arms),
+            "items.follow": self.follow,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A file that can be applied: cleaned values, and its items if it names any.
+
+    ``read`` is None if the study follows another and is no longer a draft: then items arrive automatically.
+    """
 
     task_type: str
-    values: dict[str, Any]
-    config: dict[str, Any]
-    texts: dict[str, str]
-    items: ItemsRead | None
+    parts: Checked
+    names_items: bool
+    read: ItemsRead | None = None
+    feed: _Feed | None = None
 
 
 def apply(
@@ -58,125 +84,198 @@ def apply(
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Applied:
-    """Make the study be as the file says: created, changed, or left alone; all of it or nothing.
+    """Create or change the study so that it matches the file: all of it or nothing.
 
-    With ``dry_run`` everything is tried and undone. Raises FileRefused, TableProblems (of the items' file) or Frozen.
+    With ``dry_run``, everything is tried and undone. Raises FileRefused, TableProblems (of the items' file) or Frozen.
     """
     study = Study.objects.filter(slug=file.slug).first()
-    checked = _check(file, study)
-    differences = _differences(study, checked, owner)
+    wanted = _check(file, study, owner)
+    differences = _differences(study, wanted, owner)
     if not differences:
         return Applied(study, False, [])
     with transaction.atomic():
-        stored = _write(study, checked, differences, owner, progress)
+        stored = _write(study, wanted, differences, owner, progress)
         if dry_run:
             transaction.set_rollback(True)
     return Applied(study if dry_run else stored, study is None, differences)
 
 
-def _check(file: StudyFile, study: Study | None) -> _Checked:
-    """Values, settings, texts and items. Raises FileRefused or TableProblems."""
+# --- what the file says ---
+
+
+def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:
+    """Check values, settings, texts, arms and items. Raises FileRefused or TableProblems."""
     checked, problems = check_study(
         instance=Study.objects.get(pk=study.pk) if study else Study(),
         values=default_values() | file.values,
         task_type=file.task_type,
         config=file.config,
         texts=file.texts,
+        arms=file.arms,
+        exclude_studies=file.exclude_studies,
     )
+    feed = None
+    if isinstance(file.items, FromStudy):
+        feed, wrong = _find_feed(file, file.items, study, owner)
+        problems += wrong
     if problems:
         raise FileRefused(problems, file.lines)
-    items = None
-    if file.items is not None:
-        try:
-            with file.items.open("rb") as opened:
-                table = read_table(opened, name=file.items.name, limit=None)
-        except OSError as error:
-            what = f"{file.items} cannot be read: {error.strerror}."
-            raise FileRefused([FieldProblem("items", what, "Check the path.")], file.lines) from None
-        items = read_items(task_type=file.task_type, config=checked.config, table=table)
-    return _Checked(file.task_type, checked.values, checked.config, checked.texts, items)
+    if feed is not None and study is not None and study.status != Study.Status.DRAFT:
+        return _Wanted(file.task_type, checked, names_items=True, feed=feed)
+    read = _read(file, checked, feed)
+    return _Wanted(file.task_type, checked, file.items is not None, read, feed)
 
 
-def _differences(study: Study | None, checked: _Checked, owner: User | None) -> list[Difference]:
-    new = _in_file_terms(checked.task_type, checked.values, checked.config, checked.texts)
+def _find_feed(
+    file: StudyFile, named: FromStudy, study: Study | None, owner: User | None
+) -> tuple[_Feed | None, list[Problem]]:
+    source, problems = check_source(
+        task=get_type(file.task_type),
+        slug=file.slug,
+        source_slug=named.study,
+        arms=named.arms,
+        visible=_visible(study, owner),
+    )
+    return (_Feed(source, named.arms, named.follow) if source else None), problems
+
+
+def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
+    """The studies that the owners of this one may see; all studies if it has no owner, only the command line."""
+    owners = [owner] if owner else []
+    if study is not None:
+        owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
+    if not owners:
+        return Study.objects.all()
+    seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
+    return Study.objects.filter(pk__in=seen)
+
+
+def _read(file: StudyFile, checked: Checked, feed: _Feed | None) -> ItemsRead | None:
+    task = get_type(file.task_type)
+    if feed is not None:
+        return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms)
+    if isinstance(file.items, Path):
+        return read_items(file.task_type, checked.config, _file_table(file, file.items))
+    if isinstance(file.items, FromRun):
+        return read_items(file.task_type, checked.config, _run_table(file, file.items))
+    return None
+
+
+def _file_table(file: StudyFile, items: Path) -> Table:
+    try:
+        with items.open("rb") as opened:
+            return read_table(opened, name=items.name, limit=None)
+    except OSError as error:
+        what = f"{items} cannot be read: {error.strerror}."
+        raise FileRefused([Problem("items", what, "Check the path.")], file.lines) from None
+
+
+def _run_table(file: StudyFile, named: FromRun) -> Table:
+    task = get_type(file.task_type)
+    run = GenerationRun.objects.filter(name=named.run).first()
+    if run is None:
+        known = GenerationRun.objects.order_by("name").values_list("name", flat=True)
+        raise FileRefused([unknown("items.from_run", named.run, known)], file.lines)
+    options, problems = check_run(task=task, run=run, options=named.options)
+    if problems:
+        raise FileRefused(problems, file.lines)
+    return samples_table(task=task, run=run, options=options)[0]
+
+
+# --- what differs ---
+
+
+def _differences(study: Study | None, wanted: _Wanted, owner: User | None) -> list[Difference]:
+    new = service.terms_of(wanted.task_type, wanted.parts)
     old: dict[str, Any] = {}
     if study is not None:
-        stored = {name: getattr(study, name) for name in StudyForm.Meta.fields}
-        old = _in_file_terms(study.task_type, stored, study.config, worded_texts(study))
+        old = service.terms_of(study.task_type, service.stored_parts(study))
+    if wanted.names_items:
+        old |= _feed_terms(study)
+        new |= wanted.feed.terms() if wanted.feed else {}
     found = [
         Difference(name, old.get(name), new.get(name))
         for name in dict.fromkeys([*new, *old])
         if study is None or old.get(name) != new.get(name)
     ]
-    found += _item_difference(study, checked)
-    if (
-        owner is not None
-        and not Membership.objects.filter(study=study, user=owner, role=Membership.Role.OWNER).exists()
-    ):
+    found += _item_difference(study, wanted)
+    owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER)
+    if owner is not None and not owners.filter(user=owner).exists():
         found.append(Difference("owner", None, owner.get_username()))
     return found
 
 
-def _in_file_terms(
-    task_type: str, values: Mapping[str, Any], config: Mapping[str, Any], texts: Mapping[str, str]
-) -> dict[str, Any]:
-    return {
-        "task_type": task_type,
-        **values,
-        **{f"config.{name}": value for name, value in config.items()},
-        **{f"texts.{name}": text for name, text in texts.items()},
-    }
+def _feed_terms(study: Study | None) -> dict[str, Any]:
+    feed = ItemFeed.objects.select_related("source").filter(study=study).first() if study else None
+    return _Feed(feed.source, tuple(feed.arms), feed.follow).terms() if feed else {}
 
 
-def _item_difference(study: Study | None, checked: _Checked) -> list[Difference]:
-    """How many items there were and will be, if they change. Another task type cannot use those there are."""
+def _item_difference(study: Study | None, wanted: _Wanted) -> list[Difference]:
+    """How many items there were and will be, if they change. A different task type cannot use the existing ones."""
     there = Item.objects.filter(study=study).count() if study else 0
-    if study is not None and study.task_type == checked.task_type:
-        if checked.items is None or _same_items(study, checked.items):
+    if study is not None and study.task_type == wanted.task_type:
+        if wanted.read is None or _same_items(study, wanted.read):
             return []
-    elif not there and checked.items is None:
+    elif not there and wanted.read is None:
         return []
-    return [Difference("items", there if study else None, len(checked.items.items) if checked.items else 0)]
+    return [Difference("items", there if study else None, len(wanted.read.items) if wanted.read else 0)]
 
 
 def _same_items(study: Study, read: ItemsRead) -> bool:
-    """Whether importing again would change nothing: neither the items nor the settings noted with them."""
-    if study.status == Study.Status.DRAFT and settings_read_with(study) not in ({}, read.settings):
+    """Whether importing again would change nothing: neither the items nor the settings recorded with them."""
+    there = Item.objects.filter(study=study).order_by("position")
+    if study.status == Study.Status.DRAFT and there.exists() and study.items_read_with != read.settings:
         return False
-    there = Item.objects.filter(study=study).order_by("position").values_list("external_id", "payload")
-    return list(there) == [(item.external_id, item.payload) for item in read.items]
+    return list(there.values_list("external_id", "payload")) == [
+        (item.external_id, item.payload) for item in read.items
+    ]
+
+
+# --- writing it ---
 
 
 def _write(
     study: Study | None,
-    checked: _Checked,
+    wanted: _Wanted,
     differences: list[Difference],
     owner: User | None,
     progress: Callable[[int], None] | None,
 ) -> Study:
-    given = {"values": checked.values, "config": checked.config, "texts": checked.texts}
+    parts = wanted.parts
+    given: dict[str, Any] = {
+        "config": parts.config,
+        "texts": parts.texts,
+        "arms": [arm_as_given(arm) for arm in parts.arms],
+        "exclude_studies": parts.exclude_studies,
+        "actor": ACTOR,
+    }
     if study is None:
-        values = {name: value for name, value in checked.values.items() if name != "slug"}
-        stored = service.create_study(
-            slug=checked.values["slug"],
-            task_type=checked.task_type,
-            **(given | {"values": values}),
-            actor=ACTOR,
-            owner=owner,
-        )
+        values = {name: value for name, value in parts.values.items() if name != "slug"}
+        slug = parts.values["slug"]
+        stored = service.create_study(slug=slug, task_type=wanted.task_type, values=values, owner=owner, **given)
     else:
         _refuse_frozen(study, differences)
-        given["values"] = checked.values | {"task_type": checked.task_type}
-        stored = service.change_study(study=study, **given, actor=ACTOR)
+        values = parts.values | {"task_type": wanted.task_type}
+        stored = service.change_study(study=study, values=values, **given)
         if owner is not None:
-            service.add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=ACTOR)
-    if checked.items is not None and any(difference.field == "items" for difference in differences):
-        store_items(study=stored, read=checked.items, actor=ACTOR, progress=progress)
+            add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=ACTOR)
+    changed = {difference.field for difference in differences}
+    if wanted.feed is not None and stored.status != Study.Status.DRAFT:
+        set_follow(study=stored, follow=wanted.feed.follow, actor=ACTOR)
+    elif wanted.read is not None and any(name.partition(".")[0] == "items" for name in changed):
+        _write_items(stored, wanted.read, wanted.feed, progress)
     return stored
 
 
+def _write_items(study: Study, read: ItemsRead, feed: _Feed | None, progress: Callable[[int], None] | None) -> None:
+    if feed is None:
+        store_items(study=study, read=read, actor=ACTOR, progress=progress)
+    else:
+        store_feed(study=study, read=read, source=feed.source, arms=feed.arms, follow=feed.follow, actor=ACTOR)
+
+
 def _refuse_frozen(study: Study, differences: list[Difference]) -> None:
-    """All that a study which has left draft cannot take over from the file, items too, each as the file calls it."""
+    """Raise Frozen with every change that the study no longer allows, items included. Names are as in the file."""
     changes = {difference.field: (difference.old, difference.new) for difference in differences}
     problems = service.frozen_problems(study, changes)
     if problems:

@@ -11,10 +11,10 @@ from annotation.models import AuditEntry, Study
 
 
 def record(*, study: Study, actor: str, action: str, **detail: Any) -> AuditEntry:
-    """Append one entry. ``detail`` holds old and new values as JSON can write them; money as text."""
+    """Append one entry. ``detail`` has old and new values that JSON can store; money is text."""
     return AuditEntry.objects.create(study=study, actor=actor[:150], action=action, detail=jsonable(detail))
 
 
 def jsonable(value: Any) -> Any:
-    """``value`` as a JSON column gives it back: tuples as lists, decimals and dates as text."""
+    """``value`` as a JSON column returns it: tuples as lists, decimals and dates as text."""
     return json.loads(json.dumps(value, cls=DjangoJSONEncoder))

@@ -1,37 +1,60 @@
-"""Whether a study's values, settings and texts are acceptable: everything that is wrong, in one go. Writes nothing."""
+"""Checks a study's values, settings, texts and arms, and finds everything that is wrong at once.
+
+Writes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 
-from annotation.forms import StudyForm, accepts
-from annotation.models import Study
+from annotation.forms import ArmForm, StudyForm, accepts
+from annotation.models import Arm, Study
 from annotation.services.audit import jsonable
-from annotation.services.refusals import FieldProblem, unknown
-from annotation.task_types.base import Json, TaskType
+from annotation.task_types.base import TaskType
+from annotation.task_types.items import Json
 from annotation.task_types.questions import MAX_CHARS, clean_text
 from annotation.task_types.registry import UnknownTaskType, get_type
+from annotation.task_types.settings import ConfigForm, TableField
+from common.problems import Problem, unknown
 
 FIELDS: tuple[str, ...] = tuple(StudyForm.Meta.fields)
+ARM_FIELDS: tuple[str, ...] = tuple(ArmForm.Meta.fields)
+ARM_KEYS: tuple[str, ...] = (*ARM_FIELDS, "config", "texts")
+MOST_ARMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ArmValues:
+    """One arm, cleaned: what it changes in the study, and how many participants it should have."""
+
+    name: str
+    config: Json = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    reward: Decimal | None = None
+    wanted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Clean values, ready to be stored. Only what was asked for is there."""
+    """Cleaned values, ready to store. ``exclude_studies`` contains short names, sorted."""
 
     values: dict[str, Any]
     config: Json
     texts: dict[str, str]
+    arms: tuple[ArmValues, ...] = ()
+    exclude_studies: tuple[str, ...] = ()
 
 
 def default_values() -> dict[str, Any]:
-    """What every field of a new study has when nothing is said about it."""
+    """The default value of every field of a new study."""
     return model_to_dict(Study(), fields=FIELDS)
 
 
@@ -42,32 +65,46 @@ def check_study(
     task_type: str,
     config: Mapping[str, Any],
     texts: Mapping[str, str],
-) -> tuple[Checked, list[FieldProblem]]:
-    """All three parts, clean, and what is wrong with them. ``instance`` is written into: give a copy."""
+    arms: Sequence[Mapping[str, Any]] = (),
+    exclude_studies: Sequence[str] = (),
+    visible: QuerySet[Study] | None = None,
+) -> tuple[Checked, list[Problem]]:
+    """All parts, cleaned, and what is wrong with them. This changes ``instance``, so pass a copy.
+
+    ``visible``: the studies that the person who changes this one may see; None for all.
+    """
     clean_values, problems = check_values(instance=instance, values=values)
+    excluded, wrong = check_excluded(
+        slug=str(clean_values.get("slug") or ""), instance=instance, slugs=exclude_studies, visible=visible
+    )
+    problems += wrong
     task, wrong = find_type(task_type)
     problems += wrong
     if task is None:
-        return Checked(clean_values, {}, {}), problems
+        return Checked(clean_values, {}, {}, (), excluded), problems
     clean_config, wrong = check_config(task=task, config=config)
     problems += wrong
     clean_texts: dict[str, str] = {}
+    clean_arms: list[ArmValues] = []
     if not wrong:
-        clean_texts, wrong = check_texts(task=task, config=clean_config, texts=texts)
+        clean_arms, wrong = check_arms(task=task, config=clean_config, arms=arms)
         problems += wrong
-    return Checked(clean_values, clean_config, clean_texts), problems
+        configs = [clean_config, *(clean_config | arm.config for arm in clean_arms)]
+        clean_texts, wrong = check_texts(task=task, configs=configs, texts=texts)
+        problems += wrong
+    return Checked(clean_values, clean_config, clean_texts, tuple(clean_arms), excluded), problems
 
 
-def find_type(name: str) -> tuple[TaskType | None, list[FieldProblem]]:
+def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
     try:
         return get_type(name), []
     except UnknownTaskType as error:
         what, _, known = str(error).partition(". ")
-        return None, [FieldProblem("task_type", f"{what}.", known)]
+        return None, [Problem("task_type", f"{what}.", known)]
 
 
-def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldProblem]]:
-    """The study's own fields; those not given keep what ``instance`` has."""
+def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The study's own fields. Missing ones keep the values of ``instance``."""
     problems = [unknown(name, name, FIELDS) for name in values if name not in FIELDS]
     problems += _control_characters("", values)
     given = {name: value for name, value in values.items() if name in FIELDS}
@@ -76,65 +113,183 @@ def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[st
     return {name: form.cleaned_data.get(name) for name in FIELDS}, problems
 
 
-def check_config(*, task: TaskType, config: Mapping[str, Any]) -> tuple[Json, list[FieldProblem]]:
-    """The type's settings; those not given get the type's own."""
-    fields = task.config_form.base_fields
-    problems = [unknown(f"config.{name}", name, fields) for name in config if name not in fields]
-    problems += _control_characters("config.", config)
-    given = {name: value for name, value in config.items() if name in fields}
-    form = task.config_form(default_config(task) | given)
-    problems += _form_problems(form, given, "config.")
-    return ({} if problems else dict(jsonable(form.cleaned_data))), problems
+def check_excluded(
+    *, slug: str, instance: Study, slugs: Sequence[str], visible: QuerySet[Study] | None
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """The studies whose participants are excluded. Existing exclusions stay, no matter who changes the study now."""
+    studies = Study.objects.all() if visible is None else visible
+    known = set(studies.filter(slug__in=slugs).values_list("slug", flat=True))
+    if instance.pk:
+        known |= set(instance.exclude_studies.values_list("slug", flat=True))
+    problems: list[Problem] = []
+    for name in dict.fromkeys(slugs):
+        if name in (slug, instance.slug):
+            problems.append(Problem("exclude_studies", "A study cannot exclude itself.", "Remove it from the list."))
+        elif name not in known:
+            what = f"There is no study “{name[:60]}”, or you may not see it."
+            problems.append(Problem("exclude_studies", what, "Check the short name, or ask an owner to add you."))
+    return tuple(sorted(set(slugs))), problems
+
+
+def check_config(*, task: TaskType, config: Mapping[str, Any], prefix: str = "config.") -> tuple[Json, list[Problem]]:
+    """The type's settings. Missing ones get the type's defaults."""
+    return check_settings(form=task.config_form, given=config, prefix=prefix)
+
+
+def check_settings(*, form: type[ConfigForm], given: Mapping[str, Any], prefix: str) -> tuple[Json, list[Problem]]:
+    """The values of a settings form, with defaults filled in."""
+    fields = form.base_fields
+    problems = [unknown(f"{prefix}{name}", name, fields) for name in given if name not in fields]
+    problems += _control_characters(prefix, given)
+    known = {name: value for name, value in given.items() if name in fields}
+    filled = form(initial_values(form) | known)
+    problems += _form_problems(filled, known, prefix)
+    return ({} if problems else dict(jsonable(filled.cleaned_data))), problems
 
 
 def default_config(task: TaskType) -> Json:
-    form = task.config_form()
-    return {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return initial_values(task.config_form)
 
 
-def check_texts(*, task: TaskType, config: Json, texts: Mapping[str, str]) -> tuple[dict[str, str], list[FieldProblem]]:
-    """The study's own wordings. An empty one, or one that says what the type says anyway, is none."""
-    defaults = task.default_texts(config)
-    problems: list[FieldProblem] = []
+def initial_values(form: type[ConfigForm]) -> Json:
+    unbound = form()
+    return {name: unbound.get_initial_for_field(field, name) for name, field in unbound.fields.items()}
+
+
+# --- texts ---
+
+
+def check_texts(
+    *, task: TaskType, configs: Sequence[Json], texts: Mapping[str, str], prefix: str = "texts."
+) -> tuple[dict[str, str], list[Problem]]:
+    """The study's own wording of texts that one of ``configs`` has. Empty texts and unchanged defaults are left out."""
+    defaults: dict[str, str] = {}
+    for config in reversed(configs):
+        defaults |= {text.name: text.default for text in task.texts(config)}
+    problems: list[Problem] = []
     clean: dict[str, str] = {}
     for name, text in texts.items():
-        field = f"texts.{name}"
+        where = f"{prefix}{name}"
         if name not in defaults:
-            problems.append(unknown(field, name, defaults))
+            problems.append(unknown(where, name, defaults))
         elif not isinstance(text, str):
-            problems.append(FieldProblem(field, f"This is {type(text).__name__}, not text.", "Write text."))
+            problems.append(Problem(where, f"This is {type(text).__name__}, not text.", "Write text."))
         elif len(text) > MAX_CHARS:
-            problems.append(_too_long(field, text))
+            what = f"This is {len(text):,} characters long."
+            problems.append(Problem(where, what, f"Shorten it to {MAX_CHARS:,} characters or fewer."))
         elif clean_text(text) and clean_text(text) != clean_text(defaults[name]):
             clean[name] = clean_text(text)
-    return clean, problems + _control_characters("texts.", texts)
+    return clean, problems + _control_characters(prefix, texts)
 
 
-def _too_long(field: str, text: str) -> FieldProblem:
-    return FieldProblem(field, f"This is {len(text):,} characters long.", f"At most {MAX_CHARS:,} fit: shorten it.")
+# --- arms ---
 
 
-def _form_problems(form: forms.BaseForm, given: Mapping[str, Any], prefix: str) -> list[FieldProblem]:
+def check_arms(
+    *, task: TaskType, config: Json, arms: Sequence[Mapping[str, Any]]
+) -> tuple[list[ArmValues], list[Problem]]:
+    """The arms. Each is checked together with the study's values that it does not change.
+
+    Two arms may differ only in their names: that is an A/A design.
+    """
+    problems: list[Problem] = []
+    if len(arms) > MOST_ARMS:
+        return [], [Problem("arms", f"There are {len(arms):,} arms.", f"A study can have up to {MOST_ARMS}.")]
+    clean: list[ArmValues] = []
+    for number, arm in enumerate(arms, start=1):
+        checked, wrong = _check_arm(task, config, arm, number)
+        clean.append(checked)
+        problems += wrong
+    taken: dict[str, int] = {}
+    for number, arm_values in enumerate(clean, start=1):
+        first = taken.setdefault(arm_values.name.casefold(), number)
+        if arm_values.name and first != number:
+            what = f"Arms {first} and {number} have the same name “{arm_values.name}”."
+            problems.append(Problem(f"arms.{arm_values.name}", what, "Give each arm its own name."))
+    return clean, problems
+
+
+def arm_prefix(arm: Mapping[str, Any], number: int) -> str:
+    """How problems identify an arm: by its name, or by its position if it has none."""
+    name = arm.get("name")
+    return f"arms.{name[:40]}." if isinstance(name, str) and name.strip() else f"arms.{number}."
+
+
+def _check_arm(task: TaskType, config: Json, arm: Mapping[str, Any], number: int) -> tuple[ArmValues, list[Problem]]:
+    prefix = arm_prefix(arm, number)
+    problems = [unknown(f"{prefix}{name}", name, ARM_KEYS) for name in arm if name not in ARM_KEYS]
+    given = {name: arm[name] for name in ARM_FIELDS if name in arm}
+    form = ArmForm(given, instance=Arm())
+    problems += _control_characters(prefix, given) + _form_problems(form, given, prefix)
+    own, wrong = _check_overrides(task, config, arm.get("config") or {}, prefix)
+    problems += wrong
+    texts: dict[str, str] = {}
+    if not wrong:
+        texts, wrong = _check_arm_texts(task, config | own, arm.get("texts") or {}, prefix)
+        problems += wrong
+    values = form.cleaned_data
+    return ArmValues(values.get("name") or "", own, texts, values.get("reward"), values.get("wanted")), problems
+
+
+def _check_overrides(task: TaskType, config: Json, own: Mapping[str, Any], prefix: str) -> tuple[Json, list[Problem]]:
+    """An arm's settings, checked together with the study's settings that it does not change."""
+    if not own:
+        return {}, []
+    problems = [
+        Problem(
+            f"{prefix}config.{name}",
+            "All arms share the items, and this setting decides how items are read.",
+            "Set it for the whole study, or make a separate study.",
+        )
+        for name in own
+        if name in task.item_settings
+    ]
+    merged, wrong = check_config(task=task, config=config | dict(own), prefix=f"{prefix}config.")
+    problems += wrong
+    return {name: merged[name] for name in own if name in merged}, problems
+
+
+def _check_arm_texts(
+    task: TaskType, config: Json, own: Mapping[str, str], prefix: str
+) -> tuple[dict[str, str], list[Problem]]:
+    """An arm's wording. The type's own wording counts too, because the study's may be different."""
+    _, problems = check_texts(task=task, configs=[config], texts=own, prefix=f"{prefix}texts.")
+    if problems:
+        return {}, problems
+    return {name: clean_text(text) for name, text in own.items() if clean_text(text)}, []
+
+
+# --- what forms find ---
+
+
+def _form_problems(form: forms.BaseForm, given: Mapping[str, Any], prefix: str) -> list[Problem]:
     problems = []
     for name, errors in form.errors.get_json_data().items():
         what = " ".join(str(error["message"]) for error in errors)
         if name == NON_FIELD_ERRORS:
-            problems.append(FieldProblem(prefix.rstrip(".") or "study", what, ""))
+            problems.append(Problem(prefix.rstrip(".") or "study", what))
             continue
         codes = {error["code"] for error in errors}
         if name in given and given[name] not in (None, "") and not isinstance(given[name], list | dict):
             what = f"“{str(given[name])[:60]}”: {what}"
-        mend = "Choose another." if codes == {"unique"} else f"Write {accepts(form.fields[name])}."
-        problems.append(FieldProblem(prefix + name, what, mend))
+        problems.append(Problem(prefix + name, what, _fix(form.fields[name], codes)))
     return problems
 
 
-def _control_characters(prefix: str, given: Mapping[str, Any]) -> list[FieldProblem]:
-    """Characters that no database stores, such as NUL and half a surrogate pair."""
+def _fix(field: forms.Field, codes: set[str]) -> str:
+    if codes <= {"unique", "taken"}:
+        return "Choose another."
+    if codes == {"unused"}:
+        return "Leave it empty, or choose that option."
+    if isinstance(field, TableField) and codes != {"list"}:
+        return "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
+    return f"Write {accepts(field)}."
+
+
+def _control_characters(prefix: str, given: Mapping[str, Any]) -> list[Problem]:
+    """Problems with characters that no database stores, such as NUL and half a surrogate pair."""
     return [
-        FieldProblem(
-            f"{prefix}{name}", "There is a control character in it, which cannot be stored.", "Type the text anew."
-        )
+        Problem(f"{prefix}{name}", "This contains a control character, which cannot be stored.", "Type the text again.")
         for name, value in given.items()
         if isinstance(value, str) and clean_text(value) != value.replace("\r\n", "\n").replace("\r", "\n").strip()
     ]

@@ -1,97 +1,92 @@
-"""Items from a table: all of them, or none and the list of everything that is in the way."""
+"""Imports items from a table: all of them, or none and a list of all problems."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
 
-from annotation.models import AuditEntry, Item, Study
-from annotation.services import sql
+from annotation.models import Item, ItemAuthor, Output, Study
 from annotation.services.audit import record
-from annotation.services.refusals import FieldProblem, Frozen
+from annotation.services.studies import Frozen, delete_items
 from annotation.tables import Table, TableProblems
-from annotation.task_types.base import ItemData, Json, Problem
+from annotation.task_types.base import TaskType
+from annotation.task_types.items import ItemData, Json, RowProblem
 from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
+from common.problems import Problem
 
 MAX_ID = 200
 BATCH = 1_000
-ACTION = "import items"
-
-_DELETE = "DELETE FROM annotation_item WHERE study_id = %s"
-
-
-class Watched(dict[str, Any]):
-    """A type's settings that remember which of them were looked at."""
-
-    def __init__(self, config: Json) -> None:
-        super().__init__(config)
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.read.add(name)
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.read.add(name)
-        return super().get(name, default)
-
-    def __iter__(self) -> Iterator[str]:
-        self.read.update(self.keys())
-        return super().__iter__()
-
-    def items(self) -> Any:
-        self.read.update(self.keys())
-        return super().items()
-
-    def values(self) -> Any:
-        self.read.update(self.keys())
-        return super().values()
+#: What `Item.source` calls the ids that an item was made from.
+SOURCE_IDS = {"file": "rows", "run": "samples", "study": "outputs"}
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsRead:
-    """A table as items, with the type and the settings that decided how it was read."""
+    """The items of a table, with the type and settings that decided how it was read.
+
+    ``sources`` contains what each item came from, in the order of ``items``.
+    """
 
     items: Sequence[ItemData]
     task_type: str
     settings: Json
-    file: str
+    origin: str
+    name: str
     n_rows: int
+    sources: Sequence[Json] = field(default_factory=list)
 
 
-def read_items(*, task_type: str, config: Json, table: Table) -> ItemsRead:
+def read_items(task_type: str, config: Json, table: Table) -> ItemsRead:
     """All items of a table. Raises TableProblems."""
-    watched = Watched(config)
-    items, found = get_type(task_type).read_items(table.rows, watched)
+    task = get_type(task_type)
+    items, found = task.read_items(table.rows, config)
     problems = list(found) or _id_problems(items)
     if not problems and not items:
-        problems = [Problem(0, "", "There are no items in this file.", "Add one row per item below the header.")]
+        what = "There are no items in this file." if table.origin == "file" else f"{table.name} contains no items."
+        problems = [RowProblem(0, "", what, "Add one row per item below the header.")]
     if problems:
         raise TableProblems(problems)
-    settings = {name: config[name] for name in sorted(watched.read & config.keys())}
-    return ItemsRead(items, task_type, settings, table.name, len(table.rows))
+    sources = _sources(items, table)
+    return ItemsRead(items, task_type, settings_of(task, config), table.origin, table.name, len(table.rows), sources)
 
 
-def _id_problems(items: Sequence[ItemData]) -> list[Problem]:
-    """What no type has to check for itself. Rows are not known here any more, so the id says which item it is."""
+def settings_of(task: TaskType, config: Json) -> Json:
+    """The settings that decide how items are read."""
+    return {name: config.get(name) for name in task.item_settings}
+
+
+def _sources(items: Iterable[ItemData], table: Table) -> list[Json]:
+    """``Item.source`` of each item. It has no ids if the type does not report which rows an item is made from."""
+    ids_of = {row.number: row.sources for row in table.rows}
+    made = []
+    for item in items:
+        ids = item.rows if table.origin == "file" else [each for row in item.rows for each in ids_of[row]]
+        made.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
+    return made
+
+
+def _id_problems(items: Sequence[ItemData]) -> list[RowProblem]:
+    """Problems with ids. Types do not have to check for these themselves."""
     problems = []
     for item in items:
         name = item.external_id
+        row = item.rows[0] if item.rows else 0
         if not name.strip():
-            problems.append(Problem(0, "id", "An item has no id.", "Give every item an id of its own."))
+            problems.append(RowProblem(row, "id", "An item has no id.", "Give each item its own id."))
         elif len(name) > MAX_ID:
-            what = f"The id “{name[:40]}…” is {len(name)} characters long."
-            problems.append(Problem(0, "id", what, f"Use at most {MAX_ID} characters."))
+            what = f"The id “{name[:40]}…” is {len(name):,} characters long."
+            problems.append(RowProblem(row, "id", what, f"Use at most {MAX_ID} characters."))
         elif clean_text(name) != name.strip():
-            problems.append(Problem(0, "id", f"The id {name!r:.80} holds a control character.", "Type it anew."))
+            what = f"The id {name!r:.80} contains a control character."
+            problems.append(RowProblem(row, "id", what, "Type it again."))
     counts = Counter(item.external_id for item in items)
     problems += [
-        Problem(0, "id", f"{count} items have the id “{name[:60]}”.", "Give every item an id of its own.")
+        RowProblem(0, "id", f"{count:,} items have the id “{name[:60]}”.", "Give each item its own id.")
         for name, count in counts.items()
         if count > 1
     ]
@@ -99,73 +94,97 @@ def _id_problems(items: Sequence[ItemData]) -> list[Problem]:
 
 
 def import_items(*, study: Study, table: Table, actor: str, progress: Callable[[int], None] | None = None) -> int:
-    """Replace the draft's items by the table's; how many there are now.
+    """Replace the draft's items with the table's. Returns how many there are now.
 
-    ``progress`` is told the size of each batch as it is written. Raises TableProblems, or Frozen once the study has
-    left draft; then nothing has changed.
+    ``progress`` gets the size of each batch as it is written. Raises TableProblems, or Frozen if the study is no longer
+    a draft. Nothing has changed then.
     """
-    _refuse_unless_draft(study)
-    read = read_items(task_type=study.task_type, config=study.config, table=table)
+    refuse_unless_draft(study)
+    read = read_items(study.task_type, study.config, table)
     return store_items(study=study, read=read, actor=actor, progress=progress)
 
 
 @transaction.atomic
 def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable[[int], None] | None = None) -> int:
-    """The second half of ``import_items``, for what was read before: the transaction is as short as can be."""
+    """The second half of ``import_items``, for items already read. This keeps the transaction as short as possible."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    _refuse_unless_draft(now)
+    refuse_unless_draft(now)
     _refuse_if_changed(now, read)
     replaced = delete_items(now)
     for start in range(0, len(read.items), BATCH):
-        batch = read.items[start : start + BATCH]
-        Item.objects.bulk_create(
-            Item(study=now, external_id=item.external_id, payload=item.payload, position=start + at)
-            for at, item in enumerate(batch)
-        )
+        batch = range(start, min(start + BATCH, len(read.items)))
+        add_items(now, [(read.items[at], read.sources[at]) for at in batch], first=start)
         if progress:
             progress(len(batch))
+    now.items_read_with = read.settings
+    now.save(update_fields=["items_read_with"])
     record(
         study=now,
         actor=actor,
-        action=ACTION,
-        file=read.file,
+        action="import items",
+        **{"source" if read.origin == "study" else read.origin: read.name},
         rows=read.n_rows,
         old=replaced,
         new=len(read.items),
-        settings=read.settings,
     )
     return len(read.items)
 
 
-def delete_items(draft: Study) -> int:
-    """All items of a draft; how many there were.
+def add_items(study: Study, items: Sequence[tuple[ItemData, Json]], *, first: int) -> list[Item]:
+    """Add items with their sources and authors, at positions from ``first``. Runs in the caller's transaction.
 
-    Nothing refers to a draft's items, and the database would refuse if anything did. Django would first fetch every
-    one of them to find that out.
+    An item with a text by a simulated worker is marked ``simulated`` in its source for as long as the data exist.
     """
-    return sql.execute(_DELETE, draft.pk)
+    by_simulated = _simulated_outputs(items)
+    made = Item.objects.bulk_create(
+        Item(
+            study=study,
+            external_id=item.external_id,
+            payload=item.payload,
+            role=item.role,
+            source=source | {"simulated": True} if by_simulated.intersection(source.get("outputs", ())) else source,
+            position=first + at,
+        )
+        for at, (item, source) in enumerate(items)
+    )
+    outputs = {item.pk: item.source["outputs"] for item in made if "outputs" in item.source}
+    if outputs:
+        _add_authors(study, outputs)
+    return made
 
 
-def _refuse_unless_draft(study: Study) -> None:
+def _simulated_outputs(items: Sequence[tuple[ItemData, Json]]) -> set[int]:
+    wanted = {output for _, source in items for output in source.get("outputs", ())}
+    by_simulated = Output.objects.filter(pk__in=wanted, submission__participant__synthetic=True)
+    return set(by_simulated.values_list("pk", flat=True)) if wanted else set()
+
+
+def _add_authors(study: Study, outputs: Mapping[int, Sequence[int]]) -> None:
+    """Record everybody who wrote a text of an item. They never judge that item."""
+    wanted = {output for ids in outputs.values() for output in ids}
+    worker_of = dict(Output.objects.filter(pk__in=wanted).values_list("pk", "submission__participant__worker_id"))
+    ItemAuthor.objects.bulk_create(
+        ItemAuthor(item_id=item, worker_id=worker)
+        for item, ids in outputs.items()
+        for worker in dict.fromkeys(worker_of[output] for output in ids)
+    )
+    Study.objects.filter(pk=study.pk).update(has_authors=True)
+
+
+def refuse_unless_draft(study: Study) -> None:
     if study.status != Study.Status.DRAFT:
-        what = "The study has left draft: its ratings belong to the items it has."
-        raise Frozen([FieldProblem("items", what, "Make a new study for other items.")])
+        what = "The study has been launched, so its items are locked."
+        raise Frozen([Problem("items", what, "Duplicate the study and import other items there.")])
 
 
 def _refuse_if_changed(now: Study, read: ItemsRead) -> None:
-    """The table was read outside the transaction; it counts only if type and settings are still those."""
-    if now.task_type != read.task_type or any(now.config.get(name) != then for name, then in read.settings.items()):
-        what = "The study's type or settings were changed meanwhile, and they say how a file is read."
-        raise TableProblems([Problem(0, "", what, "Load the study anew and import the file again.")])
-
-
-def settings_read_with(study: Study) -> Json:
-    """The settings that decided how the study's items were read when they were imported."""
-    entry = AuditEntry.objects.filter(study=study, action=ACTION).order_by("-pk").first()
-    return dict(entry.detail.get("settings", {})) if entry else {}
+    """The table was read outside the transaction. It is valid only if type and settings are still the same."""
+    if now.task_type != read.task_type or settings_of(get_type(now.task_type), now.config) != read.settings:
+        what = "Somebody changed the study's type or settings while the file was being read."
+        raise TableProblems([RowProblem(0, "", what, "Reload the page and import the items again.")])
 
 
 def settings_read_otherwise(study: Study) -> dict[str, tuple[Any, Any]]:
-    """Settings that decided how the items were read and have been changed since: name → (then, now)."""
-    read = settings_read_with(study)
+    """Settings that decided how the items were read and have changed since: name → (then, now)."""
+    read = study.items_read_with
     return {name: (then, study.config.get(name)) for name, then in read.items() if study.config.get(name) != then}

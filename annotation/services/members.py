@@ -1,23 +1,29 @@
-"""Who belongs to a study. The last owner stays: somebody has to be able to let others in."""
+"""Who belongs to a study. The last owner cannot be removed, because somebody must be able to add others."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import is_researcher
 from annotation.models import Membership, Study
 from annotation.services.audit import record
-from annotation.services.refusals import FieldProblem, Invalid
+from common.problems import invalid
 
 Role = Membership.Role
 
 
 @transaction.atomic
 def add_member(*, study: Study, user: User, role: str, actor: str) -> Membership:
-    """Make ``user`` a member, or give a member another role. Raises Invalid for an unknown role or the last owner."""
+    """Make ``user`` a member, or change a member's role.
+
+    Raises Invalid for an unknown role, for the last owner, and for a user who is not a researcher.
+    """
     if role not in Role.values:
-        mend = f"Choose one of {', '.join(Role.values)}."
-        raise Invalid([FieldProblem("role", f"There is no role “{role[:40]}”.", mend)])
+        raise invalid("role", f"There is no role “{role[:40]}”.", f"Choose one of {', '.join(Role.values)}.")
+    if not is_researcher(user):
+        what = f"{user.get_username()} is not a researcher, so cannot open the console."
+        raise invalid("user", what, f"An administrator can change that: manage.py user grant {user.get_username()}")
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     member = Membership.objects.filter(study=study, user=user).first()
     old = member.role if member else None
@@ -35,7 +41,7 @@ def add_member(*, study: Study, user: User, role: str, actor: str) -> Membership
 
 @transaction.atomic
 def remove_member(*, study: Study, user: User, actor: str) -> None:
-    """Take ``user`` out of the study; does nothing if they are not in it. Raises Invalid for the last owner."""
+    """Remove ``user`` from the study. Does nothing if they are not a member. Raises Invalid for the last owner."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     member = Membership.objects.filter(study=study, user=user).first()
     if member is None:
@@ -49,4 +55,4 @@ def remove_member(*, study: Study, user: User, actor: str) -> None:
 def _refuse_last_owner(study: Study, user: User) -> None:
     if not Membership.objects.filter(study=study, role=Role.OWNER).exclude(user=user).exists():
         what = f"{user.get_username()} is the only owner of this study."
-        raise Invalid([FieldProblem("user", what, "Make somebody else an owner first.")])
+        raise invalid("user", what, "Make somebody else an owner first.")

@@ -1,113 +1,172 @@
-"""Going live: the hits are planned from the seed, the wording is fixed, and the study is offered by its link."""
+"""Makes a study live: plans the hits from the seed, fixes the instrument of each arm, and opens the link."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import AuditEntry, Hit, HitItem, Item, Posting, Study
+from annotation.instrument import item_data, whole_texts
+from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
 from annotation.platforms import link
 from annotation.services.audit import record
 from annotation.services.checking import check_study
 from annotation.services.importing import settings_read_otherwise
-from annotation.services.refusals import FieldProblem, Invalid
+from annotation.services.studies import arm_as_given, stored_parts
+from annotation.services.suggesters import hold_for, suggester_problems
+from annotation.task_types.base import ArmPlan, Design, PlannedHit
+from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
+from common.problems import Problem, invalid, refuse_if_any
+from common.words import counted
 
 Status = Study.Status
-ACTION = "publish"
 BATCH = 2_000
+MOST_WANTED = 32_767  # the largest value that fits in the column
 
 
 @transaction.atomic
-def publish(*, study: Study, actor: str) -> Posting:
-    """Plan the hits and open the study under its link. Doing it again changes nothing.
+def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
+    """Plan the hits and open the study, by its link unless a platform sends its workers. Repeating this changes
+    nothing.
 
-    Raises Invalid with everything that is in the way.
+    Raises Invalid with everything that prevents it.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if now.status == Status.LIVE:
-        return _posting(now)
-    problems = reasons_not_to_publish(now)
-    if problems:
-        raise Invalid(problems)
-    task = get_type(now.task_type)
-    worded = sorted(now.texts)
-    ids = dict(Item.objects.filter(study=now).order_by("position").values_list("external_id", "pk"))
-    rng = random.Random(now.seed)  # noqa: S311 - the plan must be reproducible, not unpredictable
-    bundles = task.plan(list(ids), items_per_hit=now.items_per_hit, config=now.config, rng=rng)
-    _refuse_bad_plan(bundles, set(ids))
-    _create_hits(now, bundles, ids)
+        return
+    refuse_if_any(reasons_not_to_publish(now))
+    arms = _fix_arms(now)
+    hold_for(now, arms)
+    items = list(Item.objects.filter(study=now).order_by("position"))
+    planned = plan(now, arms, [item_data(item) for item in items], seed=now.seed)
+    create_hits(now, arms, planned, {item.external_id: item.pk for item in items}, first=0)
     now.status = Status.LIVE
     now.live_at = timezone.now()
-    # The wording as it is shown from now on: a newer version of the type may word its own texts otherwise.
-    now.texts = task.default_texts(now.config) | now.texts
-    now.save(update_fields=["status", "live_at", "texts"])
-    record(study=now, actor=actor, action=ACTION, hits=len(bundles), items=len(ids), seed=now.seed, texts=worded)
+    now.save(update_fields=["status", "live_at"])
+    record(study=now, actor=actor, action="publish", hits=len(planned), items=len(items), seed=now.seed)
     study.refresh_from_db()
-    return _posting(now)
+    if by_link:
+        _post_link(now)
 
 
-def _posting(study: Study) -> Posting:
-    posting, _ = Posting.objects.get_or_create(
+def _post_link(study: Study) -> None:
+    Posting.objects.get_or_create(
         platform=link.PLATFORM,
         external_id=study.slug,
         defaults={"study": study, "url": link.study_url(study)},
     )
-    return posting
 
 
-def reasons_not_to_publish(study: Study) -> list[FieldProblem]:
-    """Everything that keeps this draft from going live; nothing means that it can."""
+def reasons_not_to_publish(study: Study) -> list[Problem]:
+    """Everything that prevents this draft from going live. Empty if it can."""
     if study.status != Status.DRAFT:
-        mend = "Resume it." if study.status == Status.PAUSED else "Make a new study."
-        return [FieldProblem("status", f"The study is {study.get_status_display().lower()}, no draft.", mend)]
-    copy = Study.objects.get(pk=study.pk)
+        fix = "Resume it." if study.status == Status.PAUSED else "Duplicate the study."
+        return [Problem("status", f"The study is {study.get_status_display().lower()}, not a draft.", fix)]
+    stored = stored_parts(study)
     _, problems = check_study(
-        instance=copy, values={}, task_type=study.task_type, config=study.config, texts=study.texts
+        instance=Study.objects.get(pk=study.pk),
+        values={},
+        task_type=study.task_type,
+        config=stored.config,
+        texts=stored.texts,
+        arms=[arm_as_given(arm) for arm in stored.arms],
+        exclude_studies=stored.exclude_studies,
     )
     n_items = Item.objects.filter(study=study).count()
     if not n_items:
-        problems.append(FieldProblem("items", "The study has no items.", "Import a file of items first."))
+        problems.append(Problem("items", "The study has no items.", "Import items first."))
     elif study.items_per_hit > n_items:
-        what = f"A hit of {study.items_per_hit} items cannot be made of {n_items}."
-        problems.append(FieldProblem("items_per_hit", what, f"Write a number from 1 to {n_items}."))
+        what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
+        problems.append(Problem("items_per_hit", what, f"Enter a number from 1 to {n_items}."))
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
-        what = f"The items were read with {name} {then!r}; it is {now!r} now."
-        problems.append(FieldProblem("items", what, "Import the items again, or change the setting back."))
-    return problems
+        what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
+        problems.append(Problem("items", what, "Import the items again, or change the setting back."))
+    return problems + suggester_problems(study)
 
 
-def _refuse_bad_plan(bundles: Sequence[Sequence[str]], ids: set[str]) -> None:
-    """A mistake in a type's own ``plan`` must not go live: an item left out would never be rated."""
-    planned = {name for bundle in bundles for name in bundle}
-    whole = planned == ids and all(bundle and len(set(bundle)) == len(bundle) for bundle in bundles)
-    if not whole:
-        missing = len(ids - planned)
-        what = f"The task type's plan is not sound: {missing} items are in no hit, or a hit has one twice or none."
-        raise Invalid([FieldProblem("task_type", what, "Try another number of items per hit.")])
+def _fix_arms(study: Study) -> list[Arm]:
+    """Fix what the participants of each arm will see. A study without arms gets one without a name.
+
+    All texts are saved as they are now, because a newer version of the type may change its wording.
+    """
+    task = get_type(study.task_type)
+    arms = list(study.arms.order_by("position")) or [Arm.objects.create(study=study, position=0)]
+    for arm in arms:
+        arm.shown_config = study.config | arm.config
+        arm.shown_texts = whole_texts(task, arm.shown_config, study.texts, arm.texts)
+        arm.save(update_fields=["shown_config", "shown_texts"])
+    return arms
 
 
-def _create_hits(study: Study, bundles: Sequence[Sequence[str]], ids: dict[str, int]) -> None:
+def design_of(study: Study, arms: Sequence[Arm]) -> Design:
+    """What the planner has to plan. ``arms`` may be those of a draft, where no arms means one without a name."""
+    plans = [ArmPlan(arm.name, study.config | arm.config, arm.wanted) for arm in arms]
+    return Design(plans or [ArmPlan("", study.config)], study.items_per_hit, study.ratings_per_item)
+
+
+def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: int | str) -> list[PlannedHit]:
+    """The hits that the type plans for ``items``. Raises Invalid if its plan cannot be used."""
+    rng = random.Random(seed)  # noqa: S311 - the plan must be reproducible, not unpredictable
+    design = design_of(study, arms)
+    planned = get_type(study.task_type).plan(items, design, rng)
+    _refuse_bad_plan(planned, items, {arm.name for arm in design.arms})
+    return planned
+
+
+def _refuse_bad_plan(planned: Sequence[PlannedHit], items: Sequence[ItemData], arms: set[str]) -> None:
+    """A mistake in a type's own ``plan`` must not go live: a missing item would never be rated."""
+    known = {item.external_id for item in items}
+    needed = {item.external_id for item in items if item.role == "main"}
+    used = {name for hit in planned for name in hit.items}
+    wrong = {
+        f"items in no hit: {len(needed - used):,}": needed - used,
+        "it has items that the study lacks": used - known,
+        "a hit is empty or has an item twice": [hit for hit in planned if len(set(hit.items)) != (len(hit.items) or 1)],
+        f"a hit wants fewer than 1 or more than {MOST_WANTED:,}": [
+            hit for hit in planned if not 1 <= hit.wanted <= MOST_WANTED
+        ],
+        "a hit is in no arm, or an arm has no hit": arms ^ {hit.arm for hit in planned},
+    }
+    if found := [what for what, cases in wrong.items() if cases]:
+        what = f"The task type's plan cannot be used: {'; '.join(found)}."
+        raise invalid("task_type", what, "Try another number of items per hit.")
+
+
+def create_hits(
+    study: Study, arms: Sequence[Arm], planned: Sequence[PlannedHit], ids: Mapping[str, int], *, first: int
+) -> None:
+    """Store the planned hits, at positions from ``first``. ``ids`` has the items' database ids by name."""
+    arm_named = {arm.name: arm for arm in arms}
     hits = Hit.objects.bulk_create(
-        (Hit(study=study, position=at, wanted=study.ratings_per_item) for at in range(len(bundles))), batch_size=BATCH
+        (
+            Hit(
+                study=study,
+                arm=arm_named[hit.arm],
+                position=first + at,
+                wanted=hit.wanted,
+                reward=reward_of(study, arm_named[hit.arm], hit),
+            )
+            for at, hit in enumerate(planned)
+        ),
+        batch_size=BATCH,
     )
     HitItem.objects.bulk_create(
         (
             HitItem(hit=hit, item_id=ids[name], position=at)
-            for hit, bundle in zip(hits, bundles, strict=True)
-            for at, name in enumerate(bundle)
+            for hit, bundle in zip(hits, planned, strict=True)
+            for at, name in enumerate(bundle.items)
         ),
         batch_size=BATCH,
     )
 
 
-def worded_texts(study: Study) -> dict[str, str]:
-    """The texts that the study words itself, without those that going live took over from its type."""
-    if study.status == Status.DRAFT:
-        return dict(study.texts)
-    entry = AuditEntry.objects.filter(study=study, action=ACTION).order_by("-pk").first()
-    own = entry.detail.get("texts") if entry else None
-    return {name: text for name, text in study.texts.items() if own is None or name in own}
+def reward_of(study: Study, arm: Arm | None, hit: PlannedHit) -> Decimal:
+    """The reward in the plan, else the arm's, else the study's."""
+    for reward in (hit.reward, arm.reward if arm else None):
+        if reward is not None:
+            return reward
+    return study.reward

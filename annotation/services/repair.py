@@ -1,4 +1,4 @@
-"""Making what is derived agree again with what was received, after rows were changed by hand or a type was mended."""
+"""Corrects derived data to match what was received, after somebody changed rows by hand or fixed a type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from annotation.services.audit import record
 
 @transaction.atomic
 def recount(*, study: Study, actor: str) -> int:
-    """Set the hits' counters from the assignments; how many were wrong."""
+    """Set the hits' counters from the assignments. Returns how many were wrong."""
     counted = Hit.objects.filter(study=study).annotate(
         true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
         true_submitted=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
@@ -33,9 +33,9 @@ def recount(*, study: Study, actor: str) -> int:
 
 
 def rebuild_ratings(*, study: Study, actor: str, progress: Callable[[int], None] | None = None) -> tuple[int, int]:
-    """Derive all ratings anew from the stored steps: (submissions seen, submissions whose ratings changed).
+    """Derive all ratings again from the stored steps. Returns (submissions seen, submissions whose ratings changed).
 
-    Each submission is a transaction of its own, so that workers are not kept waiting; doing it again is safe.
+    Each submission has its own transaction, so workers do not have to wait. Repeating this is safe.
     """
     seen, changed = 0, 0
     for submission in Submission.objects.filter(study=study).order_by("pk").iterator(chunk_size=500):

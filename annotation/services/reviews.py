@@ -1,31 +1,125 @@
-"""People's decisions on submissions. The newest counts; the earlier ones stay."""
+"""People's decisions on submissions. The newest counts; earlier ones stay.
+
+Excluding a submission can release its place on the hit, so that somebody else fills it. Including it again takes the
+place back if it is still free. The order of locks is participant, submission, assignment, hit.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 
-from annotation.models import Review, Submission
+from annotation.models import Assignment, Hit, Participant, Review, Submission
+from annotation.services.allocation import again_after_deadlock, free_slot
 from annotation.services.audit import record
-from annotation.services.refusals import FieldProblem, refuse_if_any
 from annotation.task_types.questions import clean_text
+from common.problems import Problem, refuse_if_any
 
+State = Assignment.State
+Decision = Review.Decision
 MAX_NOTE = 500
 
 
+@again_after_deadlock
 @transaction.atomic
-def review_submission(*, submission: Submission, decision: str, note: str, user: User) -> Review:
-    """Append a decision. Saying the same twice is kept once. Raises Invalid."""
+def review_submission(*, submission: Submission, decision: str, note: str, user: User, release: bool = False) -> Review:
+    """Append a decision. The same decision twice is stored once. Raises Invalid.
+
+    With ``release``, an excluded submission frees its place. Its worker does not get the hit again.
+    """
     note = clean_text(note)
-    problems = []
-    if decision not in Review.Decision.values:
-        mend = f"Choose one of {', '.join(Review.Decision.values)}."
-        problems.append(FieldProblem("decision", f"There is no decision “{decision[:40]}”.", mend))
-    if len(note) > MAX_NOTE:
-        mend = f"At most {MAX_NOTE} fit: shorten it."
-        problems.append(FieldProblem("note", f"This is {len(note):,} characters long.", mend))
-    refuse_if_any(problems)
+    refuse_if_any(_problems(decision, note))
     Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
+    if decision == Decision.EXCLUDE and release:
+        _release([submission], user)
+    elif decision == Decision.INCLUDE:
+        _take_back(submission, user)
+    return _append(submission, decision, note, user)
+
+
+@again_after_deadlock
+@transaction.atomic
+def exclude_worker(*, participant: Participant, note: str, user: User, release: bool = False) -> int:
+    """Exclude everything that this participant sent, and give them no more hits. Returns the number of submissions.
+
+    A hit that they are working on stays theirs: they can send it, and it is excluded like the rest.
+    """
+    note = clean_text(note)
+    refuse_if_any(_problems(Decision.EXCLUDE, note))
+    locked = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if locked.excluded_at is None:
+        Participant.objects.filter(pk=locked.pk).update(excluded_at=timezone.now())
+    sent = _lock_submissions(locked)
+    if release:
+        _release(sent, user)
+    for submission in sent:
+        _append(submission, Decision.EXCLUDE, note, user)
+    if locked.excluded_at is None:
+        _record_worker("exclude worker", locked, user, submissions=len(sent), note=note)
+    return len(sent)
+
+
+@again_after_deadlock
+@transaction.atomic
+def include_worker(*, participant: Participant, note: str, user: User) -> int:
+    """Undo `exclude_worker`: the participant gets hits again, and what it excluded is included. Returns how many.
+
+    What a person had excluded before stays excluded.
+    """
+    note = clean_text(note)
+    refuse_if_any(_problems(Decision.INCLUDE, note))
+    locked = Participant.objects.select_for_update(no_key=True).get(pk=participant.pk)
+    if locked.excluded_at is None:
+        return 0
+    Participant.objects.filter(pk=locked.pk).update(excluded_at=None)
+    included = [each for each in _lock_submissions(locked) if _left_out_with_worker(each, locked.excluded_at)]
+    for submission in included:
+        _take_back(submission, user)
+        _append(submission, Decision.INCLUDE, note, user)
+    _record_worker("include worker", locked, user, submissions=len(included), note=note)
+    return len(included)
+
+
+def _lock_submissions(participant: Participant) -> list[Submission]:
+    return list(participant.submissions.select_for_update(of=("self",), no_key=True).order_by("pk"))
+
+
+def _left_out_with_worker(submission: Submission, excluded_at: datetime) -> bool:
+    """Whether the submission is excluded now and was not before its worker was excluded."""
+    reviews = submission.reviews.order_by("-pk")
+    latest, before = reviews.first(), reviews.filter(created_at__lt=excluded_at).first()
+    left_out = latest is not None and latest.decision == Decision.EXCLUDE
+    return left_out and (before is None or before.decision == Decision.INCLUDE)
+
+
+def _record_worker(action: str, participant: Participant, user: User, **detail: object) -> None:
+    record(
+        study=participant.study,
+        actor=user.get_username(),
+        action=action,
+        worker=participant.pseudonym,
+        **detail,
+    )
+
+
+def _problems(decision: str, note: str) -> list[Problem]:
+    problems = []
+    if decision not in Decision.values:
+        fix = f"Choose one of {', '.join(Decision.values)}."
+        problems.append(Problem("decision", f"There is no decision “{decision[:40]}”.", fix))
+    if len(note) > MAX_NOTE:
+        fix = f"At most {MAX_NOTE} fit: shorten it."
+        problems.append(Problem("note", f"This is {len(note):,} characters long.", fix))
+    return problems
+
+
+def _append(submission: Submission, decision: str, note: str, user: User) -> Review:
     latest = Review.objects.filter(submission=submission).order_by("-pk").first()
     if latest and (latest.decision, latest.note, latest.user_id) == (decision, note, user.pk):
         return latest
@@ -40,3 +134,31 @@ def review_submission(*, submission: Submission, decision: str, note: str, user:
         note=note,
     )
     return review
+
+
+def _release(submissions: Sequence[Submission], user: User) -> None:
+    """Free the places of submissions that have one. Locks all assignments first, then the hits in a fixed order."""
+    chosen = Assignment.objects.filter(submission__in=submissions, state=State.SUBMITTED)
+    rows = list(chosen.select_for_update(of=("self",), no_key=True).order_by("pk").values_list("pk", "hit_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _ in rows]).update(state=State.RELEASED)
+    for hit_id, freed in sorted(Counter(hit_id for _, hit_id in rows).items()):
+        Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - freed, n_submitted=F("n_submitted") - freed)
+    released = {pk for pk, _ in rows}
+    for submission in submissions:
+        if submission.assignment_id in released:
+            record(study=submission.study, actor=user.get_username(), action="release", submission=submission.pk)
+
+
+def _take_back(submission: Submission, user: User) -> None:
+    """Give a released submission a place on its hit again if one is free. If not, it stays an extra submission."""
+    assignment = Assignment.objects.select_for_update(no_key=True).get(pk=submission.assignment_id)
+    if assignment.state != State.RELEASED:
+        return
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
+    if hit.n_live >= hit.wanted:
+        return
+    assignment.state = State.SUBMITTED
+    assignment.slot = free_slot(hit.pk, hit.n_live, rather=assignment.slot)
+    assignment.save(update_fields=["state", "slot"])
+    Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + 1, n_submitted=F("n_submitted") + 1)
+    record(study=submission.study, actor=user.get_username(), action="take back place", submission=submission.pk)

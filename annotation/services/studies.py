@@ -1,73 +1,65 @@
-"""Studies: made, changed while that is allowed, and taken through their states.
+"""Creates studies, changes them while that is allowed, and moves them from state to state.
 
-draft → live ⇄ paused → closed. A draft may change in every way. Once workers may have seen a study,
+draft → live ⇄ paused → closed. Everything in a draft may change. Once workers may have seen a study,
 
-- what they see or what their ratings mean stays as it is: the short name (it is in the links), the task type and its
-  settings, texts, consent, the feedback box, items, items per hit and the seed;
-- so does the reward, for it was promised to those who have taken part;
-- ratings per item may only rise (the places of all hits rise with it);
-- title, contact, hits per worker, time limit and access may change, as none of them touches a rating.
+- what they see or what their ratings mean cannot change: the short name (it is in the links), the task type and its
+  settings, texts, consent, the feedback box, arms, items, items per hit and the seed;
+- rewards cannot change either, because they were promised to those who have taken part;
+- ratings per item may only increase (the places of all hits increase with it);
+- title, contact, hits per worker, time limit, access, identity, excluded studies, and the participants wanted in an arm
+  may change, because none of them affects a rating.
 
-A closed study keeps only its title and contact editable. Every change leaves an audit entry with old and new values.
+In a closed study, only title and contact may change. Every change adds an audit entry with old and new values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation.models import Hit, Membership, Posting, Study
+from accounts import log as server_log
+from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.services.allocation import TRIES, is_deadlock
 from annotation.services.audit import record
-from annotation.services.checking import FIELDS, Checked, check_study, default_values
-from annotation.services.importing import delete_items, import_items
-from annotation.services.members import add_member, remove_member
-from annotation.services.planning import publish, worded_texts
-from annotation.services.refusals import FieldProblem, Frozen, Invalid, Refused, refuse_if_any
-
-__all__ = [
-    "FROZEN_WHEN_CLOSED",
-    "FROZEN_WHEN_LIVE",
-    "FieldProblem",
-    "Frozen",
-    "Invalid",
-    "Refused",
-    "add_member",
-    "change_study",
-    "close_study",
-    "create_study",
-    "delete_draft",
-    "frozen_problems",
-    "import_items",
-    "pause_study",
-    "publish",
-    "remove_member",
-    "resume_study",
-]
+from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values
+from annotation.services.suggesters import release_for
+from common.problems import Problem, Refused, invalid, refuse_if_any
 
 Status = Study.Status
 
-_ONE_INSTRUMENT = "Workers have seen the study as it is; results of one study come from one instrument."
+
+class Frozen(Refused):
+    """The study is no longer a draft, and this would change what its ratings mean or what workers were promised."""
+
+
+_ONE_INSTRUMENT = "Locked at launch, so that all ratings come from the same instrument."
 FROZEN_WHEN_LIVE: dict[str, str] = {
-    "slug": "It is part of the links that workers hold.",
+    "slug": "Locked at launch: it is part of the links that workers have.",
     "task_type": _ONE_INSTRUMENT,
     "config": _ONE_INSTRUMENT,
     "texts": _ONE_INSTRUMENT,
-    "consent": "Workers have agreed to the text as it is.",
+    "arms": _ONE_INSTRUMENT,
+    "consent": "Locked at launch: workers have agreed to this text.",
     "feedback_box": _ONE_INSTRUMENT,
-    "items_per_hit": "The hits are planned, and workers may be on them.",
-    "seed": "The hits are planned with it.",
-    "items": "The ratings belong to the items as they are.",
-    "reward": "It was promised to those who have taken part.",
+    "items_per_hit": "Locked at launch: the hits have been planned.",
+    "seed": "Locked at launch: the hits were planned with it.",
+    "items": "Locked at launch: the ratings belong to these items.",
+    "reward": "Locked at launch: it was promised to workers.",
 }
+_CLOSED = "The study is closed."
 FROZEN_WHEN_CLOSED: dict[str, str] = FROZEN_WHEN_LIVE | dict.fromkeys(
-    ("ratings_per_item", "hits_per_worker", "time_limit_minutes", "access"), "The study is closed."
+    (
+        *("ratings_per_item", "hits_per_worker", "estimated_minutes", "time_limit_minutes", "access"),
+        *("identity", "identity_parameter", "panel", "exclude_studies"),
+    ),
+    _CLOSED,
 )
-_MEND = "Leave it as it is, or make a new study."
+_FIX = "Change it back, or duplicate the study and change it there."
 
 
 @transaction.atomic
@@ -78,22 +70,38 @@ def create_study(
     values: Mapping[str, Any],
     config: Mapping[str, Any],
     texts: Mapping[str, str],
+    arms: Sequence[Mapping[str, Any]] = (),
+    exclude_studies: Sequence[str] = (),
+    visible: QuerySet[Study] | None = None,
     actor: str,
     owner: User | None,
 ) -> Study:
-    """A new draft. Fields and settings that are not given get their defaults. Raises Invalid."""
-    given = default_values() | dict(values) | {"slug": slug}
-    checked, problems = check_study(instance=Study(), values=given, task_type=task_type, config=config, texts=texts)
+    """Create a draft. Missing fields and settings get their defaults. Raises Invalid.
+
+    ``visible``: the studies that the person who creates this one may see; None for all.
+    """
+    checked, problems = check_study(
+        instance=Study(),
+        values=default_values() | dict(values) | {"slug": slug},
+        task_type=task_type,
+        config=config,
+        texts=texts,
+        arms=arms,
+        exclude_studies=exclude_studies,
+        visible=visible,
+    )
     refuse_if_any(problems)
     study = Study(task_type=task_type, config=checked.config, texts=checked.texts, **checked.values)
     try:
         with transaction.atomic():
             study.save(force_insert=True)
     except IntegrityError:
-        raise Invalid([FieldProblem("slug", f"Another study is called “{slug}”.", "Choose another name.")]) from None
+        raise invalid("slug", f"Another study already has the short name “{slug}”.", "Choose another name.") from None
+    _store_arms(study, checked.arms)
+    _store_excluded(study, checked.exclude_studies)
     if owner is not None:
         Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
-    described = {**checked.values, "task_type": task_type, "config": checked.config, "texts": checked.texts}
+    described = {name: value for name, value in terms_of(task_type, checked).items() if value not in ("", [], None)}
     record(study=study, actor=actor, action="create", values=described, owner=owner.get_username() if owner else None)
     return study
 
@@ -105,68 +113,154 @@ def change_study(
     values: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
     texts: Mapping[str, str] | None = None,
+    arms: Sequence[Mapping[str, Any]] | None = None,
+    exclude_studies: Sequence[str] | None = None,
+    visible: QuerySet[Study] | None = None,
     actor: str,
 ) -> Study:
-    """Change what is given and differs. ``config`` and ``texts`` replace the old ones as a whole.
+    """Change what is given and differs. ``config``, ``texts`` and the lists replace the old ones completely.
 
-    ``values`` may hold the slug, and the task type, too; items that another type has read are deleted. Returns the
-    study as stored; ``study`` itself is not touched. Raises Invalid or Frozen.
+    ``values`` may include the slug and the task type. Changing the type deletes the items that the old type read.
+    Returns the study as stored; ``study`` itself does not change. Raises Invalid or Frozen.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    checked, old, task_type = _checked_change(now, dict(values or {}), config, texts)
-    new = {**checked.values, "task_type": task_type, "config": checked.config, "texts": checked.texts}
-    changes = {name: (old[name], new[name]) for name in new if old[name] != new[name]}
+    new_values = dict(values or {})
+    task_type = str(new_values.pop("task_type", now.task_type))
+    old = stored_parts(now)
+    checked = _checked_change(now, old, new_values, task_type, config, texts, arms, exclude_studies, visible)
+    changes = differing(terms_of(now.task_type, old), terms_of(task_type, checked))
     if frozen := frozen_problems(now, changes):
         raise Frozen(frozen)
     if not changes:
         return now
     if "task_type" in changes:
         delete_items(now)
-    for name, (_, value) in changes.items():
-        setattr(now, name, value)
-    try:
-        with transaction.atomic():
-            now.save(update_fields=list(changes))
-    except IntegrityError:
-        raise Invalid([FieldProblem("slug", f"Another study is called “{now.slug}”.", "Choose another.")]) from None
+    _store(now, task_type, checked)
+    if checked.arms != old.arms:
+        _store_arms(now, checked.arms)
+    _store_excluded(now, checked.exclude_studies)
     if "ratings_per_item" in changes and now.status != Status.DRAFT:
-        _raise_wanted(now)
-    record(
-        study=now,
-        actor=actor,
-        action="change",
-        changes={name: {"old": o, "new": n} for name, (o, n) in changes.items()},
-    )
+        _raise_wanted(now, by=changes["ratings_per_item"][1] - changes["ratings_per_item"][0])
+    told = {name: {"old": before, "new": after} for name, (before, after) in changes.items()}
+    record(study=now, actor=actor, action="change", changes=told)
     return now
 
 
 def _checked_change(
-    study: Study, values: dict[str, Any], config: Mapping[str, Any] | None, texts: Mapping[str, str] | None
-) -> tuple[Checked, dict[str, Any], str]:
-    """Clean new values, the old ones under the same names, and the task type. Raises Invalid."""
-    old: dict[str, Any] = {name: getattr(study, name) for name in (*FIELDS, "task_type")}
-    old |= {"config": study.config, "texts": worded_texts(study)}
-    task_type = str(values.pop("task_type", study.task_type))
-    kept = config is None and task_type == study.task_type
+    study: Study,
+    old: Checked,
+    values: dict[str, Any],
+    task_type: str,
+    config: Mapping[str, Any] | None,
+    texts: Mapping[str, str] | None,
+    arms: Sequence[Mapping[str, Any]] | None,
+    exclude_studies: Sequence[str] | None,
+    visible: QuerySet[Study] | None,
+) -> Checked:
+    """The study as it should become. Raises Invalid."""
     checked, problems = check_study(
         instance=Study.objects.get(pk=study.pk),
         values=values,
         task_type=task_type,
-        config=study.config if config is None else config,
-        texts=old["texts"] if texts is None else texts,
+        config=old.config if config is None else config,
+        texts=old.texts if texts is None else texts,
+        arms=[arm_as_given(arm) for arm in old.arms] if arms is None else arms,
+        exclude_studies=old.exclude_studies if exclude_studies is None else exclude_studies,
+        visible=visible,
     )
-    if kept and study.status != Status.DRAFT:
-        # What a live study was started with stays valid, whatever a newer version of its type would say.
-        problems = [problem for problem in problems if "." not in problem.field or texts is not None]
-        checked = Checked(checked.values, study.config, old["texts"] if texts is None else checked.texts)
+    if config is None and texts is None and task_type == study.task_type and study.status != Status.DRAFT:
+        # What a live study started with stays valid, even if a newer version of its type would refuse it.
+        parts = ("config.", "texts.") if arms is not None else ("config.", "texts.", "arms.")
+        problems = [problem for problem in problems if not problem.where.startswith(parts)]
+        same_arms = old.arms if arms is None else checked.arms
+        checked = Checked(checked.values, old.config, old.texts, same_arms, checked.exclude_studies)
     refuse_if_any(problems)
-    return checked, old, task_type
+    return checked
 
 
-def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> list[FieldProblem]:
-    """What of ``changes`` (field → old, new) the study cannot take any more, and why.
+def _store(study: Study, task_type: str, checked: Checked) -> None:
+    stored = {"task_type": task_type, "config": checked.config, "texts": checked.texts} | checked.values
+    for name, value in stored.items():
+        setattr(study, name, value)
+    try:
+        with transaction.atomic():
+            study.save(update_fields=list(stored))
+    except IntegrityError:
+        raise invalid("slug", f"Another study already has the short name “{study.slug}”.", "Choose another.") from None
 
-    A field may also be ``items``, ``config.<name>`` or ``texts.<name>``.
+
+def _store_arms(study: Study, arms: Sequence[ArmValues]) -> None:
+    """Store the arms. A draft's arms are created again; in any other study, only ``wanted`` can differ."""
+    if study.status != Status.DRAFT:
+        for arm in arms:
+            Arm.objects.filter(study=study, name=arm.name).update(wanted=arm.wanted)
+        return
+    study.arms.all().delete()
+    Arm.objects.bulk_create(
+        Arm(
+            study=study,
+            position=position,
+            name=arm.name,
+            config=arm.config,
+            texts=arm.texts,
+            reward=arm.reward,
+            wanted=arm.wanted,
+        )
+        for position, arm in enumerate(arms)
+    )
+
+
+def _store_excluded(study: Study, slugs: Sequence[str]) -> None:
+    study.exclude_studies.set(Study.objects.filter(slug__in=slugs))
+
+
+# --- what is stored, and what differs ---
+
+
+def stored_parts(study: Study) -> Checked:
+    """The study as stored, in the form that is used to check changes."""
+    return Checked(
+        {name: getattr(study, name) for name in FIELDS},
+        study.config,
+        study.texts,
+        tuple(
+            ArmValues(arm.name, arm.config, arm.texts, arm.reward, arm.wanted)
+            for arm in study.arms.exclude(name="").order_by("position")
+        ),
+        tuple(study.exclude_studies.order_by("slug").values_list("slug", flat=True)),
+    )
+
+
+def arm_as_given(arm: ArmValues) -> dict[str, Any]:
+    """An arm in the form that `check_study` accepts."""
+    own = {name: getattr(arm, name) for name in ARM_FIELDS}
+    return own | {"config": arm.config, "texts": arm.texts}
+
+
+def terms_of(task_type: str, parts: Checked) -> dict[str, Any]:
+    """Everything about a study, by its name in a study file: ``config.<name>``, ``arms.<arm>.reward`` and so on."""
+    terms: dict[str, Any] = {"task_type": task_type, **parts.values}
+    terms |= {f"config.{name}": value for name, value in parts.config.items()}
+    terms |= {f"texts.{name}": text for name, text in parts.texts.items()}
+    terms |= {"exclude_studies": list(parts.exclude_studies), "arms": [arm.name for arm in parts.arms]}
+    for arm in parts.arms:
+        prefix = f"arms.{arm.name}."
+        terms |= {f"{prefix}reward": arm.reward, f"{prefix}wanted": arm.wanted}
+        terms |= {f"{prefix}config.{name}": value for name, value in arm.config.items()}
+        terms |= {f"{prefix}texts.{name}": text for name, text in arm.texts.items()}
+    return terms
+
+
+def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Old and new value of each term that differs. A missing value is None."""
+    names: Iterable[str] = dict.fromkeys([*new, *old])
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
+
+
+def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> list[Problem]:
+    """Which of ``changes`` (term → old, new) the study no longer allows, and why.
+
+    A term is one of `terms_of`, ``items``, or ``items.<key>`` of a study file.
     """
     if study.status == Status.DRAFT:
         return []
@@ -174,49 +268,58 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
     problems = []
     for name, (before, after) in changes.items():
         reason = frozen.get(name.partition(".")[0])
+        own = name.split(".")[2:] if name.startswith("arms.") else []
+        if name == "items.follow" or own == ["wanted"]:
+            reason = _CLOSED if study.status == Status.CLOSED else None
+        if own == ["reward"]:
+            reason = FROZEN_WHEN_LIVE["reward"]
         if reason:
-            problems.append(FieldProblem(name, reason, _MEND))
+            problems.append(Problem(name, reason, _FIX))
         elif name == "ratings_per_item" and after < before:
-            what = f"It can only rise from {before}: places of hits are given out already."
-            problems.append(FieldProblem(name, what, "Close the study to stop it earlier."))
+            what = f"You can only raise it from {before}: workers may already be on hits."
+            problems.append(Problem(name, what, "To stop earlier, close the study."))
     return problems
 
 
-def _raise_wanted(study: Study) -> None:
-    """More places on every hit. Rows are locked in the order of their ids, as reclaiming locks them.
+def _raise_wanted(study: Study, *, by: int) -> None:
+    """Add places to every hit. Locks rows in the order of their ids, as reclaiming does.
 
-    Somebody who has taken abandoned hits back and waits for a free one may hold some of them: then once more.
+    A transaction that took back abandoned hits and waits for a free one may hold some of them. This then tries again.
     """
     hits = Hit.objects.filter(study=study)
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():
                 list(hits.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-                hits.update(wanted=study.ratings_per_item)
+                hits.update(wanted=F("wanted") + by)
             return
         except OperationalError as error:
             if not left or not is_deadlock(error):
                 raise
 
 
+# --- states ---
+
+
 def pause_study(*, study: Study, actor: str) -> Study:
-    """Nobody is given new work; hits in progress may be finished. Does nothing to a paused study."""
+    """Stop giving out work. Hits in progress may be finished. Does nothing to a paused study."""
     return _move(study, Status.PAUSED, allowed=[Status.LIVE], actor=actor, action="pause")
 
 
 def resume_study(*, study: Study, actor: str) -> Study:
-    """Work is given out again. Does nothing to a live study."""
+    """Give out work again. Does nothing to a live study."""
     return _move(study, Status.LIVE, allowed=[Status.PAUSED], actor=actor, action="resume")
 
 
 @transaction.atomic
 def close_study(*, study: Study, actor: str) -> Study:
-    """The end: no new work, for good; hits in progress may be finished. Does nothing to a closed study."""
+    """End the study: no new work ever again. Hits in progress may be finished. Does nothing to a closed study."""
     now = _move(study, Status.CLOSED, allowed=[Status.LIVE, Status.PAUSED], actor=actor, action="close")
     if now.closed_at is None:
         now.closed_at = timezone.now()
         now.save(update_fields=["closed_at"])
     Posting.objects.filter(study=now, withdrawn_at=None).update(withdrawn_at=now.closed_at)
+    release_for(now)
     return now
 
 
@@ -227,8 +330,8 @@ def _move(study: Study, to: str, *, allowed: list[Status], actor: str, action: s
         return now
     if now.status not in allowed:
         states = " or ".join(str(state.label).lower() for state in allowed)
-        what = f"This study is {now.get_status_display().lower()}; to {action} it, it has to be {states}."
-        raise Invalid([FieldProblem("status", what, _WAY_OUT.get(Status(now.status), ""))])
+        what = f"This study is {now.get_status_display().lower()}; you can only {action} a study that is {states}."
+        raise invalid("status", what, _WAY_OUT.get(Status(now.status), ""))
     record(study=now, actor=actor, action=action, old=now.status, new=to)
     now.status = to
     now.save(update_fields=["status"])
@@ -236,16 +339,54 @@ def _move(study: Study, to: str, *, allowed: list[Status], actor: str, action: s
 
 
 _WAY_OUT = {
-    Status.DRAFT: "Publish it first, or delete the draft.",
-    Status.CLOSED: "A closed study stays closed; make a new one.",
+    Status.DRAFT: "Launch it first, or delete the draft.",
+    Status.CLOSED: "A closed study cannot be opened again. Duplicate it instead.",
 }
 
 
 @transaction.atomic
 def delete_draft(*, study: Study, actor: str) -> None:
-    """Delete a draft with all it has. Nothing that workers may have touched can be deleted. Raises Invalid."""
+    """Delete a draft with everything in it except its audit entries. Raises Invalid if the study is not a draft.
+
+    The server's log records which study it was, because nobody can open its Activity page any more.
+    """
     now = Study.objects.select_for_update().get(pk=study.pk)
     if now.status != Status.DRAFT:
         what = f"This study is {now.get_status_display().lower()}; only a draft can be deleted."
-        raise Invalid([FieldProblem("status", what, "Close it instead: its data stay.")])
+        raise invalid("status", what, "Close it instead. Its data stay.")
+    if feed := ItemFeed.objects.filter(source=now).select_related("study").first():
+        what = f"The study {feed.study.slug} uses outputs of this one as its items."
+        raise invalid("status", what, "Import other items into that study first.")
+    items = delete_items(now)
+    record(study=now, actor=actor, action="delete", slug=now.slug, title=now.title, items=items)
+    server_log.record(
+        kind=server_log.Kind.STUDIES,
+        actor=actor,
+        action="draft deleted",
+        about=now.slug,
+        title=now.title,
+        task_type=now.task_type,
+        items=items,
+        number=now.pk,
+    )
     now.delete()
+
+
+_DELETE_ITEMS = (
+    "DELETE FROM annotation_itemauthor WHERE item_id IN (SELECT id FROM annotation_item WHERE study_id = %s)",
+    "DELETE FROM annotation_item WHERE study_id = %s",
+)
+
+
+def delete_items(draft: Study) -> int:
+    """Delete all items of a draft, and where they came from. Returns how many there were.
+
+    Only authors refer to a draft's items. If anything else did, the database would refuse. Django would load every item
+    first to find that out.
+    """
+    ItemFeed.objects.filter(study=draft).delete()
+    Study.objects.filter(pk=draft.pk).update(items_read_with={}, has_authors=False)
+    with connection.cursor() as cursor:
+        for statement in _DELETE_ITEMS:
+            cursor.execute(statement, [draft.pk])
+        return int(cursor.rowcount)

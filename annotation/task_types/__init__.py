@@ -1,1 +1,1 @@
-"""The instruments: one package per family, found by looking (``registry``), each described by ``base.TaskType``."""
+"""The instruments: one package per family. ``registry`` finds them; ``base.TaskType`` describes their interface."""

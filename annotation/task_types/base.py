@@ -1,7 +1,7 @@
-"""The interface of a task type. Subclass ``TaskType`` in a package of its own; ``registry`` finds it.
+"""The interface of a task type. Subclass ``TaskType`` or ``FixedPages`` in its own package; ``registry`` finds it.
 
-A type is stateless: every hook is a function of its arguments, and all randomness comes in as ``rng`` or a seed.
-See ``docs/adding-a-task-type.md`` for a walk-through.
+A type is stateless: every hook is a function of its arguments, and all randomness comes from ``rng`` or a seed.
+``docs/adding-a-task-type.md`` walks through a small one.
 """
 
 from __future__ import annotations
@@ -10,83 +10,139 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import import_module
 from importlib.resources import files
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import yaml
-from django import forms
+from analysis.description import QuestionDescription, ReportSection, Score
+from annotation.task_types.examples import Example, examples_in
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
+from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
+from annotation.task_types.reading import read_rows
+from annotation.task_types.settings import ConfigForm
 
-from annotation.task_types.questions import Answer, AnswerError, Question, Scale
+if TYPE_CHECKING:
+    from annotation.task_types.simulation import SimulatedWorker
+    from generation.runs.samples import SampleRow
 
-Json = dict[str, Any]
-Profile = Literal["careful", "noisy", "careless"]
-PROFILES: tuple[Profile, ...] = ("careful", "noisy", "careless")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong in a file. ``row`` counts data rows from 1 (0: the whole file); ``column`` may be empty."""
-
-    row: int
-    column: str
-    what: str
-    mend: str
+#: The answers to one page by question key.
+Answers = Mapping[str, Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One data row of an imported file, all cells as text. ``number`` counts from 1."""
-
-    number: int
-    cells: Mapping[str, str]
+# --- the plan --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ItemData:
-    """An item as imported: the researcher's id, and the payload that every other hook receives."""
+class ArmPlan:
+    """One arm as the planner sees it: its whole config, and how many participants it should have (None: any number)."""
 
-    external_id: str
-    payload: Json
+    name: str
+    config: Json
+    wanted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The researcher's design of the study. There is at least one arm; a study without arms has one without a name."""
+
+    arms: Sequence[ArmPlan]
+    items_per_hit: int = 1
+    ratings_per_item: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHit:
+    """A bundle of items (their external ids, in order) for one arm. ``reward`` None: the arm's reward."""
+
+    items: Sequence[str]
+    wanted: int
+    arm: str = ""
+    reward: Decimal | None = None
+
+
+# --- what a worker sees ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A wording that a study can replace. ``group`` puts texts under one heading in the console.
+
+    ``lines`` is the height of its box. A text of one line appears as it is, longer ones as paragraphs with formatting.
+    An ``optional`` text can be empty: the page then leaves it out.
+    """
+
+    name: str
+    label: str
+    default: str
+    group: str = "Texts"
+    lines: int = 1
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one worker is shown: the hit's items in order, the study's config, and the recorded order."""
+    """What one participant sees: the hit's items, their arm's config and texts, the recorded order, and the live
+    suggestions so far."""
 
     items: Sequence[ItemData]
     config: Json
+    texts: Mapping[str, str]
     order: Json
+    arm: str = ""
+    offers: Offers = field(default_factory=Offers)
 
 
 @dataclass(frozen=True, slots=True)
-class StepSpec:
-    """One page. ``context`` goes to ``template``; it must hold nothing that the worker may not see."""
+class Page:
+    """One page. ``context`` goes to ``template``. It must not contain anything that the worker must not see.
+
+    ``item`` is the index of the item that its questions are about; None if they are about no item. ``asks`` lists the
+    live suggestions that the page needs. They depend on the answers before it, never on its own offers: while these are
+    missing, the page is rendered without them and cannot be sent. ``initial`` is the content of form fields before the
+    worker types anything.
+    """
 
     name: str
     title: str
     template: str
-    questions: Sequence[Question] = ()
+    parts: Sequence[Part] = ()
     context: Mapping[str, object] = field(default_factory=dict)
-    item: int = 0
+    item: int | None = 0
+    asks: Sequence[Ask] = ()
+    initial: Mapping[str, str] = field(default_factory=dict)
 
-    def clean(self, data: Mapping[str, str]) -> tuple[dict[str, Answer], dict[str, str]]:
-        """Answers by question key, and errors by question key; the step may be stored when there are none."""
+    @property
+    def questions(self) -> list[Question]:
+        return list(questions_in(self.parts))
+
+    def clean(self, form: Mapping[str, str]) -> tuple[dict[str, Answer], dict[str, str]]:
+        """Answers and errors, both by question key. A question that is not shown has the answer None."""
         answers: dict[str, Answer] = {}
         errors: dict[str, str] = {}
         for question in self.questions:
+            if question.shown_if is not None and not question.shown_if.holds(answers):
+                answers[question.key] = None
+                continue
             try:
-                answers[question.key] = question.clean(data.get(question.key, ""))
+                answers[question.key] = question.clean(form)
             except AnswerError as error:
                 errors[question.key] = str(error)
         return answers, errors
 
 
+# --- what becomes of the answers ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class RatingData:
-    """One row of the data set: ``item`` indexes ``Shown.items``; exactly one of ``value`` and ``text`` is set."""
+    """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item). ``value`` or ``text`` is set.
 
-    item: int
+    ``key`` and ``step`` identify the question and the page that it answers.
+    """
+
+    item: int | None
     question: str
     scale: str
     target: str = ""
@@ -105,42 +161,17 @@ class FlagData:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """How an item's ratings on one topic become its score: ``sign`` × their mean.
+class OutputData:
+    """A text or set in a submission that another study can judge. ``kind`` is its form: ``set``, ``text``, ….
 
-    ``middle``, for an item that compares two things: the rating that finds no difference between them, so that the
-    score less ``middle`` is the difference. None for everything else.
+    ``item`` is an index into ``Shown.items``; ``label`` is the parameter that the judged item will have.
     """
 
-    topic: str
-    title: str
-    sign: Literal[1, -1] = 1
-    middle: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A worked case of a type: rows of a file, a config, form posts, and the ratings that must come out.
-
-    ``config`` holds what differs from the settings' initial values. ``posts`` holds one form per step; ``ratings``
-    lists [item's external id, question, target, value or text], ``flags`` the reasons. ``order`` fixes what is
-    shown where it matters. An invalid example has ``problems`` [row, column] (of the file) or ``errors`` [step's
-    name, question's key] (of the posts) in place of ratings.
-    """
-
-    name: str
-    rows: Sequence[Mapping[str, str]]
-    config: Mapping[str, Any] = field(default_factory=dict)
-    order: Json | None = None
-    posts: Sequence[Mapping[str, str]] = ()
-    ratings: Sequence[Sequence[Any]] = ()
-    flags: Sequence[str] = ()
-    problems: Sequence[Sequence[Any]] = ()
-    errors: Sequence[Sequence[Any]] = ()
-
-
-class ConfigForm(forms.Form):
-    """A type's settings: fields with types, bounds, help and initial values. Unknown keys are refused for it."""
+    kind: str
+    context: str
+    texts: Sequence[str]
+    label: tuple[str, float] | None = None
+    item: int | None = 0
 
 
 class TaskType(ABC):
@@ -152,132 +183,203 @@ class TaskType(ABC):
     source: ClassVar[str] = ""
     config_form: ClassVar[type[ConfigForm]] = ConfigForm
 
-    # --- what a researcher gives -------------------------------------------------------------------------------
+    # --- 1. what a researcher gives ---
+
+    #: Settings that affect how a file is read. If one of them changes, items must be imported again.
+    item_settings: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
-    def columns(self, config: Json) -> str:
-        """One paragraph for researchers: which columns an items file has, and what each holds."""
+    def columns(self, config: Json) -> Sequence[Column]:
+        """The columns of an items file. The first required one contains the item's id. Other columns are stored
+        unchanged."""
+
+    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
+        """The items from all rows, and all problems in all rows. If there are problems, the items are not used.
+
+        Default: one item per row. Its payload contains each cell by its column, the order of the ``columns`` in the
+        file, and the other columns as pairs in ``extra``. Override it if several rows make one item.
+        """
+        return read_rows(rows, self.columns(config))
 
     @abstractmethod
-    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[Problem]]:
-        """Items from all rows of a file, and every problem of every row at once.
+    def texts(self, config: Json) -> Sequence[Text]:
+        """All texts that a study can reword: instructions, questions, labels and descriptions of scale points.
 
-        Several rows may make one item. The items count only when there are no problems.
+        The text ``instructions`` is required. It appears before the first page and beside every later one.
         """
 
-    @abstractmethod
-    def default_texts(self, config: Json) -> dict[str, str]:
-        """The texts that a study may word itself, by name, as plain text with blank lines between paragraphs.
+    # --- 2. the plan ---
 
-        ``instructions`` is required: it is shown before the first step and beside every later one.
-        """
+    def plan(self, items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
+        """The hits, in the order in which workers get them. Default: items are shuffled, then divided in order. Every
+        arm has the same bundles."""
+        ids = [item.external_id for item in items]
+        rng.shuffle(ids)
+        size = design.items_per_hit
+        bundles = [ids[start : start + size] for start in range(0, len(ids), size)]
+        return [PlannedHit(bundle, design.ratings_per_item, arm.name) for bundle in bundles for arm in design.arms]
 
-    def plan(self, ids: Sequence[str], *, items_per_hit: int, config: Json, rng: random.Random) -> list[list[str]]:
-        """Bundles of external ids, in the order in which hits are given out. Default: shuffled, cut in order."""
-        shuffled = list(ids)
-        rng.shuffle(shuffled)
-        return [shuffled[at : at + items_per_hit] for at in range(0, len(shuffled), items_per_hit)]
-
-    #: Which rows of a generation run are items of this type: a name of ``generation.exporting.FORMATS``. Empty: none.
-    run_format: ClassVar[str] = ""
-
-    # --- what a worker sees ------------------------------------------------------------------------------------
+    # --- 3. pages, one at a time ---
 
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        """The order to record for one assignment. ``slot`` runs 0 … wanted−1 within a hit: balance sides over it.
+        """The order to record for one assignment. ``slot`` runs from 0 to wanted−1 within a hit: balance sides over it.
 
-        ``rng`` is seeded per assignment. Whatever ``steps`` shows in random order, the hit's items among it, must
-        come from here: the order is stored as JSON with the answers, and the pages are drawn from it again and again.
+        ``rng`` is seeded per assignment. Every random order, including that of the hit's items, must come from here: it
+        is stored as JSON with the answers, and pages are always rendered from it.
         """
         return {}
 
     @abstractmethod
-    def steps(self, shown: Shown, texts: Mapping[str, str]) -> list[StepSpec]:
-        """The pages, in order; names are unique. Fewer questions on more pages suits small screens."""
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        """The page after those that already have ``answers``; None when the hit is complete.
 
-    def question_topics(self, config: Json) -> dict[str, Question]:
-        """One sample question per topic, for reports and the export's code book: key topic, any target."""
+        A pure function, stable for every prefix: page n depends only on ``shown`` and the first n answers and, of the
+        offers, only on those of the first n pages. Page names are unique in a hit.
+        """
+
+    def length(self, shown: Shown) -> int | None:
+        """How many pages there are, for the progress bar; None if that depends on the answers."""
+        return None
+
+    def check(self, shown: Shown, page: Page, given: Answers, before: Sequence[Answers]) -> Mapping[str, str]:
+        """Errors by question key for rules across questions. Called when all answers on the page are valid."""
         return {}
 
-    def stored_scale(self, question: Question) -> Scale:
-        """The scale of the ratings of one of `question_topics`, where `ratings` stores them in other terms than asked.
+    # --- 4. questions as data ---
 
-        The same values as workers see; only what they mean may be put in other words.
-        """
-        return question.scale
+    @abstractmethod
+    def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
+        """One example question per topic, in the order of the report and the code book."""
 
-    # --- what becomes of the answers ---------------------------------------------------------------------------
+    def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
+        """The same questions for the analysis. Override it if `ratings` stores other terms than the questions use."""
+        return [question.describe() for question in self.questions(config, texts)]
 
-    def ratings(
-        self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]]
-    ) -> list[RatingData]:
-        """Rows of the data set from the answers of all steps. Default: one per question that was answered."""
-        rows: list[RatingData] = []
-        for number, (step, given) in enumerate(zip(steps, answers, strict=True)):
-            for question in step.questions:
-                answer = given.get(question.key)
-                if answer is None:
-                    continue
-                text = answer if isinstance(answer, str) else ""
-                value = None if isinstance(answer, str) else answer
-                rows.append(
-                    RatingData(
-                        step.item,
-                        question.topic,
-                        question.scale.name,
-                        question.about,
-                        value,
-                        text,
-                        question.key,
-                        number,
-                    )
-                )
-        return rows
+    # --- 5. live suggestions ---
+
+    def suggesters(self, config: Json) -> Sequence[SuggesterNeed]:
+        """The suggesters that pages can ask with these settings, each once; none for types without live suggestions."""
+        return ()
+
+    def uses(self, shown: Shown, page: Page, given: Answers) -> Sequence[OfferUse]:
+        """What the worker did with the offers on a page that was sent. Offers left out were not used."""
+        return ()
+
+    # --- 6. ratings, flags, outputs ---
+
+    def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
+        """Rows of the data from the answers on all pages. Default: what each answered question stores."""
+        return [
+            RatingData(
+                page.item,
+                question.topic,
+                question.stored_on.name,
+                each.target,
+                each.value,
+                each.text,
+                question.key,
+                number,
+            )
+            for number, (page, given) in enumerate(zip(pages, answers, strict=True))
+            for question in page.questions
+            if (answer := given.get(question.key)) is not None
+            for each in question.stored(answer)
+        ]
 
     def flags(
-        self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]], *, pastes: int
+        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
     ) -> Iterable[FlagData]:
         """Reasons to look at this submission; ``pastes`` counts paste events over all text boxes."""
         return ()
 
-    @abstractmethod
-    def simulate(self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random) -> dict[str, str]:
-        """The form a simulated worker of ``profile`` sends for ``step``.
+    #: The kinds of `outputs`; empty if submissions contain nothing that another study can judge.
+    output_kinds: ClassVar[Sequence[str]] = ()
 
-        ``careful`` follows the item, ``noisy`` does so with large errors, ``careless`` clicks anything.
-        """
-
-    # --- what the analysis may know ----------------------------------------------------------------------------
-
-    #: Names of the report's sections (``analysis.reports``) that suit this type besides the general ones.
-    report_sections: ClassVar[Sequence[str]] = ()
-
-    def scores(self) -> Sequence[Score]:
-        """The scores of an item that the report tabulates; none for types whose data are texts."""
-        return ()
-
-    def parameter(self, payload: Json) -> tuple[str, float] | None:
-        """Name and value of what was varied between items, such as a temperature; None where nothing was."""
-        return None
-
-    def responses(self, payload: Json) -> list[str]:
-        """The texts of the item that automatic metrics score; empty where there is no such set."""
+    def outputs(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[OutputData]:
+        """The outputs of the submission."""
         return []
 
-    @abstractmethod
+    def scores(self, config: Json) -> Sequence[Score]:
+        """The scores of an item; none for types whose data are texts."""
+        return ()
+
+    # --- 7. the report ---
+
+    def sections(self, config: Json) -> Sequence[ReportSection]:
+        """Sections of `analysis.report` besides the general ones, with their parameters."""
+        return ()
+
+    def describe_item(self, payload: Json) -> ItemFacts:
+        """The item as the analysis sees it."""
+        return ItemFacts()
+
     def export_columns(self, payload: Json) -> dict[str, str]:
-        """The item as columns of the export, in the order of the file it came from."""
+        """The item as columns of an export, in the order of the file. Default: for payloads of the default reader."""
+        return {name: str(payload[name]) for name in payload["columns"]} | dict(payload["extra"])
 
     def source_rows(self, payload: Json) -> list[dict[str, str]]:
-        """The item as the rows of the file it came from: reading them again gives the same item. Default: one row."""
+        """The rows from which the item was read. Reading them again makes the same item. Default: one row."""
         return [self.export_columns(payload)]
+
+    # --- 8. sources ---
+
+    #: The form of options for `from_samples`; None if the type cannot use generated samples.
+    sample_form: ClassVar[type[ConfigForm] | None] = None
+    #: The kinds of other types' outputs that `from_outputs` accepts.
+    takes_outputs: ClassVar[Sequence[str]] = ()
+
+    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+        """Rows of an items file from all samples of one context, and how many samples are in no row."""
+        raise NotImplementedError
+
+    def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
+        """Rows of an items file from another study's outputs, of the kinds in ``takes_outputs``.
+
+        Called again with more outputs as they arrive. Rows that already exist must stay the same and come first.
+        """
+        raise NotImplementedError
+
+    # --- 9. simulated workers ---
+
+    def true_answer(self, shown: Shown, page: Page, question: Question) -> float | None:
+        """A perfect simulated worker's answer on the question's scale; None: drawn at random for each item."""
+        return None
+
+    def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
+        """The form that a simulated worker sends for ``page``. Default: from each question's kind and `true_answer`."""
+        form: dict[str, str] = {}
+        item = shown.items[page.item].external_id if page.item is not None else ""
+        for question in page.questions:
+            form |= worker.answer(question, item=item, true=self.true_answer(shown, page, question))
+        return form
+
+    # --- worked cases ---
 
     @classmethod
     def examples(cls) -> list[Example]:
         """Valid and invalid worked cases, from ``examples/<name>.yaml`` in the type's package.
 
-        The test suite runs every one of them, and the documentation and the preview show them.
+        The test suite runs all of them, and the console offers their rows as a sample file.
         """
         package = import_module(cls.__module__).__package__
-        text = files(str(package)).joinpath("examples", f"{cls.name}.yaml").read_text("utf-8")
-        return [Example(**case) for case in yaml.safe_load(text)]
+        file = files(str(package)).joinpath("examples", f"{cls.name}.yaml")
+        return examples_in(file.read_text("utf-8"), str(file))
+
+
+class FixedPages(TaskType):
+    """A type whose pages do not depend on the answers."""
+
+    @abstractmethod
+    def pages(self, shown: Shown) -> Sequence[Page]:
+        """All pages, in order. Fewer questions on more pages suits small screens."""
+
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        return self.page_at(shown, len(answers))
+
+    def page_at(self, shown: Shown, number: int) -> Page | None:
+        """Page ``number``, counted from 0, without answers."""
+        pages = self.pages(shown)
+        return pages[number] if number < len(pages) else None
+
+    def length(self, shown: Shown) -> int | None:
+        return len(self.pages(shown))

@@ -30,7 +30,7 @@ def all_types() -> dict[str, TaskType]:
 
 
 def get_type(name: str) -> TaskType:
-    """The task type called ``name``. Raises UnknownTaskType, naming those there are."""
+    """The task type called ``name``. Raises UnknownTaskType, which lists the existing types."""
     try:
         return all_types()[name]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Signs that a text was not written for the task. They raise flags for a person; they never reject."""
+"""Signs that a text was not written for the task. They raise flags for a person to check. They never exclude."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterable, Iterator
 
 from annotation.task_types.base import FlagData
+from common.words import counted
 
 _WORD = re.compile(r"\w+")
 
 
 def normalised(text: str) -> str:
-    """The words alone, lower case, single spaces: what is compared when looking for copies."""
+    """Only the words, in lower case with single spaces, to compare texts when looking for copies."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def text_flags(text: str, *, sources: Iterable[str], least_words: int = 3, where: str = "") -> Iterator[FlagData]:
     """Flags for one written text: ``copied`` from a source, ``too_short``, ``meaningless``.
 
-    A copy is a text that equals a source, or that a source holds as a run of at least five words.
+    A copy is a text that equals a source, or that a source contains as a run of at least five words.
     """
     said = normalised(text)
     words = said.split()
@@ -31,6 +32,12 @@ def text_flags(text: str, *, sources: Iterable[str], least_words: int = 3, where
         if said and (said == shown or (len(words) >= 5 and f" {said} " in f" {shown} ")):
             yield FlagData("copied", f"{where}“{text[:80]}” is copied from what was shown.")
             return
+
+
+def paste_flags(pastes: int) -> Iterator[FlagData]:
+    """A flag for pasted texts."""
+    if pastes:
+        yield FlagData("pasted", f"Text was pasted {counted(pastes, 'time')}.")
 
 
 def _meaningless(said: str) -> bool:

@@ -1,9 +1,9 @@
-"""Figures and times as people read them."""
+"""Figures and times in readable form."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,12 +14,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from common import words
+
 register = template.Library()
 
 
 @register.filter
 def thousands(value: float | Decimal | None) -> str:
-    """12345 as 12,345; nothing for nothing."""
+    """12345 as 12,345; empty for None."""
     return "" if value is None else f"{value:,}"
 
 
@@ -30,40 +32,55 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 @register.filter
+def percent(share: float) -> str:
+    """0.427 as 43%."""
+    return f"{share:.0%}"
+
+
+@register.filter
 def duration(seconds: float | None) -> str:
     """8.25 as 8.3 s, 95 as 1 min 35 s, 4000 as 1 h 07 min; a dash for none."""
-    if seconds is None:
-        return "–"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return "–" if seconds is None else words.duration(seconds)
 
 
 @register.filter
 def ago(moment: datetime | None) -> str | SafeString:
-    """How long ago, with the exact time in UTC for whoever hovers or listens."""
+    """How long ago, with the exact time for people who hover over it or use a screen reader."""
     if moment is None:
         return "never"
     past = timezone.now() - moment
     text = "just now" if past.total_seconds() < 60 else f"{timesince(moment, depth=1)} ago"
-    return format_html('<time datetime="{}" title="{} UTC">{}</time>', moment.isoformat(), _utc(moment), text)
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), _utc(moment), text)
 
 
 @register.filter
 def moment(when: datetime | None) -> str | SafeString:
-    """A point in time, in UTC as everywhere in this server's data."""
+    """A point in time, in UTC; a script shows it in the reader's own time zone and keeps UTC in the title."""
+    return _local(when, "minute", _utc)
+
+
+@register.filter
+def day(when: datetime | None) -> str | SafeString:
+    """The day of a point in time."""
+    return _local(when, "day", lambda moment: f"{moment.astimezone(UTC):%-d %b %Y}")
+
+
+@register.filter
+def hour(when: datetime | None) -> str | SafeString:
+    """The day and hour of a point in time, for the axis of a chart."""
+    return _local(when, "hour", lambda moment: f"{moment.astimezone(UTC):%-d %b %H:%M}")
+
+
+def _local(when: datetime | None, show: str, told: Callable[[datetime], str]) -> str | SafeString:
     if when is None:
         return "–"
-    return format_html('<time datetime="{}">{} UTC</time>', when.isoformat(), _utc(when))
+    return format_html(
+        '<time datetime="{}" title="{}" data-local="{}">{}</time>', when.isoformat(), _utc(when), show, told(when)
+    )
 
 
 def _utc(when: datetime) -> str:
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
 
 
 @register.filter
@@ -73,7 +90,7 @@ def compact_json(value: Any) -> str:
 
 @register.filter
 def lookup(mapping: Any, key: Any) -> Any:
-    """``mapping[key]`` where the key is a variable; nothing where there is none."""
+    """``mapping[key]`` for a variable key; empty if it is missing."""
     return mapping.get(key, "")
 
 
@@ -85,13 +102,13 @@ def spaced_words(name: str) -> str:
 
 @register.filter
 def points(value: float) -> str:
-    """A point of a scale as forms write it: 3 for 3.0, 3.5 for 3.5."""
+    """A point of a scale as in forms: 3 for 3.0, 3.5 for 3.5."""
     return f"{value:g}"
 
 
 @register.filter
 def in_words(detail: Mapping[str, Any]) -> str:
-    """What an entry of the activity holds: “file: replies.csv · rows: 200”, “role: viewer → editor”."""
+    """The details of an activity entry: “file: replies.csv · rows: 200”, “role: viewer → editor”."""
     parts = [f"{spaced_words(name)}: {_brief(value)}" for name, value in detail.items() if name not in ("old", "new")]
     if "old" in detail and "new" in detail:
         parts.append(_change(detail))
@@ -104,7 +121,7 @@ def _change(change: Mapping[str, Any]) -> str:
 
 
 def _brief(value: Any, most: int = 160) -> str:
-    """A value in a few words; nothing for what says nothing."""
+    """A value in a few words; empty if it has no content."""
     if value is None or value == "" or value == [] or value == {}:
         return ""
     if isinstance(value, dict):
@@ -120,12 +137,18 @@ def _brief(value: Any, most: int = 160) -> str:
 
 @register.filter
 def pairs(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Names and values. Templates cannot say ``.items`` of a mapping that may hold a name “items”."""
+    """Names and values. Templates cannot use ``.items`` on a mapping that may contain the name “items”."""
     return list(mapping.items())
 
 
 @register.filter
 def usd(amount: Decimal) -> str:
-    """US dollars with cents, and a tenth of a cent where there is one."""
-    text = f"{amount:,.3f}"
-    return f"{text[:-1] if text.endswith('0') else text} USD"
+    """$0.18, $1,120.00, $0.056."""
+    return words.money(amount)
+
+
+@register.filter
+def count_of(count: int, thing: str) -> str:
+    """``{{ 1|count_of:"item" }}`` is 1 item; a plural that is not just an s follows a comma: ``"reply,replies"``."""
+    one, _, several = thing.partition(",")
+    return words.counted(count, one, several)

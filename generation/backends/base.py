@@ -1,7 +1,7 @@
-"""What a backend is: a loaded model that turns prompts into texts.
+"""The interface of a backend: a loaded model that turns prompts into texts.
 
-Callers see this module only. ``open_backend`` (in ``generation.backends``) picks the class by the model's ``backend``
-and imports its library then; so a process that never opens a backend never imports torch.
+Callers use only this module. ``open_backend`` (in ``generation.backends``) chooses the class by the model's ``backend``
+and imports its library at that moment, so a process that never opens a backend never imports torch.
 """
 
 from __future__ import annotations
@@ -10,25 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from generation.decoders import Decoder, Limits
+from generation.decoding.decoders import Decoder, Limits
 
 
 class BackendError(Exception):
-    """The model cannot be loaded or used: a message for the researcher says what, where and how to mend it."""
-
-
-class PromptError(BackendError):
-    """One prompt cannot be used (empty, longer than the model's context); the others can."""
+    """The model cannot be loaded or used. The message says what is wrong, where, and how to fix it."""
 
 
 class NoMemory(BackendError):
-    """The device has no room for the model, or not even for one text; closing another model may help."""
+    """The device has too little memory for the model or for a single text; closing another model may help."""
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Which model and how it is loaded. ``source``: a hub name, a folder, a GGUF file, or the name a server knows it
-    by.
+    """Which model and how it is loaded. ``source``: a hub name, a folder, a GGUF file, or its name on a server.
 
     ``dtype``: auto, float32, bfloat16, float16 or int8 (CPU, dynamic). ``device``: auto, cpu, cuda, cuda:N.
     ``key_variable`` names the environment variable that holds a server's key; the key itself is never stored.
@@ -48,7 +43,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a loaded model says of itself. Bytes; tokens per second of one stream, where they were measured."""
+    """What is known about a loaded model. Sizes in bytes and tokens."""
 
     parameters: int | None
     memory_bytes: int | None
@@ -62,9 +57,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Request:
-    """One text to be generated. ``key`` is the caller's and comes back with it. A prompt too long for the model is
-    cut from the left to what fits when ``cut_left``, and refused otherwise; the first ``keep`` characters (a priming
-    text) stay."""
+    """One text to generate. ``key`` belongs to the caller and is returned with the outcome. A prompt that is too long
+    for the model loses its beginning if ``cut_left``, and is refused otherwise; the first ``keep`` characters (a
+    priming text) stay."""
 
     key: Any
     prompt: str
@@ -80,11 +75,11 @@ class Generated:
     """One generated text.
 
     ``log_p``: the sum of the tokens' natural log-probabilities under the model itself (temperature 1, nothing
-    truncated). ``log_q``: the same under what the decoder drew from (temperature, truncation, renormalised; with the
-    end of text barred where a minimum length bars it). Both count the end-of-text token when the text ended with one.
-    None: the backend cannot say, or the decoder draws nothing. ``finish_reason``: end (of text), length, sentence.
-    ``seconds``: from the request's start to its last token, shared with the others in its batch. ``prompt_tokens``
-    after any cut; ``cut_tokens``: how many were cut.
+    truncated). ``log_q``: the same under the distribution that the decoder drew from (temperature, truncation,
+    renormalised; without the end of text while a minimum length excludes it). Both count the end-of-text token if the
+    text ended with one. None: the backend does not report it, or the decoder draws nothing. ``finish_reason``: end (of
+    text), length, sentence. ``seconds``: from the request's start to its last token, shared with the others in its
+    batch. ``prompt_tokens`` after any cut; ``cut_tokens``: how many were cut.
     """
 
     text: str
@@ -99,13 +94,13 @@ class Generated:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A request that cannot be served, with the reason in plain words."""
+class NotGenerated:
+    """A request that cannot be fulfilled, with the reason."""
 
     reason: str
 
 
-Outcome = Generated | Refused
+Outcome = Generated | NotGenerated
 OnDone = Callable[[Any, Outcome], None]
 
 
@@ -115,11 +110,11 @@ class Engine(Protocol):
     def add(self, requests: Sequence[Request]) -> None: ...
 
     def cancel(self, key: Any) -> None:
-        """Forget a request; nothing comes back for it."""
+        """Forget a request. It gets no outcome."""
 
     def step(self) -> list[tuple[Any, Outcome]]:
-        """One token for every active request (after admitting waiting ones); what ended with it. A refused prompt
-        ends here."""
+        """Admit waiting requests, then generate one token for every active one. Returns those that ended, refused
+        prompts included."""
 
     @property
     def n_active(self) -> int: ...
@@ -136,11 +131,11 @@ class Backend(Protocol):
     def count_tokens(self, text: str) -> int: ...
 
     def refusal(self, decoder: Decoder) -> str:
-        """Why this backend cannot draw so, in plain words; empty when it can. Asked before a run starts."""
+        """Why this backend cannot use the decoder; empty if it can. Called before a run starts."""
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """All outcomes, in the order of the requests; ``on_done(key, outcome)`` as each ends. Requests are grouped so
-        that the device is filled; equal prompts are read once."""
+        """All outcomes, in the order of the requests. Calls ``on_done(key, outcome)`` as each ends. Requests are
+        grouped so that the device is filled; equal prompts are read once."""
 
     def open_engine(self, *, most_active: int) -> Engine: ...
 

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig
 
-from generation.backends.base import Generated, Outcome, Refused
+from generation.backends.base import Generated, NotGenerated, Outcome
 from generation.backends.memory import Room, is_out_of_memory, release
 from generation.backends.rows import Row, Vocabulary
 
 
 def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Room) -> list[tuple[Row, Outcome]]:
-    """Take the first row and those like it out of ``waiting`` and search for all of them. Runs out of memory: half
-    as many at once, and a refusal when one alone does not fit."""
+    """Remove the first row and those like it from ``waiting`` and search for all of them. If memory runs out, half as
+    many are searched at once; a row that does not fit alone is refused."""
     first = waiting[0]
     alike = [row for row in waiting if _kind(row) == _kind(first)]
     for row in alike:
@@ -39,7 +39,9 @@ def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Roo
             if len(batch) > 1:
                 at_once = len(batch) // 2
                 continue
-            done.append((batch[0], Refused(f"Out of memory: one text with {beams} beams does not fit; use fewer.")))
+            done.append(
+                (batch[0], NotGenerated(f"Out of memory: one text with {beams} beams does not fit; use fewer."))
+            )
         alike = alike[len(batch) :]
     return done
 
@@ -83,7 +85,7 @@ def _until_end(tokens: list[int], ends: frozenset[int], most: int) -> list[int]:
 
 
 def _log_p(model: Any, rows: Sequence[Row], texts: Sequence[list[int]]) -> list[list[float]]:
-    """Log-probability of every token of each text, one pass a text: there are few, and none needs padding."""
+    """The log-probability of every token of each text, one pass for each text, so that none needs padding."""
     found = []
     for row, text in zip(rows, texts, strict=True):
         whole = torch.tensor([[*row.prompt, *text]], device=model.device)
@@ -98,4 +100,4 @@ def _finished(row: Row, tokens: Sequence[int], log_p: Sequence[float]) -> Genera
         done = row.take(token, each, None)
         if done is not None:
             return done
-    raise RuntimeError("A beam ended without an end: this is a mistake in the program.")
+    raise RuntimeError("A beam ended without an end. This is a bug.")

@@ -1,8 +1,8 @@
 """The decode loop: continuous batching of rows that each have their own decoder, seed and limits.
 
-Between two tokens rows that ended leave and waiting ones join. A prompt that several rows share is read once. Rows do
-not see each other: positions and masks are each row's own, so a row's result depends on its batch only through the
-rounding of floating point (other shapes, other kernels).
+Between two tokens, rows that have ended leave and waiting rows join. A prompt that several rows share is read once.
+Rows do not see each other: each has its own positions and mask, so a row's result depends on its batch only through
+floating-point rounding (other shapes, other kernels). docs/batching-engine.md explains why this exists.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from generation.backends import beams, prefill, sampling
-from generation.backends.base import Outcome, Refused, Request
+from generation.backends.base import NotGenerated, Outcome, Request
 from generation.backends.key_values import KeyValues
 from generation.backends.memory import Room, is_out_of_memory, release
 from generation.backends.prompt_cache import PromptCache
@@ -27,8 +27,8 @@ Ended = list[tuple[Any, Outcome]]
 
 @dataclass(frozen=True)
 class Pace:
-    """How the engine fills the device. ``most_active`` rows; ``prefill_tokens`` of new prompts in one pass;
-    ``admit_at_least`` free places before waiting rows are taken in (1: at once, for live use)."""
+    """How the engine fills the device: at most ``most_active`` rows, ``prefill_tokens`` of new prompts in one pass, and
+    ``admit_at_least`` free places before waiting rows join (1: at once, for live use)."""
 
     most_active: int
     prefill_tokens: int = 4096
@@ -51,7 +51,7 @@ class TorchEngine:
         self._beams: deque[Row] = deque()
         self._rows: list[Row] = []
         self._joining: list[Row] = []
-        # Rows that draw nothing are made once for all that ask the same; the others follow.
+        # Rows that draw nothing and are equal are generated once; the others get the same outcome.
         self._followers: dict[tuple[Any, ...], list[Row]] = {}
         self._ended: Ended = []
         self._cache = KeyValues(self._n_layers, room=1, width=1)
@@ -69,7 +69,7 @@ class TorchEngine:
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:
             row = begin(request, self._vocabulary)
-            if isinstance(row, Refused):
+            if isinstance(row, NotGenerated):
                 self._ended.append((request.key, row))
             elif request.decoder.samples:
                 self._waiting.append(row)
@@ -108,7 +108,7 @@ class TorchEngine:
     # --- One token for all ---
 
     def _next_tokens(self) -> None:
-        """Those that are here go one token on, those that join are read; then each draws its next token."""
+        """Advance the active rows, read the prompts of those that join, then draw the next token of each."""
         logits = []
         if self._rows:
             tokens = torch.tensor([[row.tokens[-1]] for row in self._rows], device=self._device)
@@ -129,7 +129,7 @@ class TorchEngine:
         self._drop(dead)
 
     def _forward(self, tokens: Tensor, cache: KeyValues) -> Tensor:
-        """Logits after the last of the tokens; the cache has moved on when it returns."""
+        """Logits after the last of the tokens. Advances the cache."""
         count = tokens.shape[1]
         out = self._model(
             input_ids=tokens,
@@ -144,7 +144,7 @@ class TorchEngine:
         return logits
 
     def _next_in_line(self) -> list[Row]:
-        """Rows to take in now: as many as have a place and memory."""
+        """The waiting rows that join now: as many as there are places and memory for."""
         free = self._most - len(self._rows)
         too_few = free < min(self._pace.admit_at_least, len(self._waiting), self._most)
         if not self._waiting or (self._rows and too_few):
@@ -165,7 +165,7 @@ class TorchEngine:
         return taken
 
     def _admit(self) -> list[Tensor]:
-        """Read what joins; its rows stand in the cache in the order they then have in ``_joining``."""
+        """Read the prompts of the rows that join. Afterwards ``_joining`` has their order in the cache."""
         rows = self._joining
         wanted = list(dict.fromkeys(row.prompt for row in rows))
         batches = prefill.read(
@@ -202,14 +202,14 @@ class TorchEngine:
         self._ended += [(each.request.key, outcome) for each in (row, *followers)]
 
     def _pass_on(self, row: Row) -> None:
-        """A row that drew nothing was cancelled: the next that asked the same takes its place."""
+        """A row that draws nothing was cancelled: the next equal one replaces it."""
         followers = [] if row.request.decoder.samples else self._followers.pop(_same(row), [])
         if followers:
             self._followers[_same(row)] = followers[1:]
             (self._beams if row.request.decoder.beams > 1 else self._waiting).appendleft(followers[0])
 
     def _make_do_with_less(self, error: Exception) -> None:
-        """Memory ran out: everything begins again in batches half the size. The same seeds give the same texts."""
+        """Memory ran out: start again with half the rows at once. The same seeds give the same texts."""
         rows = [*self._rows, *self._joining]
         if not rows:
             raise error
@@ -227,7 +227,7 @@ class TorchEngine:
             self._waiting.appendleft(row)
 
     def _search(self) -> None:
-        """Beam search of those that wait for one and agree in everything but the prompt."""
+        """Beam search for the waiting rows that agree in everything but the prompt."""
         for row, outcome in beams.search(self._model, self._beams, self._vocabulary, room=self._room):
             self._end(row, outcome)
 
@@ -236,8 +236,8 @@ def _same(row: Row) -> tuple[Any, ...]:
     return row.prompt, row.cut_tokens, row.request.decoder, row.request.limits
 
 
-def _no_room(columns: int, device: torch.device) -> Refused:
-    return Refused(
+def _no_room(columns: int, device: torch.device) -> NotGenerated:
+    return NotGenerated(
         f"Out of memory: {device} has no room for even one text of {columns} tokens with its prompt. Shorten the "
         "prompt or the text, load the model in a smaller dtype, or close what else uses the device."
     )

@@ -1,8 +1,8 @@
 """Keys and values of all rows of a batch, in buffers that are written in place.
 
 Every row ends at the same column, so each step writes one column of every row, as with left padding; a row's first
-column is its ``start``. transformers' own growing cache copies everything for each token instead. Rows that end give
-their place to the last ones; a prompt that several rows share is computed once and copied.
+column is its ``start``. transformers' growing cache copies everything for each token instead. When rows end, the last
+rows move to their places; a prompt that several rows share is computed once and copied.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RowState = list[tuple[Tensor, Tensor]]
 
 
 class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
-    """What transformers' attention asks of a layer; the columns are the same in all of them."""
+    """What transformers' attention needs from a layer; all layers have the same columns."""
 
     is_sliding = False
     k: Tensor
@@ -45,7 +45,7 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
         if batch.written is None:
             keys[:, :, first:last] = key_states
             values[:, :, first:last] = value_states
-        else:  # padding must not overwrite what is already there of a row's beginning
+        else:  # padding must not overwrite the part of a row's beginning that is already there
             keys[:, :, first:last] = torch.where(batch.written, key_states, keys[:, :, first:last])
             values[:, :, first:last] = torch.where(batch.written, value_states, values[:, :, first:last])
         return keys[:, :, batch.begin : last], values[:, :, batch.begin : last]
@@ -61,8 +61,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
 
 class KeyValues(Cache):
-    """``room`` rows of ``width`` columns; ``starts`` says where each living row begins, ``begin`` is the least of
-    them, ``end`` the column that comes next."""
+    """``room`` rows of ``width`` columns. ``starts``: where each active row begins; ``begin``: the smallest of these;
+    ``end``: the next column to write."""
 
     def __init__(self, n_layers: int, *, room: int, width: int) -> None:
         self.all_layers = [_Layer(self) for _ in range(n_layers)]
@@ -85,7 +85,7 @@ class KeyValues(Cache):
         return sum(each.numel() * each.element_size() for layer in self.slots for each in (layer.k, layer.v))
 
     def mask(self, count: int, device: torch.device) -> Tensor | None:
-        """Which columns each row sees when ``count`` are added; None where every row sees all of them."""
+        """Which columns each row sees once ``count`` are added; None if every row sees all of them."""
         if all(start == self.begin for start in self.starts):
             return None
         columns = torch.arange(self.begin, self.end + count, device=device)
@@ -101,8 +101,8 @@ class KeyValues(Cache):
     # --- Rows that come and go ---
 
     def take(self, others: KeyValues, which: Sequence[int], *, ahead: int) -> None:
-        """Add copies of rows of another batch, so that they end where these do. ``ahead``: how many columns will
-        still be written, by these rows or those. Buffers grow or are shifted first where they are too small."""
+        """Add copies of another batch's rows, aligned at their ends. ``ahead``: how many columns any row may still
+        need. Buffers that are too small grow or are shifted first."""
         longest = max(others.end - others.starts[number] for number in which)
         if not self.n_rows:
             self.begin = self.end = longest
@@ -121,7 +121,7 @@ class KeyValues(Cache):
         self.begin = min(self.starts)
 
     def drop(self, dead: Sequence[int]) -> list[int]:
-        """Close the gaps of rows that ended by moving the last ones there. Returns which old row is now where."""
+        """Remove rows and move the last ones into the gaps. Returns the old number of the row in each place."""
         gone, order = set(dead), list(range(self.n_rows))
         kept = len(order) - len(gone)
         movers = [number for number in order[kept:] if number not in gone]
@@ -139,12 +139,12 @@ class KeyValues(Cache):
         return order
 
     def row(self, number: int) -> RowState:
-        """A copy of one row, for another prompt that begins the same."""
+        """A copy of one row, for a prompt with the same beginning."""
         span = slice(self.starts[number], self.end)
         return [(layer.k[number, :, span].clone(), layer.v[number, :, span].clone()) for layer in self.slots]
 
     def preset(self, number: int, state: RowState, count: int) -> None:
-        """Put the first ``count`` tokens of another row at the beginning of this one."""
+        """Copy the first ``count`` tokens of another row to the beginning of this one."""
         span = slice(self.starts[number], self.starts[number] + count)
         for layer, (keys, values) in zip(self.all_layers, state, strict=True):
             if not layer.is_initialized:
@@ -153,7 +153,7 @@ class KeyValues(Cache):
             layer.v[number, :, span] = values[:, :count]
 
     def _make_room(self, rows: int, *, begin: int, ahead: int) -> None:
-        """Room for so many rows, for columns from ``begin`` on (below 0: before the first), and for ``ahead`` more."""
+        """Make room for this many rows, columns from ``begin`` on (below 0: before the first), and ``ahead`` more."""
         if rows <= self.room and begin >= 0 and self.end + ahead <= self.width:
             return
         columns = self.end - begin + ahead

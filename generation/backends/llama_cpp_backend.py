@@ -16,11 +16,11 @@ from typing import Any
 from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.llama_engine import LlamaEngine
 from generation.backends.options import checked_options
-from generation.decoders import Decoder
+from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "context", "threads", "gpu_layers")
 BATCH = 32
-# A model's own context may be 128,000 tokens, and memory is taken for all of it.
+# A model's own context may be 128,000 tokens, and memory is allocated for all of it.
 CONTEXT = 2048
 NOT_INSTALLED = (
     "The library llama-cpp-python is not installed. Install it with: pip install -r requirements-llama.txt "
@@ -106,7 +106,7 @@ class LlamaCppBackend:
         if not model:
             raise BackendError(
                 f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
-                "does not know; fetch it again, or update llama-cpp-python."
+                "does not know; download it again, or update llama-cpp-python."
             )
         return model
 
@@ -121,7 +121,7 @@ class LlamaCppBackend:
 
 
 class LlamaTokens:
-    """llama.cpp's tokenizer as ``rows.Vocabulary`` wants it."""
+    """llama.cpp's tokenizer as a ``rows.Vocabulary``."""
 
     def __init__(self, library: Any, model: Any, *, chat: bool, context: int) -> None:
         self._library = library
@@ -186,7 +186,7 @@ _kept_callbacks: list[Any] = []
 
 
 def _silence(library: Any) -> Any:
-    """llama.cpp tells every detail on standard error. The callback has to live as long as the library."""
+    """Stop llama.cpp from writing every detail to standard error. The callback must live as long as the library."""
     if not _kept_callbacks:
         _kept_callbacks.append(library.llama_log_callback(lambda level, text, data: None))
     return _kept_callbacks[0]
@@ -198,7 +198,7 @@ def _path_of(spec: ModelSpec) -> Path:
         raise BackendError(f"There is no file {spec.source} on this machine; llama_cpp takes the path of a GGUF file.")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Fetch it again.")
+            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
     if spec.dtype != "auto":
         raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
     return path

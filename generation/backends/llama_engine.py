@@ -1,8 +1,8 @@
-"""Continuous batching with llama.cpp: every row has a sequence of its own in one context.
+"""Continuous batching with llama.cpp: every row is one sequence of a shared context.
 
 A step is one call of the library: one token of every active row and the prompts of those that join. A prompt that
-several rows share is read once and its sequence copied. For live use a free sequence that holds the beginning of a new
-prompt is gone on from.
+several rows share is read once and its sequence copied. For live use, a new prompt continues a free sequence that holds
+its beginning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 
 from generation.backends import sampling
-from generation.backends.base import BackendError, NoMemory, Outcome, Refused, Request
+from generation.backends.base import BackendError, NoMemory, NotGenerated, Outcome, Request
 from generation.backends.rows import Row, Vocabulary, begin
 
 Ended = list[tuple[Any, Outcome]]
@@ -62,8 +62,8 @@ class LlamaEngine:
 
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            row = Refused(NO_BEAM) if request.decoder.beams > 1 else begin(request, self._vocabulary)
-            if isinstance(row, Refused):
+            row = NotGenerated(NO_BEAM) if request.decoder.beams > 1 else begin(request, self._vocabulary)
+            if isinstance(row, NotGenerated):
                 self._ended.append((request.key, row))
             else:
                 self._waiting.append(row)
@@ -110,7 +110,7 @@ class LlamaEngine:
     # --- Rows that join ---
 
     def _take_in(self) -> list[list[Slot]]:
-        """Places for waiting rows, by prompt; the first of each reads it for all."""
+        """Assign places to waiting rows, by prompt. The first row of each prompt reads it for all."""
         free = [slot for slot in self._slots if slot.row is None]
         groups: dict[tuple[int, ...], list[Slot]] = {}
         while self._waiting and free:
@@ -123,11 +123,11 @@ class LlamaEngine:
         return list(groups.values())
 
     def _best_place(self, free: Sequence[Slot], prompt: Sequence[int]) -> Slot:
-        """The one that holds most of the prompt's beginning; else one that holds little worth keeping."""
+        """The place that holds most of the prompt's beginning; otherwise the one that holds least."""
         return max(free, key=lambda slot: (_shared(slot.held, prompt), -len(slot.held)))
 
     def _unread(self, slot: Slot) -> list[int]:
-        """What of its row's prompt a sequence does not hold yet, the last token at least."""
+        """The part of its row's prompt that a sequence does not hold yet; at least the last token."""
         prompt = list(slot.row.prompt) if slot.row is not None else []
         known = min(_shared(slot.held, prompt), len(prompt) - 1) if self._live else 0
         self._keep(slot, known)
@@ -171,7 +171,7 @@ class LlamaEngine:
         answer = self._library.llama_decode(self._context, batch)
         if answer != 0:
             raise NoMemory(
-                f"llama.cpp could not go on (code {answer}); ask for fewer texts at once or a shorter context."
+                f"llama.cpp could not continue (code {answer}); ask for fewer texts at once or a shorter context."
             )
         for place, (number, _, last) in enumerate(entries):
             if last:

@@ -1,4 +1,4 @@
-"""Loading a causal language model with transformers, and saying plainly why one cannot be loaded."""
+"""Loading a causal language model with transformers, with a clear message if it cannot be loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from generation.backends.memory import available_bytes, is_out_of_memory
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 GGUF_MAGIC = b"GGUF"
-# Beside the weights: buffers, the first batch, the library itself.
+# In addition to the weights: buffers, the first batch, the library itself.
 SPARE_BYTES = 300 * 1024**2
 
 
@@ -39,7 +39,7 @@ def load(spec: ModelSpec) -> Loaded:
     where = _where(spec)
     device = device_of(spec)
     dtype = dtype_of(spec, device)
-    with _plainly(spec), redirect_stderr(StringIO()):  # progress bars, which a worker's log is no place for
+    with plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
         _must_fit(spec, dtype, device)
         model, tokenizer = _read(where, spec, DTYPES.get(dtype, torch.float32))
         if dtype == "int8":
@@ -52,7 +52,7 @@ def load(spec: ModelSpec) -> Loaded:
 
 
 def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Model and tokenizer; a GGUF file from where it is kept unpacked, if it is."""
+    """Model and tokenizer; of a GGUF file its unpacked copy, if there is one."""
     kwargs: dict[str, Any] = {}
     folder = None
     if "gguf_file" in where:
@@ -61,11 +61,11 @@ def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[A
             where, folder = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}, None
         else:
             kwargs["quantization_config"] = GgufConfig(dequantize=True)
-    config = AutoConfig.from_pretrained(**where)
+    config = AutoConfig.from_pretrained(**where, trust_remote_code=False)
     _must_be_causal(config, spec)
     tokenizer = _tokenizer(where, spec)
     both: Any = AutoModelForCausalLM.from_pretrained(
-        **where, **kwargs, config=config, dtype=dtype, output_loading_info=True
+        **where, **kwargs, config=config, dtype=dtype, output_loading_info=True, trust_remote_code=False
     )
     model, found = both
     missing = sorted(found["missing_keys"])
@@ -86,14 +86,14 @@ def device_of(spec: ModelSpec) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise BackendError(f"device is {name!r}; it takes auto, cpu, cuda or cuda:N.") from None
+        raise BackendError(f"device is {name!r}; use auto, cpu, cuda or cuda:N.") from None
     if device.type not in ("cpu", "cuda"):
-        raise BackendError(f"device is {name!r}; it takes auto, cpu, cuda or cuda:N.")
+        raise BackendError(f"device is {name!r}; use auto, cpu, cuda or cuda:N.")
     if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if count == 0:
             raise BackendError(
-                f"device is {name!r}, but this machine has no CUDA device that torch can use. Take device auto or cpu, "
+                f"device is {name!r}, but this machine has no CUDA device that torch can use. Use device auto or cpu, "
                 "or install the driver and a torch built for CUDA."
             )
         if (device.index or 0) >= count:
@@ -102,15 +102,15 @@ def device_of(spec: ModelSpec) -> torch.device:
 
 
 def dtype_of(spec: ModelSpec, device: torch.device) -> str:
-    """The dtype by name; ``auto`` takes bfloat16 where the device multiplies it faster than float32."""
+    """The dtype by name; ``auto`` is bfloat16 if the device multiplies it faster than float32."""
     if spec.dtype == "auto":
         return "bfloat16" if device.type == "cuda" or _cpu_has_bfloat16() else "float32"
     if spec.dtype not in (*DTYPES, "int8"):
-        raise BackendError(f"dtype is {spec.dtype!r}; it takes auto, int8, {', '.join(DTYPES)}.")
+        raise BackendError(f"dtype is {spec.dtype!r}; use auto, int8, {', '.join(DTYPES)}.")
     if spec.dtype == "int8" and device.type != "cpu":
-        raise BackendError("dtype int8 is for a CPU; on CUDA take bfloat16.")
+        raise BackendError("dtype int8 is for a CPU; on CUDA use bfloat16.")
     if spec.dtype == "float16" and device.type == "cpu":
-        raise BackendError("dtype float16 is for CUDA; on a CPU take auto, float32, bfloat16 or int8.")
+        raise BackendError("dtype float16 is for CUDA; on a CPU use auto, float32, bfloat16 or int8.")
     return spec.dtype
 
 
@@ -123,12 +123,12 @@ def _cpu_has_bfloat16() -> bool:
 
 
 def _where(spec: ModelSpec) -> dict[str, Any]:
-    """What ``from_pretrained`` is given. A path that is not there is no hub name."""
+    """The arguments of ``from_pretrained``. A missing path is not treated as a hub name."""
     source = spec.source.strip()
     path = Path(source).expanduser()
     if path.is_file():
         if path.suffix.lower() != ".gguf":
-            raise BackendError(f"{source} is a file, but no .gguf file; give a GGUF file, a folder or a hub name.")
+            raise BackendError(f"{source} is a file, but not a .gguf file; give a GGUF file, a folder or a hub name.")
         _must_be_gguf(path)
         return {
             "pretrained_model_name_or_path": str(path.parent),
@@ -137,7 +137,7 @@ def _where(spec: ModelSpec) -> dict[str, Any]:
         }
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise BackendError(f"The folder {source} has no config.json, so it holds no model for transformers.")
+            raise BackendError(f"The folder {source} has no config.json, so it contains no model for transformers.")
         return {"pretrained_model_name_or_path": str(path), "local_files_only": True}
     if source.startswith(("/", ".", "~")) or source.lower().endswith(".gguf") or source.count("/") > 1:
         raise BackendError(f"There is no file or folder {source} on this machine.")
@@ -147,7 +147,7 @@ def _where(spec: ModelSpec) -> dict[str, Any]:
 def _must_be_gguf(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(4) != GGUF_MAGIC:
-            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Fetch it again.")
+            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
 
 
 def _must_be_causal(config: Any, spec: ModelSpec) -> None:
@@ -157,8 +157,8 @@ def _must_be_causal(config: Any, spec: ModelSpec) -> None:
     masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
     if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
         raise BackendError(
-            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot go on from "
-            "a prompt token by token. Take a model such as GPT-2, Llama, Qwen or SmolLM."
+            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot continue a "
+            "prompt token by token. Use a model such as GPT-2, Llama, Qwen or SmolLM."
         )
 
 
@@ -173,8 +173,8 @@ def _must_batch(model: Any, spec: ModelSpec) -> None:
 
 
 def _must_fit(spec: ModelSpec, dtype: str, device: torch.device) -> None:
-    """Where the size of the weights is known, before memory is taken: a machine may end the process instead of
-    refusing."""
+    """Checked before memory is allocated, if the size of the weights is known: some machines kill the process instead
+    of refusing."""
     path = Path(spec.source).expanduser()
     if path.is_file():
         _room_for(_gguf_parameters(path) * _item_size(dtype), spec, device)
@@ -193,12 +193,12 @@ def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
 
 
 def _n_parameters(path: Path) -> int:
-    with safe_open(path, framework="pt") as file:  # reads the heading alone
+    with safe_open(path, framework="pt") as file:  # reads only the header
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - no mapping
 
 
 def _gguf_parameters(path: Path) -> int:
-    """At least half a byte a parameter in any GGUF file: an estimate that is never too large by much."""
+    """Any GGUF file has at least half a byte per parameter, so this estimate is never much too large."""
     return int(path.stat().st_size * 8 / 4.5 / 1.1)
 
 
@@ -208,10 +208,10 @@ def _item_size(dtype: str) -> int:
 
 def _tokenizer(where: dict[str, Any], spec: ModelSpec) -> Any:
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**where)
+        tokenizer = AutoTokenizer.from_pretrained(**where, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         raise BackendError(
-            f"{spec.source} has no tokenizer that can be read ({_first_line(error)}). A model folder needs "
+            f"{spec.source} has no readable tokenizer ({_first_line(error)}). A model folder needs "
             "tokenizer.json, or the files it is made from, beside the weights."
         ) from error
     if len(tokenizer) == 0:
@@ -220,8 +220,8 @@ def _tokenizer(where: dict[str, Any], spec: ModelSpec) -> Any:
 
 
 @contextmanager
-def _plainly(spec: ModelSpec) -> Iterator[None]:
-    """What the libraries raise, as one sentence a researcher can act on."""
+def plainly(spec: ModelSpec) -> Iterator[None]:
+    """Turn errors from the libraries into one sentence that a researcher can act on."""
     local = Path(spec.source).expanduser().exists()
     try:
         yield
@@ -233,7 +233,7 @@ def _plainly(spec: ModelSpec) -> Iterator[None]:
         if local:
             raise BackendError(
                 f"{spec.source} cannot be read ({type(error).__name__}: {_first_line(error)}). It may be cut short or "
-                "damaged; fetch it again."
+                "damaged; download it again."
             ) from error
         raise BackendError(_hub_message(error, spec)) from error
 
@@ -250,7 +250,7 @@ def _hub_message(error: Exception, spec: ModelSpec) -> str:
         "ProxyError", "ReadTimeout",
     }:  # fmt: skip
         return (
-            f"{name} is not on this machine and the hub cannot be reached. Fetch it where there is a network and give "
+            f"{name} is not on this machine and the hub cannot be reached. Download it on another machine and give "
             "its folder, or check the spelling of a path."
         )
     return f"{name} cannot be loaded ({type(error).__name__}: {_first_line(error)})."

@@ -1,4 +1,4 @@
-"""How much memory a device has left, and how many rows fit into it."""
+"""How much memory a device has free, and how many rows fit into it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-# Of what is free, the share that keys, values and the passes over the vocabulary may take.
+# The share of free memory that keys, values and the passes over the vocabulary may use.
 SHARE = 0.7
 # Four bytes for each of a handful of passes over the vocabulary.
 PASSES = 5
@@ -31,7 +31,7 @@ def release(device: torch.device) -> None:
 
 
 def available_bytes(device: torch.device) -> int:
-    """Bytes that can still be taken on the device; on a CPU within the limit of a container, too."""
+    """Free bytes on the device; on a CPU also within the limit of a container."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -49,7 +49,7 @@ def _machine_bytes() -> int:
 
 
 def _container_bytes() -> int:
-    """What control groups (version 2) leave; without a limit, or elsewhere than on Linux, as good as endless."""
+    """What control groups (version 2) leave free; practically unlimited without a limit or on other systems."""
     folder = Path("/sys/fs/cgroup")
     try:
         most = (folder / "memory.max").read_text().strip()
@@ -61,8 +61,8 @@ def _container_bytes() -> int:
 
 @dataclass(frozen=True)
 class Room:
-    """Admission by memory. ``token_bytes``: keys and values of one token; ``row_bytes``: work of one row in a step;
-    ``most_tokens``: rows x columns at most, where the researcher set it."""
+    """How many rows fit. ``token_bytes``: keys and values of one token; ``row_bytes``: working memory of one row in a
+    step; ``most_tokens``: the researcher's limit for rows x columns, if there is one."""
 
     device: torch.device
     token_bytes: int
@@ -70,7 +70,7 @@ class Room:
     most_tokens: int | None = None
 
     def rows_of(self, columns: int, *, held_bytes: int = 0) -> int:
-        """How many rows of so many tokens fit; ``held_bytes`` are already theirs."""
+        """How many rows of ``columns`` tokens fit; ``held_bytes`` already belong to them."""
         free = SHARE * (available_bytes(self.device) + held_bytes)
         rows = int(free / (self.token_bytes * columns + self.row_bytes))
         return rows if self.most_tokens is None else min(rows, self.most_tokens // columns)

@@ -1,4 +1,4 @@
-"""Reading what a server sent back: it may be anything."""
+"""Reads what a server sent, which may be anything."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from generation.backends.base import BackendError
 from generation.backends.rows import HALF_A_CHARACTER
-from generation.decoders import Limits
-from generation.texts import first_sentence_end
+from generation.decoding.decoders import Limits
+from generation.decoding.sentences import first_sentence_end
 
-# What llama.cpp writes for the logarithm of 0 is the least float there is.
+# For the logarithm of 0, llama.cpp writes the least float there is.
 LEAST = -1e30
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One text; ``pieces`` and ``log_ps`` by token where the server gives them. ``lists_end``: whether there may be one
-    for the end of the text among them."""
+    """One text; ``pieces`` and ``log_ps`` by token if the server reports them. ``lists_end``: whether they may include
+    one for the end of the text."""
 
     text: str
     finish: str
@@ -28,7 +28,7 @@ class Answer:
     lists_end: bool = True
 
     def cut_to(self, limits: Limits) -> tuple[str, float | None, str, int]:
-        """Text, log p, why it ended, number of tokens; up to the sentence end where the limits ask for one."""
+        """Text, log p, why it ended, number of tokens; up to the end of the sentence if the limits say so."""
         reason = "length" if self.finish == "length" else "end"
         end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
         if end is None or (reason == "end" and end == len(self.text)):
@@ -43,13 +43,13 @@ class Answer:
         return self.text[:end], sum(self.log_ps[:count]), "sentence", count
 
     def ended_early(self, limits: Limits) -> bool:
-        """Whether it ended of itself before the words that a sentence end is wanted after."""
+        """Whether it ended by itself before the least number of words for a sentence end."""
         sentence = limits.stop == "sentence" and self.finish != "length"
         return sentence and len(self.text.split()) < limits.min_words
 
     def _log_p(self, *, ended: bool) -> float | None:
-        """The sum over all tokens, the end included; None where one of them is missing. llama.cpp leaves out the parts
-        of a character that several tokens make up, llama-cpp-python and others the end."""
+        """The sum over all tokens, including the end; None if one of them is missing. llama.cpp leaves out the parts of
+        a character that several tokens make up, llama-cpp-python and others the end."""
         if not self.log_ps or len(self.log_ps) != self.n_tokens:
             return None
         if ended and not (self.lists_end and self._shows_end()):
@@ -62,15 +62,15 @@ class Answer:
 
 
 def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
-    """The answer as the API defines it. Raises BackendError naming what is wrong with it."""
+    """The answer as the API defines it. Raises BackendError that says what is wrong with it."""
     choices = getattr(raw, "choices", None)
     if not choices:
         shown = raw if isinstance(raw, str) else type(raw).__name__
-        raise BackendError(f"The server at {where} gave an answer without a text: {str(shown)[:120]!r}.")
+        raise BackendError(f"The server at {where} sent a response without a text: {str(shown)[:120]!r}.")
     choice = choices[0]
     text = getattr(getattr(choice, "message", None), "content", None) if chat else getattr(choice, "text", None)
     if not isinstance(text, str):
-        raise BackendError(f"The server at {where} gave an answer without a text.")
+        raise BackendError(f"The server at {where} sent a response without a text.")
     pieces, log_ps = _tokens(getattr(choice, "logprobs", None))
     usage = getattr(raw, "usage", None)
     n_tokens = getattr(usage, "completion_tokens", None)
@@ -85,7 +85,7 @@ def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
 
 
 def said(error: Any) -> str:
-    """What the server said about an error, in one short line; a page of HTML says nothing."""
+    """The server's message about an error, in one short line. The text of an HTML page is left out."""
     body = getattr(error, "body", None)
     message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else body
     if not isinstance(message, str):

@@ -1,9 +1,10 @@
-"""The backend ``openai``: any server that speaks the OpenAI API (vLLM, llama.cpp, transformers serve, a hosted one).
+"""The backend ``openai``: any server with the OpenAI API (vLLM, llama.cpp, transformers serve, a hosted model).
 
-Options: ``concurrency`` (calls at once), ``timeout`` (seconds a call may take), ``retries`` (of calls answered with 429
-or 5xx, timed out or cut off; each waits longer), ``context`` (tokens, where the server does not say), ``server`` (a
-name of ``openai_servers.SERVERS``; found out where not given). Token numbers are the server's; without its tokenizer
-``count_tokens`` is an estimate.
+Options: ``concurrency`` (calls at once), ``timeout`` (seconds for one call), ``retries`` (of calls that were answered
+with 429 or 5xx, timed out or broke off; each waits longer), ``context`` (tokens, if the server does not report it),
+``server`` (a name of ``openai_servers.SERVERS``, detected if missing), ``logprobs`` (raw or processed: which
+distribution the server's log-probabilities belong to). Token counts are the server's; ``count_tokens`` is an estimate,
+because the server's tokenizer is not available here.
 """
 
 from __future__ import annotations
@@ -15,37 +16,39 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from generation.backends.base import BackendError, Facts, Generated, ModelSpec, OnDone, Outcome, Refused, Request
+from generation.backends.base import BackendError, Facts, Generated, ModelSpec, NotGenerated, OnDone, Outcome, Request
 from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
 from generation.backends.openai_servers import Server, described, named, owned_by
 from generation.backends.options import checked_options
-from generation.decoders import Decoder, Limits
+from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
+RAW, PROCESSED = "raw", "processed"
 CONCURRENCY = 16
 CHARACTERS_A_TOKEN = 4
-# A prompt that is too long by an unknown length loses so much of its beginning, again and again, until the server takes
-# it; one whose length is known loses this much more than its surplus, since tokens are not equally long.
+# A prompt that is too long by an unknown amount loses this share of its beginning until the server accepts it. If the
+# surplus is known, it loses this much more than that, because tokens differ in length.
 CUT, SPARE, MOST_CUTS = 0.25, 1.05, 12
 TOO_LONG = ("context length", "context size", "maximum context", "too long", "exceeds the available", "max_model_len")
 
 
 class OpenAIBackend:
-    """See ``base.Backend``. A call that fails for good raises BackendError when a run asked for it (it can be tried
-    again later), and ends as Refused in an engine, where others wait."""
+    """See ``base.Backend``. A call that fails for good raises BackendError in a run, which can try again later. In an
+    engine, where others wait, it ends as NotGenerated."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
         options = dict(spec.options)
         kind = options.pop("server", None)
+        self._processed = _is_processed(options.pop("logprobs", RAW))
         self._options = checked_options(replace(spec, options=tuple(options.items())), OPTIONS)
         self._client = Client(
             spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
         )
         self.server, self._listing = self._find_server(kind)
         self.concurrency = self._at_once()
-        self._gives_log_p: bool | None = None
+        self._gives_any: bool | None = None
 
     def facts(self) -> Facts:
         return Facts(
@@ -55,8 +58,8 @@ class OpenAIBackend:
             vocabulary=self._listing.vocabulary,
             dtype="as served",
             device=urlsplit(self.spec.base_url).netloc,
-            gives_log_p=self._has_log_p(),
-            gives_log_q=False,
+            gives_log_p=self._has_log_probabilities() and not self._processed,
+            gives_log_q=self._has_log_probabilities() and self._processed,
         )
 
     def count_tokens(self, text: str) -> int:
@@ -89,13 +92,13 @@ class OpenAIBackend:
         self._client.close()
 
     def answer(self, request: Request) -> Outcome:
-        """One text. Raises BackendError where the server cannot be used now."""
+        """One text. Raises BackendError if the server cannot be used now."""
         limits = request.limits
         why = self.server.refusal(request.decoder) or self.server.refusal_of_limits(limits)
         if not request.prompt.strip():
-            why = "The prompt is empty; a text needs at least one word to go on from."
+            why = "The prompt is empty; a text needs at least one word to continue from."
         if why:
-            return Refused(why)
+            return NotGenerated(why)
         started = time.perf_counter()
         prompt, found = self._fitted(request)
         barred = self.server.barred(limits)
@@ -103,13 +106,13 @@ class OpenAIBackend:
             found, barred = self._client.ask(prompt, self.server.body(request, whole=True)), limits.most
         if isinstance(found, Answer):
             found = self._as_asked(found, request)
-        if isinstance(found, Refused):
+        if isinstance(found, NotGenerated):
             return found
         cut = (len(request.prompt) - len(prompt)) * found.prompt_tokens // max(len(prompt), 1)
-        return _generated(found, request, cut, time.perf_counter() - started, barred=barred)
+        return _generated(found, request, cut, time.perf_counter() - started, barred=barred, processed=self._processed)
 
-    def _fitted(self, request: Request) -> tuple[str, Answer | Refused]:
-        """The prompt, cut from the left as often as the server finds it too long, and what came back for it."""
+    def _fitted(self, request: Request) -> tuple[str, Answer | NotGenerated]:
+        """The prompt, shortened from the left until the server accepts it, and the server's answer."""
         prompt, body = request.prompt, self.server.body(request)
         for _ in range(MOST_CUTS):
             found = self._client.ask(prompt, body)
@@ -120,10 +123,10 @@ class OpenAIBackend:
             prompt = kept + rest[surplus:]
         return prompt, found
 
-    def _surplus(self, found: Answer | Refused, limits: Limits, length: int) -> int:
-        """How many of the prompt's characters are to go. It fits when it leaves room for the wanted tokens, or for as
-        many as half the context; a server that stopped for want of room has shown how long its context is."""
-        if isinstance(found, Refused):
+    def _surplus(self, found: Answer | NotGenerated, limits: Limits, length: int) -> int:
+        """How many characters to remove from the prompt. It fits if it leaves room for the requested tokens, or for
+        half the context if that is less. A server that stopped because its context was full has shown its length."""
+        if isinstance(found, NotGenerated):
             return int(length * CUT) + 1 if _is_too_long(found) else 0
         used = found.prompt_tokens + found.n_tokens
         stopped_short = found.finish == "length" and found.n_tokens < limits.most
@@ -134,17 +137,17 @@ class OpenAIBackend:
         over = (found.prompt_tokens - room) / found.prompt_tokens
         return int(length * over * SPARE) + 1 if over > 0 else 0
 
-    def _as_asked(self, found: Answer, request: Request) -> Answer | Refused:
-        """A server may pass over what it does not know; what it was asked for can be counted."""
+    def _as_asked(self, found: Answer, request: Request) -> Answer | NotGenerated:
+        """A server may ignore parameters that it does not support, so the number of tokens is checked."""
         limits, context = request.limits, self._context
         if context is not None and found.prompt_tokens >= context:
-            return Refused(
+            return NotGenerated(
                 f"The prompt has {found.prompt_tokens} tokens and the model's context is {context}; shorten it, or let "
                 "it be cut from the left."
             )
         if found.finish != "length" and found.n_tokens < (limits.exact or limits.min_new_tokens):
             wanted = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
-            return Refused(f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.")
+            return NotGenerated(f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.")
         return replace(found, lists_end=found.lists_end and self.server.lists_end)
 
     def _find_server(self, kind: str | None) -> tuple[Server, Listing]:
@@ -162,7 +165,7 @@ class OpenAIBackend:
         if self.server.one_at_a_time and wanted not in (None, 1):
             raise BackendError(
                 f"The option concurrency is {wanted}; a server of kind {self.server.name} writes one text at a time, "
-                "and a seed holds only for a text that is alone. Take the option out."
+                "and a seed holds only for a text that is alone. Remove the option."
             )
         return 1 if self.server.one_at_a_time else int(wanted or CONCURRENCY)
 
@@ -170,18 +173,18 @@ class OpenAIBackend:
     def _context(self) -> int | None:
         return self._options.get("context") or self._listing.context
 
-    def _has_log_p(self) -> bool:
-        if self._gives_log_p is None:
+    def _has_log_probabilities(self) -> bool:
+        if self._gives_any is None:
             body = self.server.body(Request(None, "The", Decoder(), Limits(max_new_tokens=2), seed=1))
             found = self._client.ask("The", body)
-            if isinstance(found, Refused):
+            if isinstance(found, NotGenerated):
                 raise BackendError(found.reason)
-            self._gives_log_p = bool(found.log_ps)
-        return self._gives_log_p
+            self._gives_any = bool(found.log_ps)
+        return self._gives_any
 
 
 class OpenAIEngine:
-    """See ``base.Engine``: calls go on in threads, and a step takes in what has come back. The server batches."""
+    """See ``base.Engine``: calls run in threads, and a step collects what has arrived. The server batches."""
 
     STEP_SECONDS = 0.05
 
@@ -217,19 +220,21 @@ class OpenAIEngine:
         try:
             return self._backend.answer(request)
         except BackendError as error:
-            return Refused(str(error))
+            return NotGenerated(str(error))
 
 
-def _generated(answer: Answer, request: Request, cut: int, seconds: float, *, barred: int) -> Generated:
-    text, log_p, reason, count = answer.cut_to(request.limits)
-    # With nothing tempered, truncated or barred the two distributions are one.
+def _generated(
+    answer: Answer, request: Request, cut: int, seconds: float, *, barred: int, processed: bool
+) -> Generated:
+    text, found, reason, count = answer.cut_to(request.limits)
+    # With nothing tempered, truncated or barred, the two distributions are the same.
     plain = request.decoder.name == "ancestral" and not barred
     return Generated(
         text=text,
         token_ids=(),
         n_tokens=count,
-        log_p=log_p,
-        log_q=log_p if plain else None,
+        log_p=found if plain or not processed else None,
+        log_q=found if plain or (processed and request.decoder.samples) else None,
         finish_reason=reason,
         seconds=seconds,
         prompt_tokens=answer.prompt_tokens,
@@ -237,5 +242,14 @@ def _generated(answer: Answer, request: Request, cut: int, seconds: float, *, ba
     )
 
 
-def _is_too_long(refused: Refused) -> bool:
+def _is_processed(wanted: object) -> bool:
+    if wanted not in (RAW, PROCESSED):
+        raise BackendError(
+            f"The option logprobs is {wanted!r}. Use {RAW} (the model's own, the default) or {PROCESSED} (what the "
+            "decoder drew from: vllm serve --logprobs-mode processed_logprobs)."
+        )
+    return wanted == PROCESSED
+
+
+def _is_too_long(refused: NotGenerated) -> bool:
     return any(words in refused.reason.lower() for words in TOO_LONG)

@@ -1,4 +1,4 @@
-"""Calls of a server that speaks the OpenAI API, and what goes wrong with them in plain words."""
+"""Calls to a server with the OpenAI API, with clear messages when they fail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from generation.backends.base import BackendError, ModelSpec, Refused
+from generation.backends import allowed
+from generation.backends.base import BackendError, ModelSpec, NotGenerated
 from generation.backends.openai_answers import Answer, read_answer, said
 
 TIMEOUT, RETRIES = 120, 4
@@ -15,7 +16,8 @@ TIMEOUT, RETRIES = 120, 4
 
 @dataclass(frozen=True)
 class Listing:
-    """What a server lists: names, owners, and what it says of the wanted model (its context length and the like)."""
+    """What a server lists: names, owners, and what it reports about the client's model (its context length and the
+    like)."""
 
     names: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
@@ -25,7 +27,7 @@ class Listing:
 
 
 class Client:
-    """The openai library's client for one model. Raises BackendError where the server cannot be used now."""
+    """The openai library's client for one model. Raises BackendError if the server cannot be used now."""
 
     def __init__(self, spec: ModelSpec, *, timeout: int, retries: int) -> None:
         self.spec, self._timeout, self._retries = spec, timeout, retries
@@ -35,11 +37,11 @@ class Client:
     def close(self) -> None:
         self._client.close()
 
-    def ask(self, prompt: str, body: dict[str, Any]) -> Answer | Refused:
-        """One text, with log-probabilities unless the server has once refused to give any."""
+    def ask(self, prompt: str, body: dict[str, Any]) -> Answer | NotGenerated:
+        """One text, with log-probabilities unless the server has refused them before."""
         import openai
 
-        asked_log_p = self._asks_log_p  # calls go on in several threads
+        asked_log_p = self._asks_log_p  # calls run in several threads
         try:
             raw = self._send(prompt, body, log_p=asked_log_p)
         except openai.APIStatusError as error:
@@ -47,7 +49,7 @@ class Client:
                 self._asks_log_p = False
                 return self.ask(prompt, body)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
-                return Refused(f"The server at {self.spec.base_url} refused it: {said(error)}")
+                return NotGenerated(f"The server at {self.spec.base_url} refused it: {said(error)}")
             raise self.plain(error) from error
         except Exception as error:
             raise self.plain(error) from error
@@ -56,7 +58,7 @@ class Client:
     def _send(self, prompt: str, body: dict[str, Any], *, log_p: bool) -> Any:
         if self.spec.chat:
             messages: Any = [{"role": "user", "content": prompt}]
-            # llama-cpp-python gives none without top_logprobs, and llama.cpp twenty a token.
+            # Without top_logprobs, llama-cpp-python returns none, and llama.cpp twenty per token.
             wanted: dict[str, Any] = {"logprobs": True, "top_logprobs": 1} if log_p else {}
             return self._client.chat.completions.create(model=self.spec.source, messages=messages, **wanted, **body)
         wanted = {"logprobs": 1} if log_p else {}
@@ -82,13 +84,13 @@ class Client:
             return Listing()
         except (AttributeError, TypeError):
             raise BackendError(
-                f"{self.spec.base_url} answers, but not as the OpenAI API does; does the address end in /v1?"
+                f"{self.spec.base_url} responds, but not like the OpenAI API; does the address end in /v1?"
             ) from None
         except Exception as error:
             raise self.plain(error) from error
 
     def api(self) -> Any:
-        """The server's description of its own paths, beside /v1; None where it has none that can be read."""
+        """The server's description of its paths, outside of /v1; None if missing or unreadable."""
         import openai
 
         parts = urlsplit(self.spec.base_url)
@@ -97,7 +99,7 @@ class Client:
             return self._client.get(urlunsplit(parts._replace(path=path)), cast_to=object)
         except openai.APIConnectionError as error:
             raise self.plain(error) from error
-        except Exception:  # many have no such page, or show it to nobody
+        except Exception:  # many servers have no such page, or keep it private
             return None
 
     def _opened(self) -> Any:
@@ -109,18 +111,25 @@ class Client:
             ) from None
         if urlsplit(self.spec.base_url).scheme not in ("http", "https"):
             raise BackendError(
-                f"base_url is {self.spec.base_url!r}; it takes the server's address, such as http://127.0.0.1:8000/v1."
+                f"base_url is {self.spec.base_url!r}; use the server's address, such as http://127.0.0.1:8000/v1."
             )
+        if why := allowed.why_not_host(self.spec.base_url):
+            raise BackendError(f"{why} {allowed.host_fix(self.spec.base_url)}")
         key = "none"
         if self.spec.key_variable:
+            if not allowed.is_key_variable(self.spec.key_variable):
+                raise BackendError(f"The model names a variable that may not hold a key. {allowed.key_fix()}")
             key = os.environ.get(self.spec.key_variable, "")
             if not key:
                 raise BackendError(
                     f"The environment variable {self.spec.key_variable}, which holds the server's key, is not set for "
                     "this process."
                 )
+        timeout = float(self._timeout)
+        # A redirect could bypass the list of servers that may be used.
+        http = openai.DefaultHttpxClient(base_url=self.spec.base_url, timeout=timeout, follow_redirects=False)
         return openai.OpenAI(
-            base_url=self.spec.base_url, api_key=key, timeout=float(self._timeout), max_retries=self._retries
+            base_url=self.spec.base_url, api_key=key, timeout=timeout, max_retries=self._retries, http_client=http
         )
 
     def plain(self, error: Exception) -> BackendError:
@@ -130,7 +139,7 @@ class Client:
         if isinstance(error, BackendError):
             return error
         if isinstance(error, openai.APITimeoutError):
-            return BackendError(f"The server at {where} did not answer within {self._timeout} s, {times} times over.")
+            return BackendError(f"The server at {where} did not respond within {self._timeout} s, {times} times.")
         if isinstance(error, openai.APIConnectionError):
             return BackendError(f"The server at {where} cannot be reached or broke off: {error.__cause__ or error}.")
         if isinstance(error, (openai.AuthenticationError, openai.PermissionDeniedError)):
@@ -138,12 +147,14 @@ class Client:
             return BackendError(f"The server at {where} does not accept the key ({named}): {said(error)}")
         if isinstance(error, openai.NotFoundError):
             return BackendError(
-                f"The server at {where} knows no model {self.spec.source!r}, or no such path: {said(error)}"
+                f"The server at {where} has no model {self.spec.source!r}, or no such path: {said(error)}"
             )
         if isinstance(error, openai.APIStatusError):
-            return BackendError(f"The server at {where} answered {error.status_code} {times} times: {said(error)}")
+            return BackendError(
+                f"The server at {where} responded with {error.status_code} {times} times: {said(error)}"
+            )
         return BackendError(
-            f"The server at {where} gave an answer that cannot be read: {type(error).__name__}: {error}"
+            f"The server at {where} sent a response that cannot be read: {type(error).__name__}: {error}"
         )
 
 

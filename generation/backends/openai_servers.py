@@ -1,8 +1,8 @@
-"""What servers that speak the OpenAI API can draw, and how each is told.
+"""Which decoders each kind of server with the OpenAI API supports, and how to request them.
 
-The API itself has temperature and top_p. The servers take more beside it, each in words of its own, and have defaults
-of their own that have to be switched off. What is said of each kind here was read off its source or its documentation,
-and tried on the real one except for vLLM and hosted models (docs/generation.md says which versions).
+The API itself has temperature and top_p. Servers accept more parameters, with different names, and have defaults that
+must be switched off. The facts come from each server's source or documentation. All kinds but vLLM and hosted models
+were tested with the real server (docs/generation.md names the versions).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generation.backends.base import BackendError, Request
-from generation.decoders import Decoder, Limits
+from generation.decoding.decoders import Decoder, Limits
 
 SEEDS = 2**31
 Telling = Callable[[Request, int], dict[str, Any]]
@@ -25,11 +25,11 @@ def _nothing(request: Request, barred: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Server:
-    """``draws``: parameters it takes. ``exact``, ``least``: whether the end of a text can be barred for the whole of it
-    and for its first tokens. ``tell``: what a request and the number of tokens that must not be the end are called
-    there, beside the API's own parameters. ``lists_models``: whether it names all it serves. ``lists_end``: whether the
-    log-probabilities it gives may have one for the end of the text. ``tempers_last``: after truncating, not before.
-    ``one_at_a_time``: texts asked for together would only wait, or take each other's seeds."""
+    """``draws``: parameters it supports. ``exact``, ``least``: whether the end of a text can be excluded throughout, or
+    for its first tokens. ``tell``: the parameters beyond the API's own, from a request and the number of tokens that
+    must not end the text. ``lists_models``: whether it lists all models it serves. ``lists_end``: whether its
+    log-probabilities may include the end of the text. ``tempers_last``: the temperature is applied after truncation.
+    ``one_at_a_time``: parallel requests would only wait, or use each other's seeds."""
 
     name: str
     draws: frozenset[str]
@@ -47,13 +47,13 @@ class Server:
         wanted |= {"beam"} if decoder.beams > 1 else set()
         lacking = sorted(wanted - self.draws)
         if lacking:
-            return f"A server of kind {self.name} cannot draw with {', '.join(lacking)}; it can: {self.can}."
+            return f"A server of kind {self.name} does not support {', '.join(lacking)}. It supports {self.can}."
         if self.most_temperature is not None and decoder.temperature > self.most_temperature:
-            return f"A server of kind {self.name} takes temperatures up to {self.most_temperature:g}."
+            return f"A server of kind {self.name} accepts temperatures up to {self.most_temperature:g}."
         if self.tempers_last and decoder.temperature != 1.0 and decoder.top_p is not None:
             return (
                 f"A server of kind {self.name} applies a temperature after top_p, not before, so {decoder.name} would "
-                "mean something else there; take one of the two alone."
+                "mean something else there; use only one of the two."
             )
         return ""
 
@@ -63,20 +63,20 @@ class Server:
 
     def refusal_of_limits(self, limits: Limits) -> str:
         if limits.exact is not None and not self.exact:
-            return f"A server of kind {self.name} cannot be told to write exactly {limits.exact} tokens; vLLM can."
+            return f"A server of kind {self.name} cannot write exactly {limits.exact} tokens; vLLM can."
         if limits.exact is None and limits.min_new_tokens > 1 and not self.least:
-            return f"A server of kind {self.name} cannot be told to write at least {limits.min_new_tokens} tokens."
+            return f"A server of kind {self.name} cannot write at least {limits.min_new_tokens} tokens."
         return ""
 
     def barred(self, limits: Limits, *, whole: bool = False) -> int:
-        """How many of the first tokens must not be the end. A text of n words has n tokens or more. ``whole``: all."""
+        """How many of the first tokens must not end the text; all if ``whole``. n words have n tokens or more."""
         if limits.exact is not None or whole:
             return limits.most
         wanted = max(limits.min_new_tokens, limits.min_words) if self.least else 0
         return min(wanted, limits.most) if wanted > 1 else 0
 
     def body(self, request: Request, *, whole: bool = False) -> dict[str, Any]:
-        """Arguments of one call, beside the model and the prompt."""
+        """The arguments of one call, without the model and the prompt."""
         decoder, limits = request.decoder, request.limits
         return {
             "max_tokens": limits.most,
@@ -95,7 +95,7 @@ def _vllm(request: Request, barred: int) -> dict[str, Any]:
 
 
 def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
-    """llama-server applies its temperature last unless it is told the order."""
+    """llama-server applies the temperature last unless the request gives the order."""
     decoder = request.decoder
     told: dict[str, Any] = {
         "top_k": decoder.top_k or 0,
@@ -108,14 +108,14 @@ def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
 
 
 def _llama_cpp_python(request: Request, barred: int) -> dict[str, Any]:
-    """It knows the order of samplers, typical and ignore_eos not at all, and passes them over in silence."""
+    """It silently ignores the order of samplers, typical and ignore_eos."""
     told: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repeat_penalty": 1.0}
     return told | ({"min_tokens": barred} if barred else {})
 
 
 def _transformers(request: Request, barred: int) -> dict[str, Any]:
-    """``transformers serve`` draws nothing at random unless the model's own settings or these say so, and takes the
-    model's own settings for whatever is not said."""
+    """``transformers serve`` samples only if the model's settings or these say so, and uses the model's settings for
+    everything that is not given."""
     decoder = request.decoder
     told: dict[str, Any] = {
         "do_sample": decoder.samples,
@@ -165,12 +165,12 @@ SERVERS = {
 
 def named(name: str) -> Server:
     if name not in SERVERS:
-        raise BackendError(f"The option server is {name!r}; it takes {', '.join(SERVERS)}.")
+        raise BackendError(f"The option server is {name!r}; use {', '.join(SERVERS)}.")
     return SERVERS[name]
 
 
 def described(api: Any) -> Server | None:
-    """By what the server says of its own paths (``/openapi.json``), where that tells."""
+    """The kind of server by its own description (``/openapi.json``), if that shows it."""
     if not isinstance(api, Mapping):
         return None
     info, paths = api.get("info"), api.get("paths")
@@ -182,7 +182,7 @@ def described(api: Any) -> Server | None:
 
 
 def owned_by(owners: set[str]) -> Server:
-    """By who the server says its models belong to."""
+    """The kind of server by the owner that it reports for its models."""
     if "vllm" in owners:
         return SERVERS["vllm"]
     if {"llamacpp", "llama.cpp", "llama-cpp"} & owners:

@@ -1,4 +1,4 @@
-"""Reading prompts: many at once, each once, from where they are not known yet."""
+"""Reading prompts: many at once, each only once, and only the part that is not known yet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Unread:
 
 @dataclass(frozen=True)
 class Batch:
-    """Prompts that were read together: their keys and values, and the logits after each."""
+    """Prompts that were read together, with their keys and values and the logits after each."""
 
     prompts: tuple[Prompt, ...]
     cache: KeyValues
@@ -83,7 +83,7 @@ def _known(prompt: Prompt, read: Read, n_layers: int) -> Batch:
 
 
 def _read(group: Sequence[Unread], n_layers: int, forward: Forward, device: torch.device) -> Batch:
-    """One forward pass over what is new of each; all end at the same column."""
+    """One forward pass over the new part of each prompt; all end at the same column."""
     width, longest = max(len(each.prompt) for each in group), max(each.n_new for each in group)
     cache = KeyValues(n_layers, room=len(group), width=width)
     cache.starts = [width - len(each.prompt) for each in group]

@@ -1,7 +1,7 @@
-"""Prompts that were read before: keys, values and the logits after the last token.
+"""Prompts that were read before, with their keys, values and the logits after the last token.
 
-For live use a prompt that begins like an earlier one (a story that grew, a priming text) is read from where they
-differ. For runs only a whole prompt counts, so that a result does not depend on what was read before.
+For live use, a prompt that begins like an earlier one (a story that grew, a priming text) is read only from where they
+differ. For runs only whole prompts are reused, so that a result does not depend on what was read before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Read:
 
 
 class PromptCache:
-    """Keeps the last prompts, ``most_tokens`` tokens in all; 0 keeps none."""
+    """The most recent prompts, up to ``most_tokens`` tokens in total; 0 stores none."""
 
     def __init__(self, most_tokens: int, *, beginnings: bool = False) -> None:
         self.most_tokens, self.beginnings = most_tokens, beginnings
@@ -37,7 +37,7 @@ class PromptCache:
         return self._kept.get(prompt)
 
     def beginning(self, prompt: Prompt) -> tuple[Read, int] | None:
-        """The one that begins the same for longest, and for how many tokens; the prompt's last is always left."""
+        """The stored prompt that shares the longest beginning, and its length in tokens, without the prompt's last."""
         if not self.beginnings:
             return None
         longest, found = LEAST_SHARED - 1, None
@@ -54,7 +54,7 @@ class PromptCache:
     def keep(self, prompt: Prompt, read: Read) -> None:
         if len(prompt) > self.most_tokens:
             return
-        if self.beginnings:  # a story that grew is not read from where it stood before again
+        if self.beginnings:  # a story that grew replaces its earlier version
             for known in [known for known in self._kept if len(known) < len(prompt) and known == prompt[: len(known)]]:
                 del self._kept[known]
         self._kept[prompt] = read

@@ -12,15 +12,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from generation.backends.base import Generated, Refused, Request
-from generation.texts import first_sentence_end
+from generation.backends.base import Generated, NotGenerated, Request
+from generation.decoding.sentences import first_sentence_end
 
 HALF_A_CHARACTER = "\ufffd"
 
 
 class Vocabulary(Protocol):
-    """A model's tokens. ``head`` and ``tail`` stand around every prompt: a beginning-of-text token, or what a chat
-    puts before and after the user's turn. ``ends`` are the tokens that end a text."""
+    """A model's tokens. ``head`` and ``tail`` go around every prompt: a beginning-of-text token, or what a chat has
+    before and after the user's turn. ``ends`` are the tokens that end a text."""
 
     head: tuple[int, ...]
     tail: tuple[int, ...]
@@ -35,7 +35,7 @@ class Vocabulary(Protocol):
 
 
 class Row:
-    """A request on its way. ``prompt``: its tokens with head and tail, after any cut."""
+    """A request in progress. ``prompt``: its tokens with head and tail, after any cut."""
 
     def __init__(self, request: Request, prompt: tuple[int, ...], cut_tokens: int, vocabulary: Vocabulary) -> None:
         self.request, self.prompt, self.cut_tokens = request, prompt, cut_tokens
@@ -47,7 +47,7 @@ class Row:
         self.restart()
 
     def restart(self) -> None:
-        """From the first token again, with the same random numbers: another try gives the same text."""
+        """Start again from the first token with the same random numbers, and so with the same text."""
         self.tokens: list[int] = []
         self._log_p: list[float] = []
         self._log_q: list[float] = []
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def end_barred(self) -> bool:
-        """Whether the end of the text must not be drawn next."""
+        """Whether the next token must not end the text."""
         limits = self.request.limits
         return len(self.tokens) < limits.least or self._n_words < limits.min_words
 
@@ -71,7 +71,7 @@ class Row:
         return len(self.prompt) + self.most
 
     def take(self, token: int, log_p: float, log_q: float | None) -> Generated | None:
-        """Add the next token; the finished text if it was the last."""
+        """Add the next token. Returns the finished text if it was the last."""
         self.tokens.append(token)
         self._log_p.append(log_p)
         if log_q is not None:
@@ -87,8 +87,8 @@ class Row:
         return ended or (self._finished(text, "length") if full else None)
 
     def _ended_sentence(self, text: str, *, complete: bool) -> Generated | None:
-        """The text up to its sentence end. Tokens past the one that ends it were read to know the end, and are
-        dropped with their log-probabilities."""
+        """The text up to the end of its sentence. Later tokens, needed to recognise the end, are dropped with
+        their log-probabilities."""
         limits = self.request.limits
         if limits.stop != "sentence" or len(self.tokens) < limits.least:
             return None
@@ -116,19 +116,19 @@ class Row:
 
 
 def uniforms(seed: int, count: int) -> npt.NDArray[np.float64]:
-    """Numbers in [0, 1) of a seed: the n-th is the same whatever else is drawn (Philox, Salmon et al. 2011)."""
+    """Numbers in [0, 1) of a seed; the n-th never depends on how many are drawn (Philox, Salmon et al. 2011)."""
     return np.random.Generator(np.random.Philox(key=seed & (2**64 - 1))).random(count)
 
 
-def begin(request: Request, vocabulary: Vocabulary) -> Row | Refused:
+def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
     """The request as a row, or why it cannot be one.
 
-    A prompt fits when it leaves room for the wanted tokens, or for as many as half the context. One that does not is
-    cut from the left, after the first ``keep`` characters, to what fits; where that is not allowed it is taken as long
-    as one token has room.
+    A prompt fits if it leaves room for the requested tokens, or for half the context if that is less. If it does not
+    fit, its beginning is removed after the first ``keep`` characters; if that is not allowed, it is accepted as long
+    as there is room for one token.
     """
     if not request.prompt.strip():
-        return Refused("The prompt is empty; a text needs at least one word to go on from.")
+        return NotGenerated("The prompt is empty. A text needs at least one word to continue from.")
     context, around = vocabulary.context_length, len(vocabulary.head) + len(vocabulary.tail)
     tokens = vocabulary.encode(request.prompt)
     room = context - around - min(request.limits.most, context // 2)
@@ -137,14 +137,14 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | Refused:
         kept = vocabulary.encode(request.prompt[: request.keep]) if request.keep else []
         rest = vocabulary.encode(request.prompt[request.keep :]) if request.keep else tokens
         if len(kept) >= room:
-            return Refused(
+            return NotGenerated(
                 f"The priming text alone has {len(kept)} tokens and the model takes {max(room, 0)} before it writes "
                 f"{request.limits.most}; shorten the priming text or ask for fewer tokens."
             )
         cut = max(len(kept) + len(rest) - room, 0)
         tokens = kept + rest[cut:]
     elif len(tokens) + around >= context:
-        return Refused(
+        return NotGenerated(
             f"The prompt has {len(tokens)} tokens and the model's context is {context}; shorten it, or let it be cut "
             "from the left."
         )

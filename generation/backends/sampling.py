@@ -1,10 +1,10 @@
 """The next token of many rows at once, each by its own decoder, with its exact log-probabilities.
 
-The end of text is barred where the request bars it; then temperature, truncation, renormalisation, and the inverse of
-the cumulative distribution in the order of token numbers. Where tokens tie with the last one kept, all of them are
-kept, so that the distribution does not depend on the order of a sort. Rows are taken by kind of decoder and, on a CPU,
-a few at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only as much of the vocabulary
-as holds its mass.
+The end of text is excluded if the request says so; then come temperature, truncation, renormalisation, and the inverse
+of the cumulative distribution in the order of token numbers. Tokens that tie with the last one kept are all kept, so
+that the distribution does not depend on the order of a sort. Rows are processed by kind of decoder and, on a CPU, a few
+at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only as much of the vocabulary as
+holds its mass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from generation.backends.rows import Row
 # What a sort begins with; it grows eightfold until the mass is reached.
 FIRST_SORTED = 256
 BLOCK = 256
-GROUP = 16
 TINY = 2.0**-126
 BELOW_ONE = 1 - 2.0**-24
 CPU_ROWS_AT_ONCE = 16
@@ -88,13 +87,12 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
 
 
 def _log_sum(logits: Tensor, softmax: Tensor) -> Tensor:
-    """The logarithm of the sum of exponentials, from two passes that are quick: the likeliest token's own logit and
-    share say it."""
+    """The logarithm of the sum of exponentials, in two quick passes, from the likeliest token's logit and share."""
     return logits.amax(-1) - softmax.amax(-1).log()
 
 
 def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) -> Tensor:
-    """The weights, up to one factor a row, with those outside of each row's truncation set to 0."""
+    """The weights, up to one factor per row, with those outside of each row's truncation set to 0."""
     decoders = [row.request.decoder for row in rows]
     if kind == "top_k":
         counts = [min(decoder.top_k or 1, weights.shape[-1]) for decoder in decoders]
@@ -104,8 +102,8 @@ def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) 
     if kind == "top_p":
         masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], scores)[:, None]
         least = _at_mass(weights, weights, masses, largest=True)
-        # As multiples of the least that is kept: the comparison with one number takes a tenth of that with one a row,
-        # and the quotient of two floats is below 1 exactly where the first is less.
+        # Divide by the least weight that is kept: comparing with one number takes a tenth of the time of comparing with
+        # one per row, and the quotient of two floats is below 1 exactly where the first is less.
         return torch.threshold_(weights.div_(least.clamp_(min=TINY)), BELOW_ONE, 0.0)
     masses = _numbers([decoder.typical or 1.0 for decoder in decoders], scores)[:, None]
     surprise = -scores.log_softmax(-1)
@@ -115,14 +113,14 @@ def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) 
 
 
 def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -> Tensor:
-    """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed
-    weights reach the mass. Rows that have not reached it yet are sorted further, those alone."""
+    """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed weights
+    reach the mass. Only rows that have not reached it yet are sorted further."""
     size = order.shape[-1]
     found = torch.empty_like(masses)
     left = torch.arange(len(order), device=order.device)
     count = min(FIRST_SORTED, size)
     while True:
-        values, at = _first(order, count, largest=largest)
+        values, at = order.topk(count, -1, largest=largest, sorted=True)
         summed = weights.gather(-1, at).cumsum(-1)
         found[left] = values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=count - 1))
         short = (summed[:, -1] < masses[:, 0]).nonzero()[:, 0]
@@ -132,26 +130,9 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
         count = min(8 * count, size)
 
 
-def _first(order: Tensor, count: int, *, largest: bool) -> tuple[Tensor, Tensor]:
-    """What ``topk`` gives. Of many columns those are looked at alone that stand in a group with one of the best heads:
-    the best of all are among them, since at most ``count`` groups hold them."""
-    rows, size = order.shape
-    groups = size // GROUP
-    if groups < 4 * count:
-        return order.topk(count, -1, largest=largest, sorted=True)
-    grouped = order[:, : groups * GROUP].view(rows, GROUP, groups)  # group g: columns g, g + groups, ...
-    heads = grouped.amax(1) if largest else grouped.amin(1)
-    best = heads.topk(count, -1, largest=largest, sorted=False).indices
-    columns = best[:, None, :] + groups * torch.arange(GROUP, device=order.device)[None, :, None]
-    rest = torch.arange(groups * GROUP, size, device=order.device).expand(rows, -1)
-    columns = torch.cat([columns.flatten(1), rest], 1)
-    values, at = order.gather(-1, columns).topk(count, -1, largest=largest, sorted=True)
-    return values, columns.gather(-1, at)
-
-
 def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-    """The token in whose share of the summed weights the number falls, and the sum (float64). Sums go by blocks: two
-    short cumulative sums instead of one over the vocabulary."""
+    """The token in whose share of the summed weights the number falls, and the sum (float64). Sums are computed in
+    blocks: two short cumulative sums instead of one over the vocabulary."""
     rest = -weights.shape[-1] % BLOCK
     if rest:
         weights = torch.nn.functional.pad(weights, (0, rest))

@@ -2,7 +2,7 @@
 
 Options: ``batch`` (texts at once, at most), ``max_batch_tokens`` (texts x tokens at once, at most), ``prefill_tokens``
 (tokens of new prompts read in one pass), ``kept_prompt_tokens`` (prompts kept for live use), ``threads`` (of a CPU),
-``context`` (shorter than the model's own).
+``context`` (a context shorter than the model's).
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from generation.backends.loading import load
 from generation.backends.memory import PASSES, Room, release, token_bytes
 from generation.backends.options import checked_options
 from generation.backends.prompt_cache import PromptCache
-from generation.decoders import Decoder
+from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "max_batch_tokens", "prefill_tokens", "kept_prompt_tokens", "threads", "context")
-# More rows than this make a CPU no faster and a step longer; a GPU goes on gaining for longer. Chunks of a run have
-# 256 texts, so halves of that leave no small batch over.
+# More rows do not make a CPU faster, only each step longer; a GPU gains up to larger batches.
 BATCH = {"cpu": 128, "cuda": 512}
 PREFILL_TOKENS = {"cpu": 2048, "cuda": 32768}
 KEPT_PROMPT_TOKENS = 8192
 UNKNOWN_CONTEXT = 1024
-# What models call the end of a text, where their tokenizer has it as a special token.
+# Names of special tokens that end a text.
 ENDS = ("<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>", "<end_of_turn>", "</s>", "<|end_of_text|>")
 SENTINEL = "\u2402prompt\u2402"
 
@@ -77,7 +76,7 @@ class TransformersBackend:
         return ""
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """See ``base.Backend``. The longest first, so that memory runs out at once or not at all."""
+        """See ``base.Backend``. The longest come first, so that memory runs out at once or not at all."""
         batch = self._options.get("batch", BATCH[self._device.type])
         pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
         engine = self._engine(pace, PromptCache(self._prefill_tokens))
@@ -116,7 +115,7 @@ class TransformersBackend:
 
 
 class Tokens:
-    """The model's tokenizer as ``rows.Vocabulary`` wants it."""
+    """The model's tokenizer as a ``rows.Vocabulary``."""
 
     def __init__(self, tokenizer: Any, model: Any, *, chat: bool, context: int | None = None) -> None:
         self._tokenizer = tokenizer
@@ -126,7 +125,7 @@ class Tokens:
         self.size: int = text.vocab_size
         self.ends = self._find_ends(model)
         self.head, self.tail = self._around_a_chat() if chat else (self._before_a_text(), ())
-        # Some tokenizers drop the space before the first word they are given: these are shown the token before it.
+        # Some tokenizers drop the space before the first word. For them, the token before it is decoded, too.
         words = self.encode("a b")
         self._drops_space = bool(words) and not tokenizer.decode(words[-1:]).startswith(" ")
 
@@ -153,7 +152,7 @@ class Tokens:
         return frozenset(token for token in found if 0 <= token < self.size)
 
     def _before_a_text(self) -> tuple[int, ...]:
-        """What the tokenizer itself puts before a text, such as a beginning-of-text token."""
+        """What the tokenizer adds before a text, such as a beginning-of-text token."""
         bare, whole = self.encode("a"), self._tokenizer("a").input_ids
         for start in range(len(whole) - len(bare) + 1):
             if whole[start : start + len(bare)] == bare:

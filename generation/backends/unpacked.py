@@ -1,7 +1,7 @@
-"""GGUF files as transformers unpacked them, kept beside the hub's own cache.
+"""GGUF files as transformers unpacked them, stored next to the hub's cache.
 
-transformers reads a GGUF file's header several times over in Python: 16 seconds for a model of 135 million parameters,
-against 2 from the folder it can write. Only small models are kept.
+transformers reads a GGUF file's header several times in Python: 16 seconds for a model of 135 million parameters,
+against 2 from a folder that it wrote. Only small models are stored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ MOST_BYTES = 2 * 1024**3
 
 
 def folder_of(path: Path, dtype: torch.dtype) -> Path:
-    """Where the file is kept unpacked: another file, dtype or version of the library has another folder."""
+    """The folder of the unpacked file; another file, dtype or version of the library has another folder."""
     state = path.stat()
     named = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}|{dtype}|{transformers.__version__}"
     return Path(HF_HOME) / "hitserver-unpacked" / hashlib.sha256(named.encode()).hexdigest()[:32]
 
 
 def keep(folder: Path, model: Any, tokenizer: Any) -> None:
-    """Write the model there, as a whole or not at all. A disk that is full or not ours to write costs only time."""
+    """Write the whole model there, or nothing. If the disk is full or not writable, this only costs time."""
     size = sum(each.numel() * each.element_size() for each in model.parameters())
     if folder.exists() or size > MOST_BYTES:
         return

@@ -1,32 +1,20 @@
-"""What ``manage.py generate`` prints. Figures in, lines of text out."""
+"""What ``manage.py generate`` prints, line by line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from common.commands import aligned
+from common.words import counted
 from generation.models import GenerationRun, LanguageModel, Sample
-from generation.problems import Problem
-from generation.queries.runs import Progress
-
-
-def database_line(error: Exception) -> str:
-    """What the database says no to, and what to do about it."""
-    what = str(error).strip().partition("\n")[0] or type(error).__name__
-    mend = "Run: manage.py migrate" if "no such table" in what or "does not exist" in what else "Do it again later."
-    return f"The database refused: {what}. {mend}"
-
-
-def problem_lines(problems: Iterable[Problem], most: int = 200) -> Iterator[str]:
-    told = list(problems)
-    yield from (f"  {problem}" for problem in told[:most])
-    if len(told) > most:
-        yield f"  … and {len(told) - most:,} more."
+from generation.runs.assigning import ONE_PER_CONTEXT
+from generation.runs.progress import Progress
 
 
 def model_lines(models: Sequence[LanguageModel]) -> Iterator[str]:
-    """One line a model, and what is wrong with it."""
+    """One line for each model, and what is wrong with it."""
     if not models:
-        yield "There are no models yet. manage.py generate register --embedded registers the one that comes along."
+        yield "There are no models yet. To register the embedded one, run: manage.py generate register --embedded"
         return
     rows = [("name", "backend", "parameters", "memory", "context", "tokens/s", "state")]
     for model in models:
@@ -48,7 +36,7 @@ def model_lines(models: Sequence[LanguageModel]) -> Iterator[str]:
 
 
 def check_lines(model: LanguageModel) -> Iterator[str]:
-    """What a check has found."""
+    """What a check found."""
     if model.check_state != LanguageModel.Check.PASSED:
         yield f"{model.name} does not work: {model.check_message}"
         return
@@ -67,7 +55,7 @@ def check_lines(model: LanguageModel) -> Iterator[str]:
 
 
 def run_lines(runs: Iterable[GenerationRun]) -> Iterator[str]:
-    """One line a run; each has ``n_done``."""
+    """One line for each run. Each run must have ``n_done``."""
     rows = [
         (
             run.name,
@@ -83,12 +71,28 @@ def run_lines(runs: Iterable[GenerationRun]) -> Iterator[str]:
 def created_lines(run: GenerationRun, created: bool) -> Iterator[str]:
     spec = run.spec
     if not created:
-        yield f"{run.name}: there is this run already ({run.get_state_display().lower()}); nothing to change."
+        yield f"{run.name}: this run already exists ({run.get_state_display().lower()}); nothing changed."
         return
     parts = {"context": spec["contexts"]["count"], "model": len(spec["models"]), "decoder": len(spec["decoders"])}
     made_of = ", ".join(counted(number, name) for name, number in parts.items())
     samples, chunks = counted(run.n_wanted, "sample"), counted(run.chunks.count(), "chunk")
     yield f"{run.name}: {samples} in {chunks} ({made_of})."
+    if spec["assign"] == ONE_PER_CONTEXT:
+        yield from _assignment_lines(parts["context"], parts["model"] * parts["decoder"])
+
+
+def owner_lines(run: GenerationRun, owned: bool) -> Iterator[str]:
+    """Who sees the run in the console."""
+    if owned:
+        yield f"Owner: {run.created_by}."
+    else:
+        yield "The run has no owner: only administrators see it in the console. To set one, add --owner USER."
+
+
+def _assignment_lines(contexts: int, combinations: int) -> Iterator[str]:
+    yield "Each context has one model and one decoder."
+    if contexts < combinations:
+        yield f"Only {contexts:,} of {combinations:,} combinations are used, because there are no more contexts."
 
 
 def status_lines(run: GenerationRun, found: Progress) -> Iterator[str]:
@@ -97,7 +101,7 @@ def status_lines(run: GenerationRun, found: Progress) -> Iterator[str]:
     rows = {
         "chunks": f"{found.chunks_done:,} of {found.chunks:,}{failed}",
         "tokens": f"{found.n_tokens:,}",
-        "workers": f"{found.at_work:,} at this run, {found.workers:,} with models seen",
+        "workers": f"{found.at_work:,} on this run, {found.workers:,} running",
         "started": f"{run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run.started_at else "not yet",
         "ended": f"{run.ended_at:%Y-%m-%d %H:%M:%S} UTC" if run.ended_at else "",
         "note": found.note,
@@ -107,7 +111,8 @@ def status_lines(run: GenerationRun, found: Progress) -> Iterator[str]:
 
 def progress_line(found: Progress) -> str:
     """State, share, rate and time left in one line."""
-    parts = [f"{found.state}, {found.n_done:,} of {found.n_wanted:,} samples ({found.share:.0%})"]
+    drawn = f", {found.n_drawn:,} more drawn" if found.n_drawn else ""
+    parts = [f"{found.state}, {found.n_done:,} of {found.n_wanted:,} samples ({found.share:.0%}){drawn}"]
     if found.samples_per_second is not None:
         parts.append(f"{found.samples_per_second:,.1f} samples/s, {found.tokens_per_second or 0:,.0f} tokens/s")
     if found.seconds_left is not None:
@@ -116,42 +121,31 @@ def progress_line(found: Progress) -> str:
 
 
 def reproduction_lines(sample: Sample, text: str, same_tokens: bool, here: str, then: str) -> Iterator[str]:
-    """Whether a sample came out as it was stored, and if not, why that may be."""
+    """Whether a sample came out as it was stored, and if not, possible reasons."""
     yield f"stored:   {sample.text!r}"
     yield f"made now: {text!r}"
     if text == sample.text:
         yield "The texts are equal." + ("" if same_tokens else " Their tokens differ.")
         return
-    yield f"The texts differ. Stored by: {then or 'not noted'}. Made now: {here}."
+    yield f"The texts differ. Stored by: {then or 'unknown'}. Made now: {here}."
     if then and then != here:
-        yield "Another device or dtype gives slightly other probabilities, and with them other texts."
+        yield "Another device or dtype gives slightly different probabilities, and so different texts."
     else:
         yield (
-            "On one device and dtype the probabilities still depend a little on the batch a text was made in (sums of "
-            "floating-point numbers in another order), which now and then turns a draw; so do versions of libraries. A "
-            "server (backend openai) may not honour the seed."
+            "On the same device and dtype, probabilities still depend slightly on the batch a text was made in, as "
+            "floating-point numbers are summed in another order; now and then this changes a draw. Versions of "
+            "libraries matter too, and a server (backend openai) may ignore the seed."
         )
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
 def ended_line(run: GenerationRun) -> str:
-    """Why a run that is not done has come to an end."""
+    """Why a run ended before it was done."""
     how = {"failed": "has failed", "cancelled": "was cancelled"}.get(run.state, f"is {run.state}")
     return f"The run {run.name} {how}. {run.message}".strip()
 
 
-def counted(number: int, name: str) -> str:
-    """1 chunk, 2 chunks."""
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
-
-
 def duration(seconds: float) -> str:
-    """Seconds as people say it: 45 s, 12 min, 3 h 20 min."""
+    """Seconds in a readable form: 45 s, 12 min, 3 h 20 min."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,21 +1,21 @@
-"""What ``manage.py suggester`` prints. Figures in, lines of text out."""
+"""What ``manage.py suggester`` prints, line by line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from generation.management.generate_output import aligned
+from common.commands import aligned
 from generation.models import Suggester
-from generation.queries.suggestions import PoolRound, Process, Waits
-from generation.services.pool import Filled
-from generation.services.reproducing_suggestions import Reproduced
-from generation.services.suggest import Answer
+from generation.suggestions.asking import SuggestionStatus
+from generation.suggestions.monitoring import PoolRound, Process, Waits
+from generation.suggestions.pool_filling import Filled
+from generation.suggestions.reproducing_suggestions import Reproduced
 
 
 def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[str]:
-    """One line a suggester: what it is and how long its writers waited."""
+    """One line for each suggester: what it is and how long its writers waited."""
     if not suggesters:
-        yield "There are no suggesters yet. manage.py suggester add NAME --model MODEL makes one."
+        yield "There are no suggesters yet. To make one, run: manage.py suggester add NAME --model MODEL"
         return
     rows = [("name", "model", "decoder", "state", "answered", "from pool", "failed", "median", "p95")]
     for each, waits in suggesters:
@@ -36,15 +36,15 @@ def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[s
 
 
 def process_lines(processes: Sequence[Process]) -> Iterator[str]:
-    """Which processes write suggestions, and how they are."""
+    """Which processes write suggestions, and their state."""
     living = [each for each in processes if each.alive]
     if not living:
-        yield "No suggester process runs here or elsewhere. script/server starts one; so does: manage.py suggester run"
+        yield "No suggester process is running. To start one, run script/server, or: manage.py suggester run"
     for each in living:
         yield f"{each.name}: {each.state}. {each.message}."
     for each in processes:
         if not each.alive:
-            yield f"{each.name}: not heard of for {each.silent_seconds:.0f} s."
+            yield f"{each.name}: last seen {each.silent_seconds:.0f} s ago."
 
 
 def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[str]:
@@ -58,22 +58,22 @@ def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[st
 
 
 def filled_lines(filled: Filled) -> Iterator[str]:
-    """What became of the texts that were offered to a pool."""
-    yield f"{filled.added:,} texts added, {filled.known:,} were there already."
+    """What happened to the texts that were offered to a pool."""
+    yield f"Texts: {filled.added:,} added, {filled.known:,} already in the pool."
     for why, count in filled.unusable.most_common():
-        yield f"  {count:,} not usable: {why}"
+        yield f"  {count:,} unusable: {why}"
 
 
-def answer_lines(answers: Sequence[Answer]) -> Iterator[str]:
-    """The suggestions with how long they took."""
-    for each in answers:
+def suggestion_lines(suggestions: Sequence[SuggestionStatus]) -> Iterator[str]:
+    """The suggestions, and how long each took."""
+    for each in suggestions:
         marks = ", from the pool" if each.from_pool else ""
         marks += ", the same as above" if each.same_as is not None else ""
         yield f"{each.suggester} ({each.waited:.2f} s{marks}): {each.text or each.notice}"
 
 
 def reproduced_lines(made: Reproduced) -> Iterator[str]:
-    """The stored and the new text, when they differ."""
+    """The stored text, and the new one if it differs."""
     yield f"Then, {made.then}: {made.suggestion.raw_text!r}"
     yield f"Here, {made.here}: {'the same' if made.same else repr(made.raw_text)}"
 

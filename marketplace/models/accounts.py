@@ -1,4 +1,4 @@
-"""Who takes part: requesters with their keys, workers with their ways in, and what operators and people did."""
+"""Who takes part: requesters and their keys, workers and how they sign in, and the log of who did what."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class Requester(models.Model):
-    """Someone who posts HITs. All they make is theirs alone: no other requester sees it."""
+    """Someone who posts HITs. Everything they create is theirs alone: no other requester can see it."""
 
     name = models.CharField(max_length=150, unique=True)
     email = models.EmailField(blank=True)
@@ -25,7 +25,7 @@ class Requester(models.Model):
 
 
 class AccessKey(models.Model):
-    """What a requester signs with. The secret is shown once; what is stored cannot be read without SECRET_KEY."""
+    """A key that signs a requester's calls. The secret is shown once and stored sealed with SECRET_KEY."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=32, unique=True)
@@ -59,7 +59,7 @@ class Worker(models.Model):
 
 
 class Invitation(models.Model):
-    """A link by which one person may become a worker, once."""
+    """A link that lets one person become a worker, once."""
 
     token_hash = models.CharField(max_length=64, unique=True)
     email = models.EmailField(blank=True)
@@ -73,9 +73,9 @@ class Invitation(models.Model):
 
 
 class RequesterLink(models.Model):
-    """A link by which one person signs in for a requester, once: with a user of their own, or with a new password.
+    """A link that lets one person sign in for a requester, once: with a new user, or with a new password.
 
-    ``user`` is whose password it renews; without one, it makes the requester's user.
+    The link sets a new password for ``user``; without a user, it creates the requester's user.
     """
 
     token_hash = models.CharField(max_length=64, unique=True)
@@ -92,7 +92,7 @@ class RequesterLink(models.Model):
 
 
 class LoginLink(models.Model):
-    """A link by which a worker signs in, once."""
+    """A link that signs a worker in, once."""
 
     token_hash = models.CharField(max_length=64, unique=True)
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="login_links")
@@ -105,10 +105,10 @@ class LoginLink(models.Model):
 
 
 class AuditRow(models.Model):
-    """Who did what. Appended; a trigger refuses an UPDATE and a DELETE.
+    """Who did what. Rows are only added: a trigger refuses UPDATE and DELETE.
 
-    ``actor`` is a user's name, or a requester's where an API call was signed with ``access_key`` (the key's id, never
-    its secret). ``about`` is the id or the name of what it was done to.
+    ``actor`` is a user's name; for an API call signed with ``access_key`` (the key's ID, never its secret), it is the
+    requester's. ``about`` is the ID or the name of what was acted on.
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-"""What is said about a rejection, and what the operator decides."""
+"""Statements about a rejection, and the operator's decision."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from marketplace.models.hits import Assignment
 
 
 class DisputeStatement(models.Model):
-    """One turn of the exchange about a rejection. Written once; a trigger refuses an UPDATE and a DELETE.
+    """One statement in a dispute about a rejection. Written once: a trigger refuses UPDATE and DELETE.
 
-    The worker begins. Worker and requester may go on until the operator's decision, which is the last word.
+    The worker starts. Worker and requester can reply until the operator decides, which is final.
     """
 
     class Party(models.TextChoices):

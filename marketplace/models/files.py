@@ -9,10 +9,10 @@ from marketplace.models.hits import Assignment
 
 
 class UploadedFile(models.Model):
-    """A file that answers one question of a form. Its content is kept under its key, outside the database.
+    """A file that answers one question of a form. Its content is stored under its key, outside the database.
 
-    A worker may choose again before the work is handed in: each choice is a row, the newest counts, and the answer
-    names its key. ``submitted``: it is part of the answer; the others go when the work has ended.
+    A worker can choose another file before submitting: each choice is a row, the newest counts, and the answer names
+    its key. ``submitted``: the file is part of the answer. The others are deleted when the work has ended.
     """
 
     key = models.CharField(max_length=64, unique=True)

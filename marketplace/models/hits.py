@@ -1,4 +1,4 @@
-"""HITs: what is asked (types, questions), who works on it (assignments), and which requests were seen before."""
+"""HITs: what they ask (types, questions), who works on them (assignments), and which requests have already come in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIVE_STATES = ("Accepted", "Submitted", "Approved", "Rejected")
 
 
 class HITType(models.Model):
-    """Properties that HITs have in common; the same properties of one requester are one type. Also the HIT group."""
+    """Properties that HITs share. A requester has one type for each set of properties. It is also the HIT group."""
 
     type_id = models.CharField(max_length=64, unique=True)
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hit_types")
@@ -34,11 +34,11 @@ class HITType(models.Model):
 
 
 class Hit(models.Model):
-    """One question, to be answered by ``max_assignments`` workers.
+    """One question for ``max_assignments`` workers to answer.
 
-    Assignable ⇄ Unassignable → Reviewable ⇄ Reviewing → Disposed; extending takes it back to Assignable.
-    Every place is available, pending (accepted), submitted, or completed (approved or rejected). ``held_open`` is what
-    is put aside for the available places while the HIT can be accepted; an assignment in progress or submitted holds
+    Assignable ⇄ Unassignable → Reviewable ⇄ Reviewing → Disposed; an extension makes it Assignable again.
+    Every place is available, pending (accepted), submitted, or completed (approved or rejected). ``held_open`` is the
+    money held for the available places while workers can accept the HIT. An assignment in progress or submitted holds
     its own reward and fee.
     """
 
@@ -71,7 +71,6 @@ class Hit(models.Model):
     assignment_review_policy = models.JSONField(null=True, blank=True)
     hit_review_policy = models.JSONField(null=True, blank=True)
     review_due_at = models.DateTimeField(null=True, blank=True, help_text="Since when its HIT-level policy has to run.")
-    unique_request_token = models.CharField(max_length=64, blank=True)
 
     class Meta:
         constraints = [
@@ -146,7 +145,7 @@ class Assignment(models.Model):
 
 
 class RequestToken(models.Model):
-    """A UniqueRequestToken that was used, and what came of it."""
+    """A UniqueRequestToken that was used, and the result of its request."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, db_index=False, related_name="+")
     operation = models.CharField(max_length=60)

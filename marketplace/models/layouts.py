@@ -1,4 +1,4 @@
-"""HIT layouts: pages with placeholders, from which requesters make HITs by giving the values alone."""
+"""HIT layouts: pages with placeholders. To create a HIT from one, a requester sends only the values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from marketplace.models.accounts import Requester
 
 
 class HITLayout(models.Model):
-    """A page with ``${placeholders}``. It never changes: a changed page is another layout, as on MTurk."""
+    """A page with ``${placeholders}``. It never changes: a changed page is a new layout, as on MTurk."""
 
     layout_id = models.CharField(max_length=64, unique=True)
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="layouts")

@@ -1,4 +1,4 @@
-"""Money: a double-entry ledger. Entries are never changed, and those of every transaction add up to zero."""
+"""Money: a double-entry ledger. Entries never change, and the entries of each transaction add up to zero."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class LedgerAccount(models.Model):
     """Where money is: a requester's available balance, what is held for their HITs, the fees they paid, a worker's
     earnings, or outside (deposits come from there, payouts go there).
 
-    ``balance`` always equals the sum of the entries and the last entry's ``balance_after``: it is moved under the row's
-    lock, with the entries. Fees have one account for every requester, so that no row is every payment's bottleneck.
+    ``balance`` always equals the sum of the entries and the last entry's ``balance_after``: it changes under the row's
+    lock, together with the entries. Each requester has their own fee account, so payments do not all wait for one row.
     """
 
     class Kind(models.TextChoices):
@@ -58,7 +58,7 @@ class LedgerAccount(models.Model):
 
 
 class LedgerTransaction(models.Model):
-    """Entries that belong together. ``key`` names what may happen only once, such as the reward of an assignment."""
+    """Entries that belong together. ``key`` names what can happen only once, such as the reward of an assignment."""
 
     kind = models.CharField(max_length=20)
     key = models.CharField(max_length=120, unique=True, null=True, blank=True)
@@ -70,11 +70,11 @@ class LedgerTransaction(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """Money into (+) or out of (-) an account. Written once; a trigger refuses an UPDATE and a DELETE.
+    """Money into (+) or out of (-) an account. Written once: a trigger refuses UPDATE and DELETE.
 
-    The entries of one account are numbered in the order in which they were made: each is written under its lock.
-    A deposit that is negative on the requester's account was paid back; a payout that is positive on the worker's came
-    back.
+    The entries of one account are numbered in the order they were written, each under the account's lock.
+    A negative deposit on a requester's account is money that was paid back to them. A positive payout on a worker's
+    account is a payment that came back.
     """
 
     class Kind(models.TextChoices):
@@ -104,7 +104,7 @@ class LedgerEntry(models.Model):
 
 
 class Bonus(models.Model):
-    """Money a requester gave for an assignment on top of its reward."""
+    """Money that a requester paid for an assignment on top of its reward."""
 
     requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="bonuses")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="bonuses")

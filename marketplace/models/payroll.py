@@ -1,6 +1,6 @@
-"""Paying workers: what each was owed for a period, as it stood when the payroll was made, and that it was paid.
+"""Paying workers: what each was owed for a period when the payroll was created, and whether it was paid.
 
-Nothing here is ever changed: triggers refuse an UPDATE and a DELETE.
+Nothing here ever changes: triggers refuse UPDATE and DELETE.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from marketplace.models.ledger import LedgerEntry, LedgerTransaction
 
 
 class Payroll(models.Model):
-    """All that was earned up to ``until`` and was in no payroll before. ``since`` is the end of the one before it."""
+    """Everything earned up to ``until`` that is in no earlier payroll. ``since`` is the end of the previous payroll."""
 
     number = models.PositiveIntegerField(unique=True)
     since = models.DateTimeField()
@@ -26,10 +26,10 @@ class Payroll(models.Model):
 
 
 class PayrollRow(models.Model):
-    """One worker in a payroll: who to pay, where and how much, as known at the time.
+    """One worker in a payroll: who to pay, where and how much, as of the time it was created.
 
-    ``amount`` = ``rewards`` + ``bonuses`` + ``returned``, the last being earlier payments that came back.
-    ``paid_before`` is all that was paid until then; ``open_before`` what earlier payrolls list and nobody has paid yet.
+    ``amount`` = ``rewards`` + ``bonuses`` + ``returned``, where ``returned`` is earlier payments that came back.
+    ``paid_before`` is everything paid until then; ``open_before`` is what earlier payrolls list as still unpaid.
     """
 
     payroll = models.ForeignKey(Payroll, on_delete=models.PROTECT, db_index=False, related_name="rows")
@@ -66,7 +66,7 @@ class PayrollRow(models.Model):
 
 
 class PayrollEntry(models.Model):
-    """What a row is made of. Every entry of the ledger is in one row at most, so nothing is paid twice."""
+    """A ledger entry that is part of a row. Each ledger entry is in at most one row, so nothing is paid twice."""
 
     row = models.ForeignKey(PayrollRow, on_delete=models.PROTECT, related_name="entries")
     entry = models.OneToOneField(LedgerEntry, on_delete=models.PROTECT, related_name="payroll_entry")
@@ -76,7 +76,7 @@ class PayrollEntry(models.Model):
 
 
 class Payout(models.Model):
-    """A row of a payroll was paid, under a reference such as the number of the transfer."""
+    """The payment of a payroll row, with a reference such as the number of the transfer."""
 
     row = models.OneToOneField(PayrollRow, on_delete=models.PROTECT, related_name="payout")
     transaction = models.OneToOneField(LedgerTransaction, on_delete=models.PROTECT, related_name="+")
@@ -89,7 +89,7 @@ class Payout(models.Model):
 
 
 class PayoutReturn(models.Model):
-    """A payment that came back; what it was for is owed again and goes into the next payroll."""
+    """A payment that came back. Its amount is owed again and goes into the next payroll."""
 
     payout = models.OneToOneField(Payout, on_delete=models.PROTECT, related_name="returned")
     transaction = models.OneToOneField(LedgerTransaction, on_delete=models.PROTECT, related_name="+")

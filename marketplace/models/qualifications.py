@@ -1,4 +1,4 @@
-"""What workers have shown or been granted, what they asked for, and whom a requester does not want."""
+"""Qualifications that workers earned or were granted, their requests, and the workers that a requester blocked."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class QualificationType(models.Model):
 
 
 class QualificationRequest(models.Model):
-    """A worker's wish to get a qualification, with the answers to its test if there is one.
+    """A worker's request for a qualification, with the answers to its test if it has one.
 
-    Started (the test's clock runs) → Pending → Granted | Rejected; a test that ran out of time is Abandoned.
+    Started (the test's time is running) → Pending → Granted | Rejected; a test that ran out of time is Abandoned.
     """
 
     class State(models.TextChoices):
@@ -102,7 +102,7 @@ class Qualification(models.Model):
 
 
 class WorkerBlock(models.Model):
-    """A worker who may not work for a requester."""
+    """A worker who cannot work for a requester."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, db_index=False, related_name="blocks")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="blocks")

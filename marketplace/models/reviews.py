@@ -1,4 +1,4 @@
-"""What review policies found out and did."""
+"""What review policies found and did."""
 
 from __future__ import annotations
 

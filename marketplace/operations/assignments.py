@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from marketplace.models import Assignment
-from marketplace.operations.common import Output, answers, assignment_out, hit_out, listed, own_assignment, own_hit
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, assignment_out, handles, hit_out, listed, own_assignment, own_hit
 from marketplace.services import assignments
 from marketplace.services.refusals import WrongState
 from marketplace.services.upkeep import bring_up_to_date
@@ -12,24 +12,24 @@ from marketplace.services.upkeep import bring_up_to_date
 RESULTS = ("Submitted", "Approved", "Rejected")
 
 
-@answers("GetAssignment")
+@handles("GetAssignment")
 def get_assignment(call: Call) -> Output:
     bring_up_to_date(hit=own_assignment(call).hit, now=call.now)
     assignment = own_assignment(call)
-    if assignment.state not in RESULTS:  # the API has no word for work that is not handed in
-        wanted = "Reviewable,Approved,Rejected"  # MTurk's own list, which ParlAI compares with
+    if assignment.state not in RESULTS:  # the API has no status for unsubmitted work
+        wanted = "Reviewable,Approved,Rejected"  # MTurk's own list; ParlAI looks for it
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=wanted)
     return {"Assignment": assignment_out(assignment), "HIT": hit_out(assignment.hit)}
 
 
-@answers("ListAssignmentsForHIT")
+@handles("ListAssignmentsForHIT")
 def list_assignments(call: Call) -> Output:
     hit = own_hit(call)
     bring_up_to_date(hit=hit, now=call.now)
     found = Assignment.objects.filter(hit=hit, state__in=call.parameters.get("AssignmentStatuses") or RESULTS)
     return listed(
         call,
-        found.select_related("worker", "hit").defer("hit__question"),  # the same, up to 64 KB, for every row
+        found.select_related("worker", "hit").defer("hit__question"),  # up to 64 KB, the same in every row of a HIT
         name="Assignments",
         write=assignment_out,
         order=("submitted_at", "pk"),
@@ -37,14 +37,14 @@ def list_assignments(call: Call) -> Output:
 
 
 def _handed_in(call: Call) -> Assignment:
-    """The assignment to be decided on. Of one in progress MTurk says "null", and tools wait when they read that."""
+    """The assignment to decide on. For work in progress, MTurk's message contains "null": tools see that and wait."""
     assignment = own_assignment(call)
     if assignment.state == Assignment.State.ACCEPTED:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted="null")
     return assignment
 
 
-@answers("ApproveAssignment")
+@handles("ApproveAssignment")
 def approve(call: Call) -> Output:
     assignments.approve(
         assignment=_handed_in(call),
@@ -55,7 +55,7 @@ def approve(call: Call) -> Output:
     return {}
 
 
-@answers("RejectAssignment")
+@handles("RejectAssignment")
 def reject(call: Call) -> Output:
     feedback = call.parameters["RequesterFeedback"]
     assignments.reject(assignment=_handed_in(call), feedback=feedback, now=call.now)

@@ -1,27 +1,27 @@
-"""Workers a requester does not take work from."""
+"""Workers whom a requester has blocked."""
 
 from __future__ import annotations
 
 from marketplace.models import WorkerBlock
-from marketplace.operations.common import Output, answers, listed, worker_called
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, handles, listed, worker_called
 from marketplace.services import qualifications
 
 
-@answers("CreateWorkerBlock")
+@handles("CreateWorkerBlock")
 def create_block(call: Call) -> Output:
     worker, reason = worker_called(call.parameters["WorkerId"]), call.parameters["Reason"]
     qualifications.block(requester=call.requester, worker=worker, reason=reason, now=call.now)
     return {}
 
 
-@answers("DeleteWorkerBlock")
+@handles("DeleteWorkerBlock")
 def delete_block(call: Call) -> Output:
     qualifications.unblock(requester=call.requester, worker=worker_called(call.parameters["WorkerId"]))
     return {}
 
 
-@answers("ListWorkerBlocks")
+@handles("ListWorkerBlocks")
 def list_blocks(call: Call) -> Output:
     blocks = WorkerBlock.objects.filter(requester=call.requester).select_related("worker")
     return listed(call, blocks, name="WorkerBlocks", write=_block_out)

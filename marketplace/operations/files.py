@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from marketplace.operations.common import Output, answers, own_assignment
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, handles, own_assignment
 from marketplace.services import files
 from marketplace.services.upkeep import bring_up_to_date
 
 
-@answers("GetFileUploadURL")
+@handles("GetFileUploadURL")
 def get_file_upload_url(call: Call) -> Output:
     bring_up_to_date(hit=own_assignment(call).hit, now=call.now)
     file = files.submitted_file(own_assignment(call), call.parameters["QuestionIdentifier"])

@@ -7,27 +7,27 @@ from typing import Any
 from django.db.models import QuerySet
 
 from marketplace.models import Hit, HITLayout
-from marketplace.operations.common import Output, answers, dollars, hit_out, listed, own_hit, own_hit_type
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, dollars, handles, hit_out, listed, own_hit, own_hit_type
 from marketplace.services import hits, layouts
 from marketplace.services.qualifications import find_type
-from marketplace.services.refusals import Invalid
+from marketplace.services.refusals import InvalidParameter
 from marketplace.services.upkeep import bring_up_to_date
 
 
-@answers("CreateHITType")
+@handles("CreateHITType")
 def create_hit_type(call: Call) -> Output:
     return {
         "HITTypeId": hits.create_hit_type(requester=call.requester, properties=_properties(call), now=call.now).type_id
     }
 
 
-@answers("CreateHIT")
+@handles("CreateHIT")
 def create_hit(call: Call) -> Output:
     return _create(call, _properties(call))
 
 
-@answers("CreateHITWithHITType")
+@handles("CreateHITWithHITType")
 def create_hit_with_hit_type(call: Call) -> Output:
     return _create(call, own_hit_type(call))
 
@@ -66,16 +66,16 @@ def _work(call: Call) -> hits.Work:
 
 
 def _layout(call: Call) -> HITLayout | None:
-    """The layout that the HIT is made from, if no question is given instead."""
+    """The layout to create the HIT from; None if the call has a question instead."""
     given = call.parameters
     if "HITLayoutId" not in given:
         if "HITLayoutParameters" in given:
-            raise Invalid("HITLayoutId", "HITLayoutParameters go with it.")
+            raise InvalidParameter("HITLayoutId", "HITLayoutParameters need it.")
         if "Question" not in given:
-            raise Invalid("Question", "A HIT needs a Question or a HITLayoutId.")
+            raise InvalidParameter("Question", "A HIT needs a Question or a HITLayoutId.")
         return None
     if "Question" in given:
-        raise Invalid("HITLayoutId", "A HIT takes a Question or a HITLayoutId, not both.")
+        raise InvalidParameter("HITLayoutId", "Send a Question or a HITLayoutId, not both.")
     return layouts.find_layout(requester=call.requester, layout_id=given["HITLayoutId"])
 
 
@@ -84,52 +84,57 @@ def _layout_values(call: Call) -> dict[str, str]:
     for number, parameter in enumerate(call.parameters.get("HITLayoutParameters", ()), start=1):
         name = parameter.get("Name")
         if not name or "Value" not in parameter:
-            raise Invalid("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
+            raise InvalidParameter("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
         if name in values:
-            raise Invalid("HITLayoutParameters", f"There are two values for {name[:100]}.")
+            raise InvalidParameter("HITLayoutParameters", f"There are two values for {name[:100]}.")
         values[name] = parameter["Value"]
     return values
 
 
-@answers("GetHIT")
+@handles("GetHIT")
 def get_hit(call: Call) -> Output:
     bring_up_to_date(hit=own_hit(call), now=call.now)
     return {"HIT": hit_out(own_hit(call))}
 
 
-@answers("ListHITs")
+# Newest first: scripts expect the first HIT to be the latest. For Amazon's order, see docs/marketplace.md.
+NEWEST_FIRST = ("-created_at", "-pk")
+
+
+@handles("ListHITs")
 def list_hits(call: Call) -> Output:
-    return listed(call, _current(call), name="HITs", write=hit_out)
+    return listed(call, _current(call), name="HITs", write=hit_out, order=NEWEST_FIRST)
 
 
-@answers("ListReviewableHITs")
+@handles("ListReviewableHITs")
 def list_reviewable_hits(call: Call) -> Output:
     found = _current(call).filter(state=call.parameters.get("Status", "Reviewable"))
     if "HITTypeId" in call.parameters:
         found = found.filter(hit_type=own_hit_type(call))
-    return listed(call, found, name="HITs", write=hit_out)
+    return listed(call, found, name="HITs", write=hit_out, order=NEWEST_FIRST)
 
 
-@answers("ListHITsForQualificationType")
+@handles("ListHITsForQualificationType")
 def list_hits_for_qualification_type(call: Call) -> Output:
     type_id = find_type(call.parameters["QualificationTypeId"]).type_id
-    # Types are few beside HITs, and SQLite cannot look into JSON lists.
+    # There are far fewer types than HITs, and SQLite cannot search JSON lists.
     asking = [
         pk
         for pk, requirements in call.requester.hit_types.values_list("pk", "requirements")
         if any(each["QualificationTypeId"] == type_id for each in requirements)
     ]
-    return listed(call, _current(call).filter(hit_type__in=asking), name="HITs", write=hit_out)
+    asking_for_it = _current(call).filter(hit_type__in=asking)
+    return listed(call, asking_for_it, name="HITs", write=hit_out, order=NEWEST_FIRST)
 
 
 def _current(call: Call) -> QuerySet[Hit]:
-    """The caller's HITs, as they are now, without those disposed of."""
+    """The caller's HITs in their current state, except disposed ones."""
     bring_up_to_date(requester=call.requester, now=call.now)
     own = Hit.objects.filter(requester=call.requester).exclude(state=Hit.State.DISPOSED)
     return own.select_related("hit_type", "layout")
 
 
-@answers("CreateAdditionalAssignmentsForHIT")
+@handles("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(call: Call) -> Output:
     hits.extend_hit(
         hit=own_hit(call),
@@ -140,25 +145,25 @@ def create_additional_assignments(call: Call) -> Output:
     return {}
 
 
-@answers("UpdateExpirationForHIT")
+@handles("UpdateExpirationForHIT")
 def update_expiration(call: Call) -> Output:
     hits.set_expiration(hit=own_hit(call), expires_at=call.parameters["ExpireAt"], now=call.now)
     return {}
 
 
-@answers("UpdateHITReviewStatus")
+@handles("UpdateHITReviewStatus")
 def update_review_status(call: Call) -> Output:
     hits.set_review_status(hit=own_hit(call), revert=call.parameters.get("Revert", False), now=call.now)
     return {}
 
 
-@answers("UpdateHITTypeOfHIT")
+@handles("UpdateHITTypeOfHIT")
 def update_hit_type(call: Call) -> Output:
     hits.change_type(hit=own_hit(call), hit_type=own_hit_type(call), now=call.now)
     return {}
 
 
-@answers("DeleteHIT")
+@handles("DeleteHIT")
 def delete_hit(call: Call) -> Output:
     hits.delete_hit(hit=own_hit(call), now=call.now)
     return {}

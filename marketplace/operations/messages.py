@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from marketplace.operations.common import Output, answers, own_hit_type
 from marketplace.operations.registry import Call
-from marketplace.services import messages
-from marketplace.services.refusals import Invalid
-from marketplace.wire import notifications
+from marketplace.operations.shared import Output, handles, own_hit_type
+from marketplace.services import deliveries, messages, transports
+from marketplace.services.refusals import InvalidParameter
 
 VERSIONS = ("2006-05-05", "2014-08-15")
 
 
-@answers("NotifyWorkers")
+@handles("NotifyWorkers")
 def notify_workers(call: Call) -> Output:
     failures = messages.notify_workers(
         requester=call.requester,
@@ -33,7 +32,7 @@ def notify_workers(call: Call) -> Output:
     return {"NotifyWorkersFailureStatuses": statuses}
 
 
-@answers("UpdateNotificationSettings")
+@handles("UpdateNotificationSettings")
 def update_notification_settings(call: Call) -> Output:
     specification = None
     if "Notification" in call.parameters:
@@ -49,11 +48,13 @@ def update_notification_settings(call: Call) -> Output:
     return {}
 
 
-@answers("SendTestEventNotification")
+@handles("SendTestEventNotification")
 def send_test_event_notification(call: Call) -> Output:
-    notifications.send_test(
+    given = _checked(call.parameters["Notification"])
+    deliveries.send_test(
         requester=call.requester,
-        notification=_checked(call.parameters["Notification"]),
+        transport=given["Transport"],
+        destination=given["Destination"],
         event_type=call.parameters["TestEventType"],
         now=call.now,
     )
@@ -62,8 +63,8 @@ def send_test_event_notification(call: Call) -> Output:
 
 def _checked(notification: dict[str, Any]) -> dict[str, Any]:
     if notification["Version"] not in VERSIONS:
-        raise Invalid("Version", f"It takes one of {', '.join(VERSIONS)}.")
+        raise InvalidParameter("Version", f"It must be one of {', '.join(VERSIONS)}.")
     if not notification["EventTypes"]:
-        raise Invalid("EventTypes", "Name at least one event.")
-    notifications.check_destination(notification)
+        raise InvalidParameter("EventTypes", "Name at least one event.")
+    transports.check_destination(notification["Transport"], notification["Destination"])
     return notification

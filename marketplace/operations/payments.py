@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from marketplace.models import Assignment, Bonus
-from marketplace.operations.common import (
+from marketplace.operations.registry import Call
+from marketplace.operations.shared import (
     Output,
-    answers,
     dollars,
+    handles,
     listed,
     own_assignment,
     own_hit,
     worker_called,
 )
-from marketplace.operations.registry import Call
 from marketplace.services import payments
-from marketplace.services.refusals import Invalid, NotFound
+from marketplace.services.refusals import InvalidParameter, NotFound
 from marketplace.services.upkeep import bring_up_to_date
 
 
-@answers("GetAccountBalance")
+@handles("GetAccountBalance")
 def get_account_balance(call: Call) -> Output:
     bring_up_to_date(requester=call.requester, now=call.now)
     available, held = payments.available(call.requester), payments.held(call.requester)
     return {"AvailableBalance": str(available), "OnHoldBalance": str(held)}
 
 
-@answers("SendBonus")
+@handles("SendBonus")
 def send_bonus(call: Call) -> Output:
     worker = worker_called(call.parameters["WorkerId"])
     assignment = own_assignment(call)
-    if assignment.state == Assignment.State.ACCEPTED:  # for bonuses there is none on MTurk before it is handed in
+    if assignment.state == Assignment.State.ACCEPTED:  # for bonuses, MTurk treats it as missing until it is submitted
         raise NotFound("Assignment", assignment.assignment_id)
     payments.send_bonus(
         requester=call.requester,
@@ -43,10 +43,10 @@ def send_bonus(call: Call) -> Output:
     return {}
 
 
-@answers("ListBonusPayments")
+@handles("ListBonusPayments")
 def list_bonus_payments(call: Call) -> Output:
     if not {"HITId", "AssignmentId"} & set(call.parameters):
-        raise Invalid("HITId", "Give the HITId or the AssignmentId.")
+        raise InvalidParameter("HITId", "Send the HITId or the AssignmentId.")
     paid = Bonus.objects.filter(requester=call.requester).select_related("worker", "assignment")
     if "HITId" in call.parameters:
         paid = paid.filter(assignment__hit=own_hit(call))

@@ -7,11 +7,11 @@ from typing import Any
 from django.db.models import Q
 
 from marketplace.models import Qualification, QualificationRequest, QualificationType
-from marketplace.operations.common import Output, answers, listed, present, worker_called
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, handles, listed, present, worker_called
 from marketplace.services import builtin, qualifications
 from marketplace.services.qualifications import Terms, find_type
-from marketplace.services.refusals import NotFound, Refused, WrongState
+from marketplace.services.refusals import NotFound, Refusal, WrongState
 
 _TERMS = {
     "description": "Description",
@@ -30,10 +30,10 @@ def _terms(given: dict[str, Any]) -> Terms:
 
 
 def _own_type(call: Call) -> QualificationType:
-    """Only the owner of a type may look into it or change it."""
+    """The caller's own type: only its owner can read its details or change it."""
     found = find_type(call.parameters["QualificationTypeId"])
     if found.requester_id != call.requester.pk:
-        raise Refused(
+        raise Refusal(
             f"QualificationType {found.type_id} does not belong to this requester.", code="PermissionDeniedException"
         )
     return found
@@ -56,7 +56,7 @@ def _type_out(type_: QualificationType, *, owner: bool) -> Output:
     )
 
 
-@answers("CreateQualificationType")
+@handles("CreateQualificationType")
 def create_type(call: Call) -> Output:
     made = qualifications.create_type(
         requester=call.requester,
@@ -68,25 +68,25 @@ def create_type(call: Call) -> Output:
     return {"QualificationType": _type_out(made, owner=True)}
 
 
-@answers("UpdateQualificationType")
+@handles("UpdateQualificationType")
 def update_type(call: Call) -> Output:
     changed = qualifications.update_type(type=_own_type(call), terms=_terms(call.parameters))
     return {"QualificationType": _type_out(changed, owner=True)}
 
 
-@answers("DeleteQualificationType")
+@handles("DeleteQualificationType")
 def delete_type(call: Call) -> Output:
     qualifications.delete_type(type=_own_type(call), now=call.now)
     return {}
 
 
-@answers("GetQualificationType")
+@handles("GetQualificationType")
 def get_type(call: Call) -> Output:
     found = find_type(call.parameters["QualificationTypeId"])
     return {"QualificationType": _type_out(found, owner=found.requester_id == call.requester.pk)}
 
 
-@answers("ListQualificationTypes")
+@handles("ListQualificationTypes")
 def list_types(call: Call) -> Output:
     builtin.ensure_builtin_types()
     found = QualificationType.objects.filter(deleted_at=None)
@@ -105,7 +105,7 @@ def list_types(call: Call) -> Output:
 # --- Requests -----------------------------------------------------------------------------------------------
 
 
-@answers("ListQualificationRequests")
+@handles("ListQualificationRequests")
 def list_requests(call: Call) -> Output:
     pending = QualificationRequest.objects.filter(type__requester=call.requester, state="Pending")
     if "QualificationTypeId" in call.parameters:
@@ -139,14 +139,14 @@ def _own_request(call: Call) -> QualificationRequest:
     return found
 
 
-@answers("AcceptQualificationRequest")
+@handles("AcceptQualificationRequest")
 def accept_request(call: Call) -> Output:
     value = call.parameters.get("IntegerValue")
     qualifications.accept_request(request=_own_request(call), value=value, now=call.now)
     return {}
 
 
-@answers("RejectQualificationRequest")
+@handles("RejectQualificationRequest")
 def reject_request(call: Call) -> Output:
     reason = call.parameters.get("Reason", "")
     qualifications.reject_request(request=_own_request(call), reason=reason, now=call.now)
@@ -156,7 +156,7 @@ def reject_request(call: Call) -> Output:
 # --- Grants -------------------------------------------------------------------------------------------------
 
 
-@answers("AssociateQualificationWithWorker")
+@handles("AssociateQualificationWithWorker")
 def associate(call: Call) -> Output:
     qualifications.associate(
         type=_own_type(call),
@@ -168,7 +168,7 @@ def associate(call: Call) -> Output:
     return {}
 
 
-@answers("DisassociateQualificationFromWorker")
+@handles("DisassociateQualificationFromWorker")
 def disassociate(call: Call) -> Output:
     qualifications.disassociate(
         type=_own_type(call),
@@ -179,7 +179,7 @@ def disassociate(call: Call) -> Output:
     return {}
 
 
-@answers("GetQualificationScore")
+@handles("GetQualificationScore")
 def get_score(call: Call) -> Output:
     type_, worker = _own_type(call), worker_called(call.parameters["WorkerId"])
     row = Qualification.objects.select_related("type", "worker").filter(type=type_, worker=worker).first()
@@ -191,12 +191,12 @@ def get_score(call: Call) -> Output:
     return {"Qualification": _qualification_out(row)}
 
 
-@answers("ListWorkersWithQualificationType")
+@handles("ListWorkersWithQualificationType")
 def list_workers(call: Call) -> Output:
     rows = Qualification.objects.filter(type=_own_type(call)).select_related("type", "worker")
     if "Status" in call.parameters:
         rows = rows.filter(status=call.parameters["Status"])
-    # By id, not by the time of the grant, which changes when a score does.
+    # By ID, because the time of the grant changes with the score.
     return listed(call, rows, name="Qualifications", write=_qualification_out, order=("pk",))
 
 

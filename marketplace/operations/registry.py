@@ -3,8 +3,8 @@
     @operation("GetHIT")
     def get_hit(call: Call) -> dict[str, Any]: …
 
-Handlers are found by importing every module of this package. A name that the model does not have is refused at import,
-and so is a second handler for one operation; a test holds the registry against the model.
+`handlers` imports every module of this package to find the handlers. An unknown operation name, or a second handler
+for one operation, raises an error at import. A test compares the registry with the model.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _handlers: dict[str, Handler] = {}
 
 
 def operation(name: str) -> Callable[[Handler], Handler]:
-    """Registers a handler: it returns the members of the operation's output, without `ResponseMetadata`."""
+    """Registers a handler, which returns the members of the operation's output without `ResponseMetadata`."""
     if name not in service.operations():
         raise LookupError(f"The service model has no operation {name!r}.")
 
@@ -52,7 +52,7 @@ def operation(name: str) -> Callable[[Handler], Handler]:
 
 @cache
 def handlers() -> dict[str, Handler]:
-    """Every handler there is, by the name of its operation."""
+    """All handlers, by the name of their operation."""
     package = __name__.rpartition(".")[0]
     for module in iter_modules(import_module(package).__path__):
         import_module(f"{package}.{module.name}")

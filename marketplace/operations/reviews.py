@@ -1,19 +1,19 @@
-"""What review policies found out and did."""
+"""What review policies found and did."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from marketplace.models import ReviewEntry
-from marketplace.operations.common import Output, answers, own_hit, present
 from marketplace.operations.registry import Call
+from marketplace.operations.shared import Output, handles, own_hit, present
 from marketplace.services.upkeep import bring_up_to_date
 from marketplace.wire import pagination
 
 
-@answers("ListReviewPolicyResultsForHIT")
+@handles("ListReviewPolicyResultsForHIT")
 def list_review_policy_results(call: Call) -> Output:
-    """One page holds at most MaxResults results and actions together, in the order in which they came about."""
+    """A page has at most MaxResults results and actions together, in the order they were recorded."""
     bring_up_to_date(hit=own_hit(call), now=call.now)
     hit, given = own_hit(call), call.parameters
     policies = {"Assignment": hit.assignment_review_policy or {}, "HIT": hit.hit_review_policy or {}}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from marketplace.questions.checks import Answer, Given, Upload, check_answers, given
 from marketplace.questions.content import Block
 from marketplace.questions.formatted import cleaned
-from marketplace.questions.forms import Form, FormQuestion, Option, TextRule, read_form
 from marketplace.questions.markup import (
     MOST_BYTES,
     NAMESPACES,
@@ -21,6 +21,7 @@ from marketplace.questions.markup import (
     web_address,
     whole_number,
 )
+from marketplace.questions.question_form import Form, FormQuestion, Option, TextRule, read_form
 
 __all__ = [
     "MOST_BYTES",
@@ -38,12 +39,14 @@ __all__ = [
     "Upload",
     "check_answers",
     "cleaned",
+    "external_question",
     "given",
     "html_question",
     "parse_question",
     "parse_xml",
 ]
 HTML_SCHEMA = f"{NAMESPACES}2011-11-11/HTMLQuestion.xsd"
+EXTERNAL_SCHEMA = f"{NAMESPACES}2006-07-14/ExternalQuestion.xsd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Question:
 
 
 def parse_question(text: str) -> Question:
-    """What this XML asks. Raises BadXml, and TooLarge over the limit."""
+    """The question in this XML. Raises BadXml, or TooLarge if it is over the limit."""
     root = parse_xml(text)
     kind = name_of(root)
     if kind == "ExternalQuestion":
@@ -77,9 +80,17 @@ def _height(root: ET.Element) -> int:
 
 
 def html_question(html: str, *, height: int = 0) -> str:
-    """The HTMLQuestion that holds this page, whatever is in it."""
+    """An HTMLQuestion with this page, whatever the page contains."""
     held = html.replace("]]>", "]]]]><![CDATA[>")
     return (
         f'<HTMLQuestion xmlns="{HTML_SCHEMA}"><HTMLContent><![CDATA[{held}]]></HTMLContent>'
         f"<FrameHeight>{height}</FrameHeight></HTMLQuestion>"
+    )
+
+
+def external_question(url: str, *, height: int = 0) -> str:
+    """An ExternalQuestion that shows the page at this address."""
+    return (
+        f'<ExternalQuestion xmlns="{EXTERNAL_SCHEMA}"><ExternalURL>{escape(url)}</ExternalURL>'
+        f"<FrameHeight>{height}</FrameHeight></ExternalQuestion>"
     )

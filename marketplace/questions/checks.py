@@ -1,4 +1,4 @@
-"""Answers to a form: what one consists of, and whether it is what the form asked for."""
+"""Answers to a form: what an answer consists of, and whether it is what the form asked for."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from marketplace.questions.forms import Form, FormQuestion, TextRule
 from marketplace.questions.patterns import Patience, first_unmatched
+from marketplace.questions.question_form import Form, FormQuestion, TextRule
 
 UNANSWERED = "Please answer this question."
-#: What AWS says when a requester gives no errorText.
+#: AWS's message when a requester sets no errorText.
 INVALID = "Invalid input supplied."
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})")
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that was taken: its key, its size in bytes, and how the worker called it."""
+    """A file that was accepted: its key, its size in bytes, and the worker's name for it."""
 
     key: str
     size: int
@@ -27,7 +27,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One answer: the typed text or the identifiers chosen, what was typed beside the options, or a file."""
+    """One answer: the typed text or the chosen identifiers, the text typed for “other”, or a file."""
 
     values: tuple[str, ...] = ()
     other: str = ""
@@ -41,14 +41,14 @@ Answer = str | Sequence[str] | Given
 
 
 def given(answer: Answer) -> Given:
-    """An answer in the one shape, whether it came as a text, as several, or is one already."""
+    """The answer as a `Given`, whether it is one text, several texts, or already a `Given`."""
     if isinstance(answer, Given):
         return answer
     return Given((answer,) if isinstance(answer, str) else tuple(answer))
 
 
 def check_answers(form: Form, answers: Mapping[str, Answer]) -> dict[str, str]:
-    """What is wrong with the answers to a form, by question; empty if nothing is."""
+    """What is wrong with the answers to a form, by question; empty if nothing is wrong."""
     return dict(_problems(form, answers))
 
 
@@ -71,7 +71,7 @@ def _wrong(question: FormQuestion, answer: Given, patience: Patience) -> str:
 
 
 def _wrong_text(rule: TextRule, text: str, patience: Patience) -> str:
-    """An empty text is of no size and no number; expressions are looked for even in it, as AWS's examples have it."""
+    """Expressions apply even to an empty text, as in AWS's examples. Its length and number are not checked."""
     if text.strip():
         if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
             return problem
@@ -116,7 +116,7 @@ def _wrong_file(question: FormQuestion, answer: Given) -> str:
     if upload is None:
         return "Please choose a file." if answer else ""
     if question.least is not None and upload.size < question.least:
-        return f"The file has {upload.size} bytes; it takes at least {question.least}."
+        return f"The file has {upload.size:,} bytes. It must have at least {question.least:,}."
     if question.most is not None and upload.size > question.most:
-        return f"The file has {upload.size} bytes; it takes at most {question.most}."
+        return f"The file has {upload.size:,} bytes. It can have at most {question.most:,}."
     return ""

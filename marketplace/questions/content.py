@@ -1,4 +1,4 @@
-"""What a form says besides its questions: titles, texts, lists, pictures, sounds, films, formatted content."""
+"""A form's content apart from its questions: titles, texts, lists, pictures, sounds, videos, formatted content."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+from common.numbers import whole_number
 from marketplace.questions.formatted import cleaned, has_colours
 from marketplace.questions.markup import (
     BadXml,
@@ -26,9 +27,9 @@ LARGEST = 4000
 class Block:
     """A piece of content.
 
-    ``kind``: title, text, list (``items``), html (``text`` is clean, ready to be shown), image, audio, video, file
-    (something else at ``url``), application (a program that no browser runs any more). ``text`` is what to say where a
-    picture, sound or film cannot be shown. ``coloured``: formatted content with colours of its own, for a white page.
+    ``kind``: title, text, list (``items``), html (``text`` is clean and ready to show), image, audio, video, file
+    (something else at ``url``), application (a program that browsers no longer run). ``text`` replaces a picture,
+    sound or film that cannot be shown. ``coloured``: formatted content that sets colours, chosen for a white page.
     """
 
     kind: str
@@ -67,7 +68,7 @@ def _blocks(parent: ET.Element) -> Iterator[Block]:
 
 def read_formatted(element: ET.Element) -> Block:
     if len(element):
-        raise BadXml("<FormattedContent> takes its XHTML as text, in a CDATA section.")
+        raise BadXml("<FormattedContent> needs its XHTML as text, in a CDATA section.")
     clean = cleaned(element.text or "")
     return Block("html", clean, coloured=has_colours(clean))
 
@@ -82,7 +83,7 @@ def read_binary(element: ET.Element) -> Block:
 
 
 def _embedded(element: ET.Element) -> Block:
-    """As a Binary, with a size, and of any type: what is no picture, sound or film becomes a link."""
+    """Like a Binary, but with a size and of any type. Anything but a picture, sound or film becomes a link."""
     allow_only(element, "EmbeddedMimeType", "DataURL", "AltText", "Width", "Height", repeated=("ApplicationParameter",))
     kind = _type(element, "EmbeddedMimeType")
     return Block(
@@ -109,8 +110,8 @@ def _alternative(element: ET.Element) -> str:
 
 
 def _pixels(text: str) -> int | None:
-    """A size that our page can take over; percentages and the like are left to the page."""
-    return min(int(text), LARGEST) if text.isascii() and text.isdigit() and int(text) > 0 else None
+    """A size in pixels that our page can use; None for percentages and the like, which the page decides."""
+    return min(whole_number(text, least=1, most=10**9) or 0, LARGEST) or None
 
 
 def _application(element: ET.Element) -> Block:

@@ -1,8 +1,8 @@
-"""FormattedContent: the XHTML that requesters may write into their forms, with nothing in it that runs.
+"""FormattedContent: the XHTML that requesters can use in their forms, with nothing in it that runs.
 
-The elements and attributes are those of AWS's table of supported XHTML ("Formatted Content: XHTML" of its API
-reference), without the attributes that would name, focus or restyle parts of our page, and with a few elements more
-that change nothing but how a text looks.
+The elements and attributes are those of AWS's table of supported XHTML ("Formatted Content: XHTML" in its API
+reference), without the attributes that could name, focus or restyle parts of our page, and with a few more elements
+that only change how text looks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CELL = ("abbr", "align", "bgcolor", "colspan", "height", "nowrap", "rowspan", "
 _COLUMN = ("align", "span", "valign", "width")
 _ROWS = ("align", "valign")
 _HEADING = ("align",)
-#: Elements and what they may carry besides `EVERYWHERE`.
+#: Elements and the attributes they can have in addition to `EVERYWHERE`.
 ELEMENTS: dict[str, tuple[str, ...]] = dict.fromkeys(_PLAIN.split(), ()) | {
     "a": ("href", "hreflang", "type"),
     "area": ("alt", "coords", "href", "nohref", "shape"),
@@ -53,7 +53,7 @@ ELEMENTS: dict[str, tuple[str, ...]] = dict.fromkeys(_PLAIN.split(), ()) | {
 }
 EVERYWHERE = ("dir", "lang", "title")
 EMPTY = frozenset(("area", "br", "col", "hr", "img"))
-#: What is inside these is no text for people.
+#: The content of these is not text for people.
 _DROPPED = frozenset(("script", "style"))
 _ADDRESSES = ("cite", "href", "src")
 _SCHEMES = ("http", "https", "mailto")
@@ -64,19 +64,19 @@ _COLOURS = re.compile(r' (?:bgcolor|color)="')
 
 
 def cleaned(html: str) -> str:
-    """Formatted content with known elements and attributes only. Raises BadXml if it is not well-formed."""
+    """Formatted content with only known elements and attributes. Raises BadXml if it is not well-formed."""
     wrapped = f"<formatted>{_without_html_entities(html)}</formatted>".encode("utf-8", "surrogatepass")
     root = parse_bytes(wrapped, "Formatted content must be well-formed XHTML")
     return "".join(_written(root))
 
 
 def has_colours(clean: str) -> bool:
-    """Whether the text brings colours of its own, which were chosen for a white page."""
+    """Whether the text sets colours, which were chosen for a white page."""
     return bool(_COLOURS.search(clean))
 
 
 def _without_html_entities(html: str) -> str:
-    """XHTML's named characters as themselves: XML without a document type knows only five of them."""
+    """Replaces XHTML's named entities with their characters: XML without a document type defines only five of them."""
 
     def character(match: re.Match[str]) -> str:
         name = match[1]

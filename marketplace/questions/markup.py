@@ -1,4 +1,4 @@
-"""Reading XML that comes from strangers: no document type (so no entities of theirs), bounded depth and size."""
+"""Reads XML from strangers: no document type (so no custom entities), limited depth and size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEEPEST = 60
 
 
 class BadXml(ValueError):
-    """The text is not what was asked for; ``str()`` says where and why."""
+    """The text is not the XML that was expected; ``str()`` has the place and the reason."""
 
 
 class TooLarge(BadXml):
@@ -21,10 +21,10 @@ class TooLarge(BadXml):
 
 
 def parse_xml(text: str) -> ET.Element:
-    """The root element, of one of MTurk's schemas. Raises BadXml."""
+    """The root element, which must be in one of MTurk's schemas. Raises BadXml, or TooLarge."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > MOST_BYTES:
-        raise TooLarge(f"It has {len(data)} bytes; at most {MOST_BYTES} are allowed.")
+        raise TooLarge(f"It has {len(data):,} bytes. It can have at most {MOST_BYTES:,}.")
     root = parse_bytes(data, "This is not well-formed XML")
     if not root.tag.startswith("{" + NAMESPACES):
         raise BadXml(f"The element <{name_of(root)}> is not in a namespace that begins with {NAMESPACES}.")
@@ -32,7 +32,7 @@ def parse_xml(text: str) -> ET.Element:
 
 
 def parse_bytes(data: bytes, problem: str) -> ET.Element:
-    """The root of any XML. ``problem`` is what to call it when it is broken. Raises BadXml."""
+    """The root of any XML. ``problem`` begins the message when the XML is broken. Raises BadXml."""
     _refuse_declarations(data, problem)
     try:
         return ET.fromstring(data)  # noqa: S314 - no document type, so no entities
@@ -86,7 +86,7 @@ def text_of(element: ET.Element, name: str) -> str:
 
 
 def plain_text(element: ET.Element) -> str:
-    """The text of an element that holds nothing else. Raises BadXml."""
+    """The text of an element that contains nothing else. Raises BadXml."""
     if len(element):
         inside = name_of(element[0])
         raise BadXml(f"<{name_of(element)}> holds text only, and this one has <{inside}> in it.")
@@ -101,7 +101,7 @@ def required_text(element: ET.Element, name: str) -> str:
 
 
 def allow_only(element: ET.Element, *names: str, repeated: Collection[str] = ()) -> None:
-    """Children with these names and no others, each once unless it may be repeated. Raises BadXml."""
+    """Allow children with these names and no others, each once unless it is in ``repeated``. Raises BadXml."""
     seen = set()
     for child in element:
         name = name_of(child)
@@ -113,25 +113,25 @@ def allow_only(element: ET.Element, *names: str, repeated: Collection[str] = ())
 
 
 def whole_number(element: ET.Element, name: str, *, least: int = 0) -> int | None:
-    """The whole number in a child; none if there is no such child. Raises BadXml."""
+    """The whole number in a child; None if there is no such child. Raises BadXml."""
     return whole(text_of(element, name), f"<{name}>", least=least)
 
 
 def whole(text: str | None, what: str, *, least: int | None = None) -> int | None:
-    """A whole number, or none for an empty text. ``what`` is what to call it. Raises BadXml."""
+    """A whole number; None for an empty text. ``what`` is its name in the message. Raises BadXml."""
     if not text or not text.strip():
         return None
     try:
         number = int(text)
     except ValueError:
-        raise BadXml(f"{what} takes a whole number, not “{text[:40]}”.") from None
+        raise BadXml(f"{what} must be a whole number, not “{text[:40]}”.") from None
     if (least is not None and number < least) or abs(number) > 2**63:
-        raise BadXml(f"{what} takes a whole number{f' from {least}' if least is not None else ''}, not {text[:40]}.")
+        raise BadXml(f"{what} must be a whole number{f' from {least}' if least is not None else ''}, not {text[:40]}.")
     return number
 
 
 def web_address(text: str) -> str:
-    """The address, if it is one of the web. Raises BadXml."""
+    """The address, if it is a web address. Raises BadXml."""
     try:
         parts = urlsplit(text)
         good = parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,26 +1,33 @@
-"""AnswerFormatRegex: JavaScript's regular expressions, run here, and never for long.
+"""AnswerFormatRegex: runs JavaScript's regular expressions here, with a time limit.
 
-MTurk checks these in the worker's browser, so requesters write them for JavaScript: without its ``u`` flag, found
-anywhere in the answer. `translated` writes such an expression for the `regex` package, whose matching can be stopped:
-an expression that a short answer keeps busy for ever must not keep this server busy. An answer that cannot be checked
-in time is let through, as an answer of a worker without JavaScript is on MTurk.
+MTurk checks these in the worker's browser, so requesters write them for JavaScript: without its ``u`` flag, and
+matching anywhere in the answer. `translated` rewrites such an expression for the `regex` package, whose matching can be
+stopped: an expression can run forever on a short answer and must not block this server. An answer that cannot be
+checked in time is accepted, just as MTurk accepts the answer of a worker without JavaScript.
 
-Without the ``u`` flag JavaScript sees UTF-16: both the expression and the text are turned into its units first.
+Without the ``u`` flag JavaScript sees UTF-16 code units, so both the expression and the text are converted to them.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from array import array
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import regex
 
-#: Longer expressions are refused: compiling takes time, too, and cannot be stopped.
+#: Longer expressions are refused: compiling also takes time, and it cannot be stopped.
 LONGEST = 1_000
-#: Seconds for all the expressions of one form together.
+#: The compiler expands every required repeat, at a kilobyte or two for each step: ``((a{99}){99}){99}`` has a million
+#: steps. These are the most steps of one expression, of one form, and of the expressions cached for later answers.
+MOST_STEPS, MOST_STEPS_OF_FORM, MOST_STEPS_KEPT = 20_000, 60_000, 40_000
+MOST_KEPT = 2_000
+#: Longer answers are not checked: matching needs more memory for longer texts.
+LONGEST_TEXT = 200_000
+#: The time for all expressions of one form together, in seconds.
 PATIENCE = 0.25
 
 _WORD = "A-Za-z0-9_"
@@ -29,7 +36,7 @@ _NO_SPACE = (
     r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e"
     r"\u2060-\u2fff\u3001-\ufefe\uff00-\uffff"
 )
-#: The classes as they are written inside a set, where the negated ones have to be spelt out.
+#: The classes as written inside a set, where the negated ones must be spelled out.
 _CLASSES = {
     "d": "0-9",
     "D": r"\x00-/:-\uffff",
@@ -42,21 +49,21 @@ _EDGES = {
     "b": f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))",
     "B": f"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))",
 }
-#: $ and ^ are the very ends of the text; the dot knows four line ends.
+#: $ and ^ match only at the ends of the text. The dot matches all but four line ends.
 _SIGNS = {"$": r"\Z", "^": r"\A", ".": r"[^\n\r\u2028\u2029]", "]": r"\]", "}": r"\}"}
 _CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "0": "\0"}
-_QUANTIFIER = regex.compile(r"\{[0-9]+(?:,[0-9]*)?\}|[*+?]")
+_QUANTIFIER = regex.compile(r"\{([0-9]+)(?:,[0-9]*)?\}|[*+?]")
 _GROUP = regex.compile(r"\((?!\?)|\(\?<(?![=!])")
 _NO_GROUP = regex.compile(r"\\.|\[(?:\\.|[^\]\\])*\]", regex.DOTALL)
 _CODE = {"x": regex.compile("[0-9A-Fa-f]{2}"), "u": regex.compile("[0-9A-Fa-f]{4}")}
 
 
 class BadPattern(ValueError):
-    """This is no regular expression that could be run here; ``str()`` says why."""
+    """This regular expression cannot run here; ``str()`` has the reason."""
 
 
 class Patience:
-    """What is left of the time that the expressions of one form may take."""
+    """The time left to check the expressions of one form."""
 
     def __init__(self, seconds: float = PATIENCE) -> None:
         self._until = time.monotonic() + seconds
@@ -67,7 +74,7 @@ class Patience:
 
 
 def first_unmatched(patterns: Sequence[tuple[str, str]], text: str, patience: Patience) -> int | None:
-    """The number of the first (expression, flags) not found in the text; those too slow to tell are passed over."""
+    """The index of the first (expression, flags) not found in the text; None if there is none. Skips slow ones."""
     for number, (pattern, flags) in enumerate(patterns):
         left = patience.left
         if left > 0 and found_in(text, pattern, flags, seconds=left) is False:
@@ -76,27 +83,74 @@ def first_unmatched(patterns: Sequence[tuple[str, str]], text: str, patience: Pa
 
 
 def found_in(text: str, pattern: str, flags: str = "", *, seconds: float = PATIENCE) -> bool | None:
-    """Whether the expression is found in the text; none if that took too long. Raises BadPattern."""
+    """Whether the expression is found in the text; None if that took too long. Raises BadPattern."""
     ready = compiled(pattern, flags)
+    if len(text) > LONGEST_TEXT:
+        return None
     try:
         return ready.search(_units(text), timeout=seconds, concurrent=True) is not None
     except TimeoutError:
         return None
 
 
-@lru_cache(maxsize=2000)
+class _Kept:
+    """A cache of the expressions used last, up to ``MOST_STEPS_KEPT`` steps together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ready: OrderedDict[tuple[str, str], tuple[regex.Pattern[str], int]] = OrderedDict()
+        self._steps = 0
+
+    def get(self, key: tuple[str, str]) -> regex.Pattern[str] | None:
+        with self._lock:
+            if key not in self._ready:
+                return None
+            self._ready.move_to_end(key)
+            return self._ready[key][0]
+
+    def add(self, key: tuple[str, str], ready: regex.Pattern[str], steps: int) -> None:
+        with self._lock:
+            if key in self._ready:
+                return
+            self._ready[key] = ready, steps
+            self._steps += steps
+            while self._steps > MOST_STEPS_KEPT or len(self._ready) > MOST_KEPT:
+                self._steps -= self._ready.popitem(last=False)[1][1]
+
+
+_kept = _Kept()
+
+
 def compiled(pattern: str, flags: str = "") -> regex.Pattern[str]:
-    """The expression, ready to be run. Raises BadPattern."""
-    if len(pattern) > LONGEST:
-        raise BadPattern(f"it has {len(pattern)} characters; at most {LONGEST} are allowed")
+    """The compiled expression. Raises BadPattern."""
+    ready = _kept.get((pattern, flags))
+    if ready is None:
+        ready, steps = _compile(pattern, flags)
+        _kept.add((pattern, flags), ready, steps)
+    return ready
+
+
+def _compile(pattern: str, flags: str) -> tuple[regex.Pattern[str], int]:
     if flags not in ("", "i"):
         raise BadPattern(f"its flags are “{flags[:20]}”; the only flag is i")
+    written, steps = _translated(pattern)
+    if steps > MOST_STEPS:
+        raise BadPattern(
+            f"its repeats multiply to {min(steps, 10**12):,} steps; at most {MOST_STEPS:,} are allowed. "
+            "Use smaller numbers in { }"
+        )
+    options = regex.V0 | (regex.IGNORECASE if flags else 0)
     try:
-        return regex.compile(translated(pattern), regex.V0 | (regex.IGNORECASE if flags else 0))
+        return regex.compile(written, options, cache_pattern=False), steps
     except regex.error as error:
         raise BadPattern(str(error)) from None
-    except (RecursionError, OverflowError, ValueError) as error:
-        raise error if isinstance(error, BadPattern) else BadPattern("it is too complicated") from None
+    except (RecursionError, OverflowError, ValueError):
+        raise BadPattern("it is too complicated") from None
+
+
+def steps_of(pattern: str) -> int:
+    """How many steps the expression has once it is compiled. Raises BadPattern."""
+    return _translated(pattern)[1]
 
 
 def _units(text: str) -> str:
@@ -109,32 +163,79 @@ def _literal(sign: str) -> str:
     return sign if sign.isascii() and sign.isalnum() else f"\\u{ord(sign):04x}"
 
 
+class _Steps:
+    """Counts the steps of an expression while it is read. A required repeat counts once for each time."""
+
+    def __init__(self) -> None:
+        self._groups = [0]
+        self._last = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self._groups)
+
+    def add(self, piece: str) -> None:
+        # Sets are expanded, and word boundaries become groups; \u0041 is one character.
+        self._last = 1 + len(piece) // 16 + 2 * piece.count("(")
+        self._groups[-1] += self._last
+
+    def open(self) -> None:
+        self._groups.append(2)
+
+    def close(self) -> None:
+        if len(self._groups) > 1:  # otherwise it closes nothing, and the compiler refuses it
+            self._last = self._groups.pop()
+            self._groups[-1] += self._last
+
+    def repeat(self, least: int) -> None:
+        self._groups[-1] += self._last * (max(least, 1) - 1)
+        self._last *= max(least, 1)
+
+
 def translated(pattern: str) -> str:
-    """JavaScript's expression as the `regex` package writes it. Raises BadPattern for what JavaScript refuses."""
+    """A JavaScript expression in the syntax of the `regex` package. Raises BadPattern for what JavaScript refuses."""
+    return _translated(pattern)[0]
+
+
+def _translated(pattern: str) -> tuple[str, int]:
+    """The expression in the syntax of the `regex` package, and its number of steps."""
+    if len(pattern) > LONGEST:
+        raise BadPattern(f"it has {len(pattern)} characters; at most {LONGEST} are allowed")
     pattern = _units(pattern)
     out: list[str] = []
+    steps = _Steps()
     at = 0
     while at < len(pattern):
         sign = pattern[at]
         quantifier = _QUANTIFIER.match(pattern, at)
-        if sign == "\\":
-            piece, at = _escape(pattern, at)
-        elif sign == "[":
-            piece, at = _set(pattern, at + 1)
-        elif pattern.startswith("(?", at):
-            piece, at = _special_group(pattern, at)
-        elif quantifier:
+        if quantifier:
             piece, at = _repeat(pattern, quantifier.group(), quantifier.end())
-        elif sign in "()|":
+            steps.repeat(int(quantifier[1] or 1))
+        elif sign == "(":
+            piece, at = _special_group(pattern, at) if pattern.startswith("(?", at) else (sign, at + 1)
+            steps.open()
+        elif sign == ")":
             piece, at = sign, at + 1
+            steps.close()
         else:
-            piece, at = _SIGNS.get(sign) or _literal(sign), at + 1
+            piece, at = _single(pattern, at)
+            steps.add(piece)
         out.append(piece)
-    return "".join(out)
+    return "".join(out), steps.total
+
+
+def _single(pattern: str, at: int) -> tuple[str, int]:
+    """One character, set, word boundary or reference, and where it ends."""
+    sign = pattern[at]
+    if sign == "\\":
+        return _escape(pattern, at)
+    if sign == "[":
+        return _set(pattern, at + 1)
+    return (sign if sign == "|" else _SIGNS.get(sign) or _literal(sign)), at + 1
 
 
 def _repeat(pattern: str, quantifier: str, end: int) -> tuple[str, int]:
-    """A quantifier, perhaps a lazy one. A second + would make it possessive here; JavaScript knows no such thing."""
+    """A quantifier, which can be lazy. A second + would make it possessive here, which JavaScript does not have."""
     if pattern.startswith("?", end):
         quantifier, end = quantifier + "?", end + 1
     if _QUANTIFIER.match(pattern, end):
@@ -180,13 +281,13 @@ def _reference(pattern: str, at: int) -> tuple[str, int]:
         end += 1
     number = int(pattern[at:end])
     if number > len(_GROUP.findall(_NO_GROUP.sub("", pattern))):
-        raise BadPattern(f"\\{number} refers to a group that is not there")
-    # A group that has taken no part is found nowhere by this package, and is the empty text in JavaScript.
+        raise BadPattern(f"\\{number} refers to a group that does not exist")
+    # If a group did not take part, a reference to it never matches in this package. In JavaScript it is the empty text.
     return f"(?({number})\\{number}|)", end
 
 
 def _special_group(pattern: str, at: int) -> tuple[str, int]:
-    """What opens a group that begins with (?, of the kinds that JavaScript knows."""
+    """The opening of a group that begins with (?, if JavaScript has that kind of group."""
     for opening in ("(?:", "(?=", "(?!", "(?<=", "(?<!"):
         if pattern.startswith(opening, at):
             return opening, at + len(opening)
@@ -205,10 +306,10 @@ def _group_name(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """The set of characters whose [ has just been read: a range stands between two characters, else - is itself."""
+    """The set of characters after a [. Between two characters, - makes a range; elsewhere it is a plain character."""
     negated = pattern.startswith("^", at)
     parts, at = _set_parts(pattern, at + negated)
-    if not parts:  # JavaScript's [] is no character, [^] any
+    if not parts:  # in JavaScript, [] matches no character and [^] matches any
         return (r"[\x00-\uffff]" if negated else "(?!)"), at
     out: list[str] = []
     while parts:
@@ -223,7 +324,7 @@ def _set(pattern: str, at: int) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Of a set: how it is written here, whether it is a single character, and whether it may make a range."""
+    """A part of a set: how it is written here, whether it is a single character, and whether it can make a range."""
 
     written: str
     single: bool = True

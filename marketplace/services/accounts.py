@@ -1,4 +1,4 @@
-"""Requesters, their keys, workers and how they come in."""
+"""Requesters and their keys, workers and how they sign in."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts import roles
+from accounts.users import end_sessions
 from marketplace import clock
+from marketplace.ids import new_id
 from marketplace.models import AccessKey, Invitation, LedgerAccount, LoginLink, Requester, Worker
 from marketplace.services.log import record
-from marketplace.services.refusals import Refused
-from marketplace.services.secrets import hashed, new_id, new_token, seal, unseal
+from marketplace.services.refusals import Refusal
+from marketplace.services.secrets import hashed, new_token, seal
 
 LOGIN_MINUTES = 15
 NAME_TAKEN = "Somebody has this user name already. Please choose another."
@@ -25,7 +28,7 @@ LINK_USED = "This link has been used or has expired. Ask for a new one."
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key just made, with its secret, which nobody can see again."""
+    """A new key with its secret, which nobody can see again."""
 
     key: AccessKey
     secret: str
@@ -41,12 +44,12 @@ class NewInvitation:
 def create_requester(
     *, name: str, email: str = "", user: User | None = None, user_made_here: bool = False, actor: str
 ) -> Requester:
-    """A requester with an empty balance. Raises Refused if the name is taken."""
+    """Create a requester with an empty balance. Raises Refusal if the name is taken."""
     name = name.strip()
     if not name:
-        raise Refused("A requester needs a name, which workers see.")
+        raise Refusal("A requester needs a name, which workers see.")
     if Requester.objects.filter(name=name).exists():
-        raise Refused(f"There is a requester named “{name}” already.")
+        raise Refusal(f"There is a requester named “{name}” already.")
     requester = Requester.objects.create(
         name=name, email=email, user=user, user_made_here=user_made_here, created_at=clock.now()
     )
@@ -69,11 +72,6 @@ def create_access_key(*, requester: Requester, actor: str) -> NewKey:
     return NewKey(key, secret)
 
 
-def secret_of(key: AccessKey) -> str:
-    """What requests with this key are signed with."""
-    return unseal(key.secret_sealed)
-
-
 @transaction.atomic
 def revoke_access_key(*, key: AccessKey, actor: str) -> None:
     if AccessKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now()):
@@ -82,7 +80,9 @@ def revoke_access_key(*, key: AccessKey, actor: str) -> None:
 
 @transaction.atomic
 def set_requester_active(*, requester: Requester, active: bool, actor: str) -> None:
-    """An inactive requester's keys are refused, and their HITs are not offered."""
+    """Activate or deactivate. Deactivating signs the user out; keys are refused and HITs are not offered."""
+    if not active and requester.user is not None:
+        end_sessions(user=requester.user, actor=actor)
     if Requester.objects.filter(pk=requester.pk).exclude(active=active).update(active=active):
         action = "requester activated" if active else "requester deactivated"
         record(actor=actor, action=action, about=requester.name, requester=requester)
@@ -90,7 +90,9 @@ def set_requester_active(*, requester: Requester, active: bool, actor: str) -> N
 
 @transaction.atomic
 def set_worker_active(*, worker: Worker, active: bool, actor: str) -> None:
-    """An inactive worker accepts nothing any more; what they have accepted or earned is theirs."""
+    """A deactivated worker is signed out at once and can accept nothing more. They keep what they have earned."""
+    if not active and worker.user is not None:
+        end_sessions(user=worker.user, actor=actor)
     if Worker.objects.filter(pk=worker.pk).exclude(active=active).update(active=active):
         action = "worker activated" if active else "worker deactivated"
         record(actor=actor, action=action, about=worker.worker_id, worker=worker)
@@ -109,16 +111,18 @@ def create_worker(
         joined_at=clock.now(),
     )
     LedgerAccount.objects.create(kind=LedgerAccount.Kind.WORKER, worker=worker)
+    if user is not None:
+        roles.join_group(user, roles.WORKERS)
     record(actor=actor, action="worker joined", about=worker.worker_id, worker=worker)
     return worker
 
 
 @transaction.atomic
 def change_worker(*, worker: Worker, actor: str, **details: str) -> bool:
-    """Set some of name, country and payment_address; whether that changed anything.
+    """Set some of name, country and payment_address; returns whether that changed anything.
 
-    Qualifications by place go by the country from now on. The log says what was changed, and the country; not names and
-    addresses, which are nobody's business after they have been put right.
+    Qualifications by place use the new country from now on. The log shows which details changed, and the country;
+    names and addresses stay private.
     """
     now = Worker.objects.select_for_update().get(pk=worker.pk)
     changed = {name: value.strip() for name, value in details.items() if getattr(now, name) != value.strip()}
@@ -135,7 +139,7 @@ def change_worker(*, worker: Worker, actor: str, **details: str) -> bool:
 
 @transaction.atomic
 def invite(*, email: str = "", days: int = 14, actor: str) -> NewInvitation:
-    """An invitation and the token of its link, which is not stored."""
+    """Create an invitation. Returns it with the token of its link, which is not stored."""
     token, now = new_token(), timezone.now()
     invitation = Invitation.objects.create(
         token_hash=hashed(token), email=email, created_at=now, expires_at=now + timedelta(days=days)
@@ -145,7 +149,7 @@ def invite(*, email: str = "", days: int = 14, actor: str) -> NewInvitation:
 
 
 def find_invitation(token: str) -> Invitation | None:
-    """The invitation that this token opens, if it is still good."""
+    """The invitation that this token opens, if it is still valid."""
     return Invitation.objects.filter(token_hash=hashed(token), used_at=None, expires_at__gt=timezone.now()).first()
 
 
@@ -160,10 +164,10 @@ def redeem_invitation(
     country: str = "",
     subdivision: str = "",
 ) -> Worker:
-    """Make the invited person a worker. Without a password they sign in by links sent to their address."""
+    """Make the invited person a worker. Without a password, they sign in with links sent to their address."""
     invitation = Invitation.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if invitation is None or invitation.used_at is not None or invitation.expires_at <= timezone.now():
-        raise Refused(LINK_USED)
+        raise Refusal(LINK_USED)
     user = create_user(username.strip(), password, email.strip() or invitation.email)
     worker = create_worker(user=user, name=name, country=country, subdivision=subdivision, actor=username)
     invitation.used_at = timezone.now()
@@ -173,28 +177,28 @@ def redeem_invitation(
 
 
 def create_user(username: str, password: str | None, email: str) -> User:
-    """Raises Refused when the name is taken or the password too weak. Without one nobody signs in by password."""
+    """Raises Refusal if the name is taken or the password is too weak. None means no sign-in with a password."""
     user = User(username=username, email=email)
     if User.objects.filter(username__iexact=username).exists():
-        raise Refused(NAME_TAKEN)
+        raise Refusal(NAME_TAKEN)
     try:
         user.full_clean(exclude=["password"])
         if password:
             validate_password(password, user)
     except ValidationError as error:
-        raise Refused(" ".join(error.messages)) from None
+        raise Refusal(" ".join(error.messages)) from None
     user.set_password(password or None)
     try:
         with transaction.atomic():
             user.save()
     except IntegrityError:
-        raise Refused(NAME_TAKEN) from None
+        raise Refusal(NAME_TAKEN) from None
     return user
 
 
 @transaction.atomic
 def create_login_link(*, worker: Worker) -> str:
-    """The token of a link that signs this worker in once, soon."""
+    """The token of a link that signs this worker in once, if they use it soon."""
     token, now = new_token(), timezone.now()
     LoginLink.objects.create(
         token_hash=hashed(token), worker=worker, created_at=now, expires_at=now + timedelta(minutes=LOGIN_MINUTES)
@@ -204,14 +208,14 @@ def create_login_link(*, worker: Worker) -> str:
 
 @transaction.atomic
 def redeem_login_link(*, token: str) -> Worker:
-    """The worker whom this link signs in. Raises Refused."""
+    """The worker whom this link signs in. Raises Refusal."""
     link = LoginLink.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if link is None or link.used_at is not None or link.expires_at <= timezone.now():
-        raise Refused(LINK_USED)
+        raise Refusal(LINK_USED)
     worker = link.worker
     user: AbstractBaseUser | None = worker.user
     if user is None or not user.is_active or not worker.active:
-        raise Refused("This account cannot sign in. Ask whoever runs this marketplace.")
+        raise Refusal("This account is closed. Ask the operator of this marketplace.")
     link.used_at = timezone.now()
     link.save(update_fields=["used_at"])
     return worker

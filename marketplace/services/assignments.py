@@ -1,10 +1,12 @@
 """Assignments: accepted, returned and submitted by workers; approved and rejected by requesters.
 
-Every change happens under the HIT's lock, so that places are never given out twice and nobody is paid twice.
+Every change happens under the HIT's lock, so no place is given out twice and nobody is paid twice.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -12,35 +14,29 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from marketplace import clock
-from marketplace.answers import Answers, answers_xml
+from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, HITType, Worker, WorkerBlock
 from marketplace.models.hits import LIVE_STATES
 from marketplace.questions import Form, check_answers, parse_question
-from marketplace.services import files, reviews
-from marketplace.services.events import tell
+from marketplace.questions.answers_xml import Answers, answers_xml
+from marketplace.services import files, payments, reviews
+from marketplace.services.events import note_event
 from marketplace.services.hits import offered
-from marketplace.services.refusals import NotFound, Refused, WrongState
+from marketplace.services.lifecycle import end_work, pay_and_approve, price, refuse_work, update_hit
+from marketplace.services.refusals import InvalidParameter, NotFound, Refusal, WrongState
 from marketplace.services.requirements import Standing
-from marketplace.services.secrets import new_id
-from marketplace.services.upkeep import (
-    bring_up_to_date,
-    end,
-    give_places_back,
-    lock_hit,
-    make_ready,
-    pay_and_approve,
-    price,
-    refuse_work,
-    settle,
-)
+from marketplace.services.upkeep import bring_up_to_date, give_places_back, lock_hit, make_ready
 
 State = Assignment.State
 OVERRIDE_DAYS = 30
 MOST_ANSWER_CHARACTERS = 2_000_000
+TOO_LONG = f"These answers are too long. They can have at most {MOST_ANSWER_CHARACTERS:,} characters with their XML."
+MOST_FEEDBACK = 1024
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 MOST_RUNNING = 25
 MOST_TRIES = 50
 ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
-NONE_LEFT = "There are no more of these HITs that you could work on."
+NONE_LEFT = "There are no more of these tasks for you."
 
 
 # --- Workers ------------------------------------------------------------------------------------------------
@@ -49,7 +45,7 @@ NONE_LEFT = "There are no more of these HITs that you could work on."
 def accept(
     *, worker: Worker, hit: Hit | None = None, hit_type: HITType | None = None, now: datetime | None = None
 ) -> Assignment:
-    """A place on this HIT, or on any of the group. One that is in progress already is given back. Raises Refused."""
+    """Accept this HIT, or any HIT of the group. Returns the assignment in progress if there is one. Raises Refusal."""
     now = now or clock.now()
     _refuse_worker(worker)
     if hit is not None:
@@ -58,19 +54,19 @@ def accept(
             return _accept(worker, hit.pk, now)
     if hit_type is None:
         raise TypeError("accept takes a HIT or a HIT type.")
-    give_places_back(hit_type=hit_type, now=now)  # on its own: it locks HITs besides the one accepted
+    give_places_back(hit_type=hit_type, now=now)  # in its own transaction: it locks other HITs too
     for candidates in (_unlocked, _free):
         with suppress(_Gone):
             return candidates(worker, hit_type, now)
-    raise Refused(NONE_LEFT, code="HITNotAvailable")
+    raise Refusal(NONE_LEFT, code="HITNotAvailable")
 
 
-class _Gone(Refused):
+class _Gone(Refusal):
     """The HIT had no place left by the time it was locked."""
 
 
 def _unlocked(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
-    """A place on the first HIT that nobody else is taking a place of: so those who come at once do not wait."""
+    """A place on the first HIT that nobody else is accepting now, so workers who come at the same time do not wait."""
     if not connection.features.has_select_for_update_skip_locked:
         raise _Gone(NONE_LEFT)
     with transaction.atomic():
@@ -95,7 +91,7 @@ def _on_offer(worker: Worker, hit_type: HITType, now: datetime) -> QuerySet[Hit]
 
 def _refuse_worker(worker: Worker) -> None:
     if not worker.active:
-        raise Refused("Your account is not active. Ask whoever runs this marketplace.", code="WorkerInactive")
+        raise Refusal("Your account is not active. Ask the people who run this marketplace.", code="WorkerInactive")
 
 
 def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
@@ -104,16 +100,16 @@ def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
     if theirs is not None and theirs.state == State.ACCEPTED:
         return theirs
     if theirs is not None:
-        raise Refused("You have done this HIT already.", code="HITAlreadyDone")
+        raise Refusal("You have already done this task.", code="HITAlreadyDone")
     if hit.state != Hit.State.ASSIGNABLE or not hit.requester.active:
-        raise _Gone("This HIT is not available any more.", code="HITNotAvailable")
+        raise _Gone("This task is no longer available.", code="HITNotAvailable")
     if WorkerBlock.objects.filter(requester_id=hit.requester_id, worker=worker).exists():
-        raise Refused("This requester does not take work from you.", code="WorkerBlocked")
+        raise Refusal("This requester has blocked you.", code="WorkerBlocked")
     reasons = Standing(worker, now=now).unmet(hit.hit_type.requirements)
     if reasons:
-        raise Refused(" ".join(reasons), code="QualificationNotMet")
+        raise Refusal(" ".join(reasons), code="QualificationNotMet")
     if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
-        raise Refused(f"You have {MOST_RUNNING} HITs in progress. Submit or return one first.", code="TooManyAccepted")
+        raise Refusal(f"You have {MOST_RUNNING} tasks in progress. Submit or return one first.", code="TooManyAccepted")
     return _take_place(worker, hit, now)
 
 
@@ -130,8 +126,8 @@ def _take_place(worker: Worker, hit: Hit, now: datetime) -> Assignment:
     )
     hit.n_available -= 1
     hit.n_pending += 1
-    settle(hit, now=now, freed=-cost.total, may_refuse=False)
-    tell(event="AssignmentAccepted", hit=hit, assignment=assignment, now=now)
+    update_hit(hit, now=now, freed=-cost.total, may_refuse=False)
+    note_event(event="AssignmentAccepted", hit=hit, assignment=assignment, now=now)
     return assignment
 
 
@@ -155,36 +151,36 @@ def running(worker: Worker, now: datetime | None = None) -> list[Assignment]:
 
 
 def return_(*, assignment_id: str, worker: Worker, now: datetime | None = None) -> Assignment:
-    """Give a HIT back unfinished. Raises Refused."""
+    """Return a HIT unfinished. Raises Refusal."""
     now = now or clock.now()
     found = find(assignment_id=assignment_id, worker=worker)
     make_ready(found.hit, now)
     with transaction.atomic():
         hit, assignment = _lock(found, now)
         _need_running(assignment)
-        freed = end(hit, assignment, State.RETURNED, at=now)
-        settle(hit, now=now, freed=freed, may_refuse=False)
+        freed = end_work(hit, assignment, State.RETURNED, at=now)
+        update_hit(hit, now=now, freed=freed, may_refuse=False)
     return assignment
 
 
 def submit(
     *, assignment_id: str, worker: Worker | None = None, answers: Answers, now: datetime | None = None
 ) -> Assignment:
-    """Hand the work in. Sending it again changes nothing. Raises Refused when its time is up, or it was returned.
+    """Submit the work. Doing it again changes nothing. Raises Refusal if the time is up or the work was returned.
 
-    Without a worker the assignment id alone tells whose it is, as with a form that is posted from another site.
+    Without a worker, the assignment ID alone is enough, as for a form posted from another site.
     """
     now = now or clock.now()
     found = find(assignment_id=assignment_id, worker=worker)
     if found.state in ARRIVED:
         return found
     _need_running(found)
-    form = form_of(found.hit)  # all of this before the lock: it may take its time
+    form = form_of(found.hit)  # before the lock, because this can be slow
     if form is not None:
         _check_form(form, answers)
     xml = answers_xml(answers, form)
     if len(xml) > MOST_ANSWER_CHARACTERS:
-        raise Refused("These answers are too long to be stored.", code="ParameterTooLong")
+        raise Refusal(TOO_LONG, code="ParameterTooLong")
     make_ready(found.hit, now)
     with transaction.atomic():
         hit, assignment = _lock(found, now)
@@ -201,13 +197,13 @@ def submit(
 
 
 def _check_form(form: Form, answers: Answers) -> None:
-    """Our own page has checked a form's answers; this is for whoever sends them past it."""
+    """Check answers to a form again. Our own page checks them, but answers can also come from elsewhere."""
     unknown = set(answers) - {question.identifier for question in form.questions}
     if unknown:
-        raise Refused(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
+        raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
     problems = check_answers(form, answers)
     if problems:
-        raise Refused(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
+        raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
 
 
 def _store(hit: Hit, assignment: Assignment, xml: str, now: datetime) -> None:
@@ -218,12 +214,12 @@ def _store(hit: Hit, assignment: Assignment, xml: str, now: datetime) -> None:
     assignment.save(update_fields=["state", "submitted_at", "auto_approve_at", "answer"])
     hit.n_pending -= 1
     hit.n_submitted += 1
-    tell(event="AssignmentSubmitted", hit=hit, assignment=assignment, now=now)
-    settle(hit, now=now, may_refuse=False)
+    note_event(event="AssignmentSubmitted", hit=hit, assignment=assignment, now=now)
+    update_hit(hit, now=now, may_refuse=False)
 
 
 def form_of(hit: Hit) -> Form | None:
-    """The form that the HIT consists of, if it does."""
+    """The HIT's form; None if it is not a QuestionForm."""
     return parse_question(hit.question).form if hit.question_kind == "QuestionForm" else None
 
 
@@ -234,7 +230,7 @@ def _lock(assignment: Assignment, now: datetime) -> tuple[Hit, Assignment]:
 
 def _need_running(assignment: Assignment) -> None:
     if assignment.state == State.ABANDONED:
-        raise Refused("The time for this HIT is up.", code="InvalidAssignmentState")
+        raise Refusal("The time for this task is up.", code="InvalidAssignmentState")
     if assignment.state != State.ACCEPTED:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.ACCEPTED)
 
@@ -250,13 +246,14 @@ def approve(
     by_operator: bool = False,
     now: datetime | None = None,
 ) -> Assignment:
-    """Accept the work and pay for it. ``override`` takes a rejection back, within 30 days of the submission.
+    """Approve the work and pay for it. ``override`` withdraws a rejection, within 30 days of the submission.
 
-    An operator, who settles a dispute, is not bound by those days, nor by the requester's deleting the HIT.
+    An operator who decides a dispute can do so after those days, and after the requester has deleted the HIT.
     """
     now = now or clock.now()
+    _check_feedback(feedback)
     if override:
-        bring_up_to_date(requester=assignment.hit.requester, now=now)  # what expired HITs held may be needed
+        bring_up_to_date(requester=assignment.hit.requester, now=now)  # money held by expired HITs may be needed
     make_ready(assignment.hit, now)
     with transaction.atomic():
         hit, assignment = _lock(assignment, now)
@@ -269,7 +266,7 @@ def approve(
         if feedback:
             assignment.requester_feedback = feedback
         pay_and_approve(hit, assignment, at=now, held=not rejected)
-        settle(hit, now=now, may_refuse=False)
+        update_hit(hit, now=now, may_refuse=False)
     return assignment
 
 
@@ -277,19 +274,49 @@ def _check_override(hit: Hit, assignment: Assignment, now: datetime) -> None:
     if hit.state == Hit.State.DISPOSED:
         raise WrongState("HIT", hit.hit_id, state=hit.state, wanted="Assignable, Unassignable, Reviewable, Reviewing")
     if assignment.submitted_at is None or assignment.submitted_at < now - timedelta(days=OVERRIDE_DAYS):
-        raise Refused(
-            f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago; its rejection "
-            "stands.",
+        raise Refusal(
+            f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago. Its rejection "
+            "can no longer be withdrawn.",
             code="InvalidAssignmentState",
         )
 
 
+def _check_feedback(feedback: str) -> None:
+    """Check the feedback, with the limit in the reference of Amazon's earlier API (2014-08-15)."""
+    if len(feedback) > MOST_FEEDBACK:
+        raise InvalidParameter("RequesterFeedback", f"It can have at most {MOST_FEEDBACK:,} characters.")
+    if CONTROL.search(feedback):
+        raise InvalidParameter("RequesterFeedback", "It cannot contain control characters.")
+
+
+@transaction.atomic
+def approve_submitted(
+    *, hit: Hit, assignments: Collection[int], feedback: str = "", now: datetime | None = None
+) -> list[Assignment]:
+    """Approve those of one HIT's assignments that still wait for a decision; returns them, in their order.
+
+    One transaction for each HIT: transactions that lock two HITs and their workers' accounts could deadlock.
+    """
+    now = now or clock.now()
+    _check_feedback(feedback)
+    hit = lock_hit(pk=hit.pk, now=now)
+    chosen = hit.assignments.filter(pk__in=assignments, state=State.SUBMITTED)
+    waiting = list(chosen.select_related("worker").order_by("submitted_at", "pk"))
+    payments.lock_to_pay(requester_id=hit.requester_id, workers=[each.worker_id for each in waiting])
+    for assignment in waiting:
+        assignment.requester_feedback = feedback or assignment.requester_feedback
+        pay_and_approve(hit, assignment, at=now, held=True)
+    update_hit(hit, now=now, may_refuse=False)
+    return waiting
+
+
 @transaction.atomic
 def reject(*, assignment: Assignment, feedback: str, now: datetime | None = None) -> Assignment:
-    """Refuse the work; what was held for it goes back."""
+    """Reject the work. The money held for it goes back to the requester."""
     now = now or clock.now()
+    _check_feedback(feedback)
     hit, assignment = _lock(assignment, now)
     if assignment.state != State.SUBMITTED:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, wanted=State.SUBMITTED)
-    settle(hit, now=now, freed=refuse_work(hit, assignment, feedback=feedback, at=now), may_refuse=False)
+    update_hit(hit, now=now, freed=refuse_work(hit, assignment, feedback=feedback, at=now), may_refuse=False)
     return assignment

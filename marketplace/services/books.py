@@ -1,4 +1,4 @@
-"""Whether the books are right: every rule that the ledger should keep, looked at entry by entry."""
+"""Whether the books are right: checks every rule of the ledger, entry by entry."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from marketplace.models import (
     PayrollRow,
     Requester,
 )
-from marketplace.money import ZERO
+from marketplace.money import ZERO, usd
 from marketplace.services import payments
 
 CHUNK = 5000
 
 
 def problems() -> list[str]:
-    """What is wrong, one sentence each; empty when all is right. It reads every entry, as of one moment."""
+    """What is wrong, one sentence each; empty if nothing is. Reads every entry, all as of one moment."""
     with _snapshot():
         return [*_entries_and_balances(), *_running_balances(), *_holdings(), *_rewards(), *_payrolls()]
 
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """What is written meanwhile is not seen, and nobody has to wait for the reading."""
+    """Reads inside it do not see later writes, and nobody has to wait for them."""
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "postgresql":
@@ -42,7 +42,7 @@ def _snapshot() -> Iterator[None]:
             yield
     else:
         with connection.cursor() as cursor:
-            cursor.execute("BEGIN DEFERRED")  # not Django's transaction, which would keep writers out
+            cursor.execute("BEGIN DEFERRED")  # not Django's transaction, which would block writers
             try:
                 yield
             finally:
@@ -50,7 +50,7 @@ def _snapshot() -> Iterator[None]:
 
 
 def _entries_and_balances() -> Iterator[str]:
-    """Added up here: SQLite would do it in floating point."""
+    """Checks all sums of entries. They are computed here, because SQLite would use floating point."""
     sums: dict[int, Decimal] = defaultdict(lambda: ZERO)
     transaction_id, off = 0, ZERO
     rows = LedgerEntry.objects.order_by("transaction_id", "pk")
@@ -78,7 +78,7 @@ def _running_balances() -> Iterator[str]:
             account, held = of, ZERO
         held += amount
         if after != held:
-            yield f"Entry {pk} says that account {account} then held {after}; it held {held}."
+            yield f"Entry {pk} has {after} as the balance of account {account}. It was {held}."
             held = after
 
 
@@ -86,11 +86,11 @@ def _holdings() -> Iterator[str]:
     for requester in Requester.objects.order_by("pk"):
         held, rightly = payments.held(requester), payments.held_by_rights(requester)
         if held != rightly:
-            yield f"{held} USD are held for the HITs of {requester.name}; it should be {rightly}."
+            yield f"{usd(held)} is held for the HITs of {requester.name}. It should be {usd(rightly)}."
 
 
 def _rewards() -> Iterator[str]:
-    """Every approved assignment was paid once, and no other."""
+    """Checks that every approved assignment was paid exactly once, and no other was paid."""
     paid = LedgerEntry.objects.filter(kind=LedgerEntry.Kind.REWARD, account__kind=LedgerAccount.Kind.WORKER)
     approved = Assignment.objects.filter(state=Assignment.State.APPROVED)
     twice = paid.order_by().values("about").annotate(n=Count("pk")).filter(n__gt=1)
@@ -117,4 +117,4 @@ def _payrolls() -> Iterator[str]:
     columns = ("row", "row__amount", "transaction__entries__amount")
     for pk, listed, moved in paid.values_list(*columns).iterator(chunk_size=CHUNK):
         if listed != -moved:
-            yield f"Payroll row {pk} lists {listed}; the ledger says that {-moved} were paid."
+            yield f"Payroll row {pk} lists {listed}. In the ledger, {-moved} was paid."

@@ -1,4 +1,4 @@
-"""The built-in qualification types: what every worker has by their record and country, and what operators grant."""
+"""The built-in qualification types: from each worker's record and country, or granted by operators."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ ADULT = "00000000000000000060"
 MASTERS = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 ALL_MASTERS = (MASTERS, MASTERS_SANDBOX)
-COMPUTED = (LOCALE, PERCENT_APPROVED, NUMBER_APPROVED)
 
 _TYPES: dict[str, tuple[str, str]] = {
     LOCALE: ("Worker_Locale", "The country, and where known the state or province, of the worker."),
     PERCENT_APPROVED: (
         "Worker_PercentAssignmentsApproved",
-        "Of the worker's assignments that were approved or rejected, how many in a hundred were approved.",
+        "The percentage of the worker's reviewed assignments that were approved.",
     ),
-    NUMBER_APPROVED: ("Worker_NumberHITsApproved", "How many of the worker's assignments were approved."),
+    NUMBER_APPROVED: ("Worker_NumberHITsApproved", "The number of the worker's assignments that were approved."),
     ADULT: ("Worker_Adult", "The worker is of age and willing to see content for adults; granted by the operator."),
     MASTERS: ("Masters", "Workers who have shown that they work well; granted by the operator."),
     MASTERS_SANDBOX: ("Masters (sandbox)", "The masters under the id that they have in MTurk's sandbox."),
@@ -44,7 +43,7 @@ def asks_for_masters(requirements: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def builtin_type(type_id: str) -> QualificationType:
-    """The row of a built-in type, written when it is first needed."""
+    """The row of a built-in type, created when first needed."""
     found = QualificationType.objects.filter(type_id=type_id).first()
     if found:
         return found
@@ -64,7 +63,7 @@ def builtin_type(type_id: str) -> QualificationType:
 
 
 def ensure_builtin_types() -> None:
-    """All rows, for lists."""
+    """Create all rows, for lists."""
     if QualificationType.objects.filter(type_id__in=_TYPES).count() < len(_TYPES):
         for type_id in _TYPES:
             builtin_type(type_id)

@@ -1,7 +1,7 @@
-"""Files that workers upload: taken in while they work, part of the answer when they hand it in, fetched by requesters.
+"""Files that workers upload: saved while they work, part of the answer when they submit it, fetched by requesters.
 
-The content lies under its random key in MARKETPLACE_FILES, which no web server may serve; it is only ever sent as a
-file to save, to whoever has an address that was signed a moment ago.
+The content is in MARKETPLACE_FILES under a random key. No web server may serve that folder: content is only sent as a
+file to save, to anybody with an address that was signed recently.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from django.core.files.storage import FileSystemStorage
 from django.urls import reverse
 
 from marketplace import clock, links
-from marketplace.answers import Answers, uploaded_key
+from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, UploadedFile
 from marketplace.questions import Form, FormQuestion, Given, Upload
-from marketplace.services.refusals import Refused, WrongState
-from marketplace.services.secrets import new_id
+from marketplace.questions.answers_xml import Answers, uploaded_key
+from marketplace.services.refusals import Refusal, WrongState
 
 State = Assignment.State
-#: How long an address from GetFileUploadURL is good for, as the service model says.
+#: How many seconds an address from GetFileUploadURL works, as in the service model.
 URL_SECONDS = 60
-#: How often a worker may choose another file for one question: each choice takes room until the work has ended.
+#: How many times a worker can choose another file for one question: each is stored until the work has ended.
 MOST_CHOICES = 10
 ROOM_FOR_TEXTS = 4 * 1024 * 1024
 NAME_LENGTH = 200
@@ -38,7 +38,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 
 def largest(form: Form) -> int:
-    """The most bytes that a file of this form may have here: all its files together have to fit into one request."""
+    """The most bytes that a file of this form can have: all its files together must fit into one request."""
     number = sum(question.kind == "file" for question in form.questions)
     room = max(settings.MAX_UPLOAD_BYTES - ROOM_FOR_TEXTS, 1024**2) // max(number, 1)
     return min(settings.MARKETPLACE_MAX_FILE_BYTES, room)
@@ -49,21 +49,21 @@ def unanswerable(form: Form) -> str:
     most = largest(form)
     for question in form.questions:
         if question.kind == "file" and question.least is not None and question.least > most:
-            return f"Question {question.identifier}: this marketplace takes files of at most {most} bytes."
+            return f"Question {question.identifier}: this marketplace accepts files of at most {most:,} bytes."
     return ""
 
 
 def keep(
     *, assignment: Assignment, question: FormQuestion, upload: File[bytes], most: int, now: datetime | None = None
 ) -> Upload:
-    """Take a file in while its work is in progress. ``most`` is what `largest` says. Raises Refused."""
+    """Save a file of work in progress. ``most`` is what `largest` returns. Raises Refusal."""
     size, name = upload.size, _shown_name(upload.name or "")
     _check_size(question, size, most)
     chosen = UploadedFile.objects.filter(assignment=assignment, question_identifier=question.identifier)
     if chosen.count() >= MOST_CHOICES:
-        raise Refused("You have chosen another file too often. The last one stays.")
+        raise Refusal("You have changed this file too often. The last one is kept.")
     if not Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED).exists():
-        raise Refused("This task is not in progress any more.", code="InvalidAssignmentState")
+        raise Refusal("This task is no longer in progress.", code="InvalidAssignmentState")
     key = new_id()
     _storage().save(_place(key), upload)
     try:
@@ -84,16 +84,16 @@ def keep(
 
 def _check_size(question: FormQuestion, size: int, most: int) -> None:
     if not size:
-        raise Refused("The file is empty.")
+        raise Refusal("The file is empty.")
     if question.least is not None and size < question.least:
-        raise Refused(f"The file is too small: it takes at least {in_words(question.least)}.")
+        raise Refusal(f"The file is too small. It must have at least {in_words(question.least)}.")
     most = min(most, question.most or most)
     if size > most:
-        raise Refused(f"The file is too large: it takes at most {in_words(most)}.")
+        raise Refusal(f"The file is too large. It can have at most {in_words(most)}.")
 
 
 def in_words(size: int) -> str:
-    """A number of bytes as people read it: 1500 as 1.5 kB. Rounded to three digits."""
+    """A number of bytes as people read it: 1500 as 1.5 kB, rounded to three digits."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
@@ -111,25 +111,25 @@ def kept(assignment: Assignment) -> dict[str, Upload]:
 
 
 def drop(*, assignment: Assignment, question_identifier: str) -> None:
-    """Forget what was chosen for this question and not handed in."""
+    """Remove the file for this question, unless it was submitted."""
     chosen = assignment.files.filter(question_identifier=question_identifier, submitted=False)
     _remove(chosen)
 
 
 def mark_submitted(*, assignment: Assignment, answers: Answers) -> None:
-    """The files among these answers are handed in, in the caller's transaction. Raises Refused if one is not there."""
+    """Mark the files among these answers as submitted, in the caller's transaction. Raises Refusal if one is gone."""
     wanted = {each.upload.key for each in answers.values() if isinstance(each, Given) and each.upload}
     if not wanted:
         return
     if UploadedFile.objects.filter(assignment=assignment, key__in=wanted).update(submitted=True) != len(wanted):
-        raise Refused("A file is not there any more. Please choose it again.", code="FileUploadDoesNotExist")
+        raise Refusal("A file is missing. Choose it again.", code="FileUploadDoesNotExist")
 
 
 # --- For requesters -----------------------------------------------------------------------------------------
 
 
 def submitted_file(assignment: Assignment, question_identifier: str) -> UploadedFile:
-    """The file that answers this question of work that was handed in. Raises Refused."""
+    """The file that answers this question of submitted work. Raises Refusal."""
     if assignment.hit.state == Hit.State.DISPOSED:
         wanted = "Assignable, Unassignable, Reviewable, Reviewing"
         raise WrongState("HIT", assignment.hit.hit_id, state=assignment.hit.state, wanted=wanted)
@@ -139,7 +139,7 @@ def submitted_file(assignment: Assignment, question_identifier: str) -> Uploaded
     key = uploaded_key(assignment.answer, question_identifier)
     found = UploadedFile.objects.filter(assignment=assignment, key=key, submitted=True).first() if key else None
     if found is None:
-        raise Refused(
+        raise Refusal(
             f"No file was uploaded for the question “{question_identifier[:100]}” of assignment "
             f"{assignment.assignment_id}.",
             code="FileUploadDoesNotExist",
@@ -148,7 +148,7 @@ def submitted_file(assignment: Assignment, question_identifier: str) -> Uploaded
 
 
 def temporary_url(file: UploadedFile) -> str:
-    """An address that anybody can fetch the file from for `URL_SECONDS`."""
+    """An address where anybody can fetch the file, for `URL_SECONDS`."""
     return links.absolute(temporary_path(file))
 
 
@@ -157,7 +157,7 @@ def temporary_path(file: UploadedFile) -> str:
 
 
 def file_of_token(token: str) -> UploadedFile | None:
-    """The file that the address is for; none when it is too old, was altered, or the file is gone."""
+    """The file at this address; None if the address is too old or was changed, or the file is gone."""
     try:
         pk = signing.loads(token, salt=_SALT, max_age=URL_SECONDS)
     except signing.BadSignature:
@@ -166,7 +166,7 @@ def file_of_token(token: str) -> UploadedFile | None:
 
 
 def open_content(file: UploadedFile) -> IO[bytes] | None:
-    """The file's bytes; none when they are gone."""
+    """The file's bytes; None if they are gone."""
     try:
         return (_folder() / _place(file.key)).open("rb")
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def open_content(file: UploadedFile) -> IO[bytes] | None:
 
 
 def name_to_save(file: UploadedFile) -> str:
-    """What a requester's copy is called: the worker's own name for it may tell who they are."""
+    """The file name of a requester's copy. The worker's own name for the file could show who they are."""
     question = re.sub(r"[^A-Za-z0-9_-]+", "-", file.question_identifier)[:40].strip("-") or "file"
     extension = Path(file.name).suffix
     safe = extension.lower() if _EXTENSION.fullmatch(extension) else ""
@@ -185,7 +185,7 @@ def name_to_save(file: UploadedFile) -> str:
 
 
 def remove_unneeded() -> int:
-    """Delete the files of disposed HITs, of work that was given up, and those that were not handed in; how many."""
+    """Delete the files of disposed HITs, of abandoned work, and those never submitted; returns how many."""
     left_over = UploadedFile.objects.filter(submitted=False).exclude(assignment__state=State.ACCEPTED)
     disposed = UploadedFile.objects.filter(submitted=True, assignment__hit__state=Hit.State.DISPOSED)
     return _remove(left_over) + _remove(disposed)
@@ -194,7 +194,7 @@ def remove_unneeded() -> int:
 def _remove(files: Iterable[UploadedFile]) -> int:
     number = 0
     for file in list(files):
-        # The content first: a row without content is found again, content without a row never.
+        # Delete the content first: a row without content can be found again, but content without a row cannot.
         _storage().delete(_place(file.key))
         file.delete()
         number += 1
@@ -214,7 +214,7 @@ def _place(key: str) -> str:
 
 
 def _make_durable(key: str) -> None:
-    """What a worker is told is kept is on the disk."""
+    """Wait until the file is on the disk, because the page then shows the worker that it is saved."""
     descriptor = os.open(_folder() / _place(key), os.O_RDONLY)
     try:
         os.fsync(descriptor)

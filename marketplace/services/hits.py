@@ -1,4 +1,4 @@
-"""HIT types and HITs: made, extended, expired, reviewed, deleted; and what workers see of them."""
+"""HIT types and HITs: create, extend, expire, review and delete them; and what workers see of them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max, Q, QuerySet, Sum
 
 from marketplace import clock
+from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, HITLayout, HITType, Requester, Worker, WorkerBlock
 from marketplace.money import MANY
 from marketplace.questions import BadXml, TooLarge, parse_question
 from marketplace.services import files, reviews
 from marketplace.services import requirements as rules
-from marketplace.services.events import tell
-from marketplace.services.refusals import AlreadyExists, Invalid, Refused, WrongState
-from marketplace.services.secrets import new_id
+from marketplace.services.events import note_event
+from marketplace.services.lifecycle import dispose_of, update_hit
+from marketplace.services.refusals import AlreadyExists, InvalidParameter, Refusal, WrongState
 from marketplace.services.tokens import claim
-from marketplace.services.upkeep import bring_up_to_date, dispose, give_places_back, lock_hit, settle
+from marketplace.services.upkeep import bring_up_to_date, give_places_back, lock_hit
 
 State = Hit.State
 YEAR = 31_536_000
@@ -34,7 +35,7 @@ FAR = timedelta(seconds=YEAR)
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What HITs of one type have in common."""
+    """The properties that HITs of one type share."""
 
     title: str
     description: str
@@ -47,7 +48,7 @@ class Properties:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is a HIT's own."""
+    """The properties of one HIT alone."""
 
     question: str
     lifetime: int
@@ -60,7 +61,7 @@ class Work:
 
 @transaction.atomic
 def create_hit_type(*, requester: Requester, properties: Properties, now: datetime | None = None) -> HITType:
-    """The type with these properties, made on first use. Raises Invalid or NotFound."""
+    """The type with these properties, created on first use. Raises InvalidParameter or NotFound."""
     _check_properties(properties)
     fields = {
         "title": properties.title,
@@ -81,7 +82,7 @@ def create_hit_type(*, requester: Requester, properties: Properties, now: dateti
             return HITType.objects.create(
                 requester=requester, digest=digest, type_id=new_id(), created_at=now or clock.now(), **fields
             )
-    except IntegrityError:  # another request has made it meanwhile
+    except IntegrityError:  # another request has just created it
         return of_requester.get()
 
 
@@ -95,21 +96,21 @@ def _check_properties(properties: Properties) -> None:
 
 def _check_length(parameter: str, text: str, *, most: int, least: int = 0) -> None:
     if not least <= len(text) <= most or "\x00" in text:
-        raise Invalid(parameter, f"It takes from {least} to {most} characters, not {len(text)}.")
+        raise InvalidParameter(parameter, f"It must have from {least:,} to {most:,} characters, not {len(text):,}.")
 
 
 def _check_range(parameter: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise Invalid(parameter, f"It takes a whole number from {least} to {most}.")
+        raise InvalidParameter(parameter, f"It must be a whole number from {least:,} to {most:,}.")
 
 
 def create_hit(
     *, requester: Requester, hit_type: HITType | Properties, work: Work, token: str = "", now: datetime | None = None
 ) -> Hit:
-    """Offer a HIT and hold what it may cost. Raises Refused; AlreadyExists for a token of the last 24 hours."""
+    """Offer a HIT and hold what it can cost. Raises Refusal; AlreadyExists for a token used in the last 24 hours."""
     now = now or clock.now()
     kind = _check_work(work)
-    bring_up_to_date(requester=requester, now=now)  # what expired HITs held may be needed for this one
+    bring_up_to_date(requester=requester, now=now)  # money held by expired HITs may be needed for this one
     with transaction.atomic():
         claimed = claim(requester=requester, operation="CreateHIT", token=token, now=now)
         if claimed.target_id:
@@ -118,14 +119,14 @@ def create_hit(
             hit_type = create_hit_type(requester=requester, properties=hit_type, now=now)
         else:
             rules.checked(hit_type.requirements)  # a qualification type may have been deleted since
-        hit = _new_hit(requester, hit_type, work, kind, token, now)
-        settle(hit, now=now)
-        claimed.settle(hit.hit_id)
-        tell(event="HITCreated", hit=hit, now=now)
+        hit = _new_hit(requester, hit_type, work, kind, now)
+        update_hit(hit, now=now)
+        claimed.complete(hit.hit_id)
+        note_event(event="HITCreated", hit=hit, now=now)
     return hit
 
 
-def _new_hit(requester: Requester, hit_type: HITType, work: Work, kind: str, token: str, now: datetime) -> Hit:
+def _new_hit(requester: Requester, hit_type: HITType, work: Work, kind: str, now: datetime) -> Hit:
     return Hit(
         hit_id=new_id(),
         requester=requester,
@@ -141,7 +142,6 @@ def _new_hit(requester: Requester, hit_type: HITType, work: Work, kind: str, tok
         lifetime=work.lifetime,
         assignment_review_policy=work.assignment_review_policy,
         hit_review_policy=work.hit_review_policy,
-        unique_request_token=token,
     )
 
 
@@ -154,19 +154,19 @@ def _check_work(work: Work) -> str:
     try:
         question = parse_question(work.question)
     except TooLarge as error:
-        raise Invalid("Question", str(error), code="ParameterTooLong") from None
+        raise InvalidParameter("Question", str(error), code="ParameterTooLong") from None
     except BadXml as error:
-        raise Invalid("Question", str(error), code="XMLParseError") from None
+        raise InvalidParameter("Question", str(error), code="XMLParseError") from None
     if question.form is not None and (too_large := files.unanswerable(question.form)):
-        raise Invalid("Question", too_large, code="XMLParseError")
+        raise InvalidParameter("Question", too_large, code="XMLParseError")
     return question.kind
 
 
 def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | None = None) -> Hit:
-    """More assignments. A HIT made with fewer than ten stays below ten, as the fee depends on it."""
+    """Add assignments. A HIT created with fewer than ten stays below ten, because the fee depends on it."""
     now = now or clock.now()
     _check_range("NumberOfAdditionalAssignments", additional, 1, MOST_ASSIGNMENTS)
-    bring_up_to_date(requester=hit.requester, now=now)  # what expired HITs held may be needed, here and below
+    bring_up_to_date(requester=hit.requester, now=now)  # money held by expired HITs may be needed
     with transaction.atomic():
         claimed = claim(requester=hit.requester, operation="CreateAdditionalAssignmentsForHIT", token=token, now=now)
         if claimed.target_id:
@@ -174,18 +174,18 @@ def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | No
         hit = lock_hit(pk=hit.pk, now=now)
         _refuse_disposed(hit)
         _add_places(hit, additional)
-        settle(hit, now=now)
-        claimed.settle(hit.hit_id)
-        tell(event="HITExtended", hit=hit, now=now)
+        update_hit(hit, now=now)
+        claimed.complete(hit.hit_id)
+        note_event(event="HITExtended", hit=hit, now=now)
     return hit
 
 
 def _add_places(hit: Hit, additional: int) -> None:
     total = hit.max_assignments + additional
     if hit.max_assignments < MANY <= total or total > MOST_ASSIGNMENTS:
-        raise Refused(
-            f"HIT {hit.hit_id} has {hit.max_assignments} assignments. One with fewer than {MANY} cannot be extended to "
-            f"{MANY} or more; the most are {MOST_ASSIGNMENTS}.",
+        raise Refusal(
+            f"HIT {hit.hit_id} has MaxAssignments {hit.max_assignments}. A HIT with fewer than {MANY} cannot be "
+            f"extended to {MANY} or more, and none to more than {MOST_ASSIGNMENTS:,}.",
             code="InvalidMaximumAssignmentsIncrease",
         )
     hit.max_assignments = total
@@ -198,19 +198,23 @@ def _refuse_disposed(hit: Hit) -> None:
 
 
 def set_expiration(*, hit: Hit, expires_at: datetime, now: datetime | None = None) -> Hit:
-    """A moment that is past ends it now; a later one offers it again, and holds what that may cost."""
+    """A time in the past ends the HIT now; a later one offers it again and holds what that can cost.
+
+    A HIT that ends now gets the current time, whatever past time was sent: it must not expire before its last work
+    arrived, or be old enough to be disposed of at once. A HIT that has already expired keeps its time.
+    """
     now = now or clock.now()
     if expires_at > now + FAR:
-        raise Invalid("ExpireAt", "It is at most 365 days ahead.")
+        raise InvalidParameter("ExpireAt", "It can be at most 365 days from now.")
     bring_up_to_date(requester=hit.requester, now=now)
     with transaction.atomic():
         hit = lock_hit(pk=hit.pk, now=now)
         _refuse_disposed(hit)
         was_expired = hit.expired
-        hit.expires_at = max(expires_at, hit.created_at)
-        settle(hit, now=now)
+        hit.expires_at = expires_at if expires_at > now else min(hit.expires_at, now)
+        update_hit(hit, now=now)
         if was_expired and not hit.expired:
-            tell(event="HITExtended", hit=hit, now=now)
+            note_event(event="HITExtended", hit=hit, now=now)
     return hit
 
 
@@ -235,23 +239,23 @@ def change_type(*, hit: Hit, hit_type: HITType, now: datetime | None = None) -> 
         hit = lock_hit(pk=hit.pk, now=now)
         _refuse_disposed(hit)
         hit.hit_type = hit_type
-        settle(hit, now=now)
+        update_hit(hit, now=now)
     return hit
 
 
 @transaction.atomic
 def delete_hit(*, hit: Hit, now: datetime | None = None) -> Hit:
-    """Dispose of a HIT that waits for review, on all of whose submitted work a decision was made."""
+    """Dispose of a HIT that waits for review and has no undecided work."""
     now = now or clock.now()
     hit = lock_hit(pk=hit.pk, now=now)
     if hit.state not in (State.REVIEWING, State.REVIEWABLE):
         raise WrongState("HIT", hit.hit_id, state=hit.state, wanted="Reviewing, Reviewable")
     if hit.n_submitted:
-        raise Refused(
-            f"HIT {hit.hit_id} has {hit.n_submitted} submitted assignments; approve or reject them first.",
+        raise Refusal(
+            f"HIT {hit.hit_id} has submitted assignments: {hit.n_submitted}. Approve or reject all of them first.",
             code="InvalidHITState",
         )
-    dispose(hit, now=now)
+    dispose_of(hit, now=now)
     return hit
 
 
@@ -260,7 +264,7 @@ def delete_hit(*, hit: Hit, now: datetime | None = None) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The HITs of one type that a worker could take now. ``reasons`` say why they do not qualify."""
+    """The HITs of one type that a worker could accept now. ``reasons`` say why they do not qualify."""
 
     hit_type: HITType
     requester: Requester
@@ -283,13 +287,16 @@ def groups_for(
     worker: Worker | None,
     search: str = "",
     sort: str = "newest",
+    least_reward: Decimal | None = None,
     standing: rules.Standing | None = None,
     now: datetime | None = None,
 ) -> list[Group]:
-    """What is on offer for this worker, without what is hidden from them. ``standing`` is theirs, if it was read."""
+    """The groups on offer to this worker, without those hidden from them. Pass their ``standing`` if you have it."""
     now = now or clock.now()
     give_places_back(now=now)
     on_offer = HITType.objects.filter(requester__active=True, hits__in=offered(worker=worker, now=now))
+    if least_reward:
+        on_offer = on_offer.filter(reward__gte=least_reward)
     for word in search.split():
         on_offer = on_offer.filter(
             Q(title__icontains=word)
@@ -313,7 +320,7 @@ def groups_for(
 
 
 def offered(*, worker: Worker | None, now: datetime) -> QuerySet[Hit]:
-    """HITs with a free place of requesters who have not blocked the worker, and that they have not had."""
+    """HITs with a free place that this worker has not had, of requesters who have not blocked them."""
     hits = Hit.objects.filter(state=State.ASSIGNABLE, n_available__gt=0, expires_at__gt=now, requester__active=True)
     if worker is None:
         return hits
@@ -323,13 +330,13 @@ def offered(*, worker: Worker | None, now: datetime) -> QuerySet[Hit]:
 
 
 def preview_hit(*, hit_type: HITType, worker: Worker | None, now: datetime | None = None) -> Hit:
-    """One HIT of the group, to be looked at. Raises Refused."""
+    """One HIT of the group, for a preview. Raises Refusal."""
     now = now or clock.now()
     give_places_back(hit_type=hit_type, now=now)
     reasons = rules.Standing(worker, now=now).unmet(hit_type.requirements, action="Preview")
     if reasons:
-        raise Refused(" ".join(reasons), code="QualificationNotMet")
+        raise Refusal(" ".join(reasons), code="QualificationNotMet")
     hit = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk").first()
     if hit is None:
-        raise Refused("There are no more of these HITs that you could work on.", code="HITNotAvailable")
+        raise Refusal("There are no more of these tasks for you.", code="HITNotAvailable")
     return hit

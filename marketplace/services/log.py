@@ -1,4 +1,4 @@
-"""The audit log: who did what, written in the transaction of what it tells of."""
+"""The audit log: who did what, written in the transaction of the change itself."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ _KINDS = {
         *("key created", "key revoked", "user made", "user attached", "user detached", "user invited"),
         *("password link made", "password set"),
     ),
-    Kind.MONEY: ("deposit", "paid back", "payout", "payroll made", "payroll paid", "payout returned"),
+    Kind.HITS: ("HIT created", "HIT expired", "HIT offered until"),
+    Kind.MONEY: ("bonus paid", "deposit", "paid back", "payout", "payroll made", "payroll paid", "payout returned"),
     Kind.WORK: (
         *("work approved", "work rejected", "rejection taken back", "rejection disputed", "dispute answered"),
         *("rejection upheld", "rejection overturned"),
     ),
     Kind.WORKERS: (
         *("worker invited", "worker joined", "worker changed", "worker activated", "worker deactivated"),
-        "own details changed",
+        *("worker blocked", "worker unblocked", "worker answered", "own details changed"),
     ),
     Kind.QUALIFICATIONS: ("qualification granted", "qualification revoked"),
 }
@@ -45,7 +46,7 @@ def record(
     worker: Worker | None = None,
     **detail: Any,
 ) -> AuditRow:
-    """Append one row to the audit log, in the transaction of what it tells of. Money and times become text."""
+    """Append one row to the audit log, in the transaction of the change. Money and times become text."""
     return AuditRow.objects.create(
         at=clock.now(),
         kind=_KIND_OF.get(action, Kind.OTHER),
@@ -68,13 +69,13 @@ def _plain(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Who called: a requester, by an access key's id."""
+    """Who called: a requester and the ID of their access key."""
 
     requester: Requester
     access_key: str
 
 
-#: The operations that change something, by kind. A test holds them against the service model: all others only read.
+#: The operations that change something, by kind. A test checks them against the service model: all others only read.
 _OPERATIONS = {
     Kind.HITS: (
         *("CreateHIT", "CreateHITType", "CreateHITWithHITType", "CreateAdditionalAssignmentsForHIT", "DeleteHIT"),
@@ -90,9 +91,9 @@ _OPERATIONS = {
     ),
 }
 CHANGES = {operation: kind for kind, operations in _OPERATIONS.items() for operation in operations}
-#: What a row is about: the first of these that the answer has, else the request.
+#: What a row is about: the first of these IDs in the answer, else in the request.
 _IDS = (*("AssignmentId", "QualificationRequestId", "HITId", "QualificationTypeId", "HITTypeId", "WorkerId"),)
-#: Parameters that are worth keeping. Questions, tests, their answers and messages are elsewhere, and long.
+#: Parameters to store. Questions, tests, their answers and messages are stored elsewhere, and are long.
 _KEPT = (
     *("WorkerId", "WorkerIds", "HITTypeId", "Title", "Name", "Reward", "MaxAssignments", "LifetimeInSeconds"),
     *("NumberOfAdditionalAssignments", "ExpireAt", "Revert", "BonusAmount", "Reason", "RequesterFeedback"),
@@ -103,7 +104,7 @@ _KEPT = (
 def record_call(
     *, by: Signed, operation: str, parameters: Mapping[str, Any], result: Mapping[str, Any], now: datetime
 ) -> None:
-    """Append what a call of the API changed; nothing for one that only reads. One INSERT."""
+    """Append a row for an API call that changed something, but none for one that only reads. One INSERT."""
     if operation not in CHANGES:
         return
     about = next(_ids(result), "") or next(_ids(parameters), "")
@@ -121,7 +122,7 @@ def record_call(
 
 
 def _ids(given: Mapping[str, Any]) -> Iterator[str]:
-    """The ids in a request or an answer, the most telling first; an answer has them one level down."""
+    """The IDs in a request or an answer, the most specific first. An answer has them one level down."""
     flat = dict(given)
     for value in given.values():
         if isinstance(value, Mapping):

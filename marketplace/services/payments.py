@@ -1,7 +1,7 @@
 """Money: prepaid, double entry. Every transaction's entries add up to zero and none is ever changed.
 
-A requester's money is available or held. Creating a HIT holds the reward and the fee of every assignment, so that
-work that was accepted can always be paid; what is not needed goes back as a refund. Every account's balance is kept.
+A requester's money is available or held. Creating a HIT holds the reward and the fee of every assignment, so accepted
+work can always be paid. What is not needed goes back as a refund. Each account's balance is stored.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from marketplace.models import (
     Requester,
     Worker,
 )
-from marketplace.money import ZERO, bonus_fee, cents
+from marketplace.money import ZERO, bonus_fee, cents, usd
 from marketplace.services.log import record
-from marketplace.services.refusals import AlreadyExists, Invalid, Refused, violates
+from marketplace.services.refusals import AlreadyExists, InvalidParameter, Refusal, violates
 
 Account = LedgerAccount.Kind
 Kind = LedgerEntry.Kind
 
 
-class InsufficientFunds(Refused):
-    """The requester's available balance does not cover it."""
+class InsufficientFunds(Refusal):
+    """The requester's available balance does not cover the amount."""
 
     def __init__(self, *, wanted: Decimal, available: Decimal) -> None:
         super().__init__(
-            f"This requester's balance of {available} USD does not cover the {wanted} USD that the request needs.",
+            f"The balance of {usd(available)} does not cover the {usd(wanted)} that this needs.",
             code="InsufficientFunds",
         )
         self.wanted = wanted
@@ -48,7 +48,7 @@ class InsufficientFunds(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One entry to be: money into (+) or out of (-) an account."""
+    """One entry to write: money into (+) or out of (-) an account."""
 
     account: LedgerAccount
     kind: str
@@ -59,7 +59,7 @@ class Leg:
 def account(
     kind: str, *, requester: Requester | int | None = None, worker: Worker | int | None = None
 ) -> LedgerAccount:
-    """The account of that kind, opened on first use."""
+    """The account of this kind, opened on first use."""
     owner = {
         "requester_id": requester.pk if isinstance(requester, Requester) else requester,
         "worker_id": worker.pk if isinstance(worker, Worker) else worker,
@@ -99,13 +99,13 @@ def post(
     return written
 
 
-#: The order in which accounts are locked. All of a requester's come first and stay locked, then workers by number: two
-#: transactions that pay the same workers wait for each other in a queue, and not crosswise.
+#: The order in which to lock accounts. A requester's accounts come first, then workers by number, so two transactions
+#: that pay the same workers wait in a queue and never for each other.
 _RANKS = {Account.REQUESTER: 0, Account.HELD: 0, Account.FEES: 0, Account.WORKER: 1, Account.OUTSIDE: 2}
 
 
 def locked(accounts: Iterable[LedgerAccount]) -> dict[int, LedgerAccount]:
-    """These accounts as they are now; nobody else moves their balances before the caller's transaction ends."""
+    """These accounts as they are now. Nobody else can change their balances before the caller's transaction ends."""
     wanted = list(accounts)
     of_requesters = {each.requester_id for each in wanted} - {None}
     rank = Case(*(When(kind=kind, then=Value(rank)) for kind, rank in _RANKS.items()), output_field=IntegerField())
@@ -115,7 +115,7 @@ def locked(accounts: Iterable[LedgerAccount]) -> dict[int, LedgerAccount]:
 
 
 def lock_to_pay(*, requester_id: int, workers: Iterable[int]) -> None:
-    """Before one transaction pays several workers, in whatever order: others may be paying the same people."""
+    """Call before a transaction that pays several workers in any order: others may be paying the same people."""
     payees = list(workers)
     if payees:
         locked(LedgerAccount.objects.filter(Q(requester=requester_id) | Q(worker__in=payees)))
@@ -125,7 +125,7 @@ def lock_to_pay(*, requester_id: int, workers: Iterable[int]) -> None:
 
 
 def hold(*, requester_id: int, amount: Decimal, about: str, now: datetime) -> None:
-    """Put money aside for a HIT. A negative amount goes back, as a refund."""
+    """Hold money for a HIT. A negative amount goes back, as a refund."""
     if not amount:
         return
     kind = Kind.HOLD if amount > 0 else Kind.REFUND
@@ -159,20 +159,20 @@ def send_bonus(
     token: str = "",
     now: datetime | None = None,
 ) -> Bonus:
-    """Pay a bonus and its fee from the available balance. A token of the last 24 hours pays nothing twice."""
+    """Pay a bonus and its fee from the available balance. A token used in the last 24 hours does not pay again."""
     from marketplace.services.tokens import claim
 
     now = now or clock.now()
     if amount <= 0:
-        raise Invalid("BonusAmount", "A bonus is at least 0.01 USD.")
+        raise InvalidParameter("BonusAmount", "A bonus must be at least $0.01.")
     if assignment.worker_id != worker.pk or assignment.state not in ("Submitted", "Approved", "Rejected"):
-        raise Refused(
+        raise Refusal(
             f"Worker {worker.worker_id} has not submitted assignment {assignment.assignment_id}.",
             code="InvalidAssignmentState",
         )
     claimed = claim(requester=requester, operation="SendBonus", token=token, now=now)
     if claimed.target_id:
-        raise AlreadyExists("Bonus", claimed.target_id, code="BonusAlreadyGranted")
+        raise AlreadyExists("Bonus for assignment", claimed.target_id, code="BonusAlreadyGranted")
     fee = bonus_fee(amount)
     bonus = Bonus.objects.create(
         requester=requester,
@@ -191,26 +191,26 @@ def send_bonus(
         Leg(account(Account.FEES, requester=requester), Kind.FEE, fee),
     ]
     post(kind=Kind.BONUS, key=f"bonus {bonus.pk}", legs=legs, now=now, about=assignment.assignment_id)
-    claimed.settle(str(bonus.pk))
+    claimed.complete(assignment.assignment_id)
     return bonus
 
 
 @transaction.atomic
 def deposit(*, requester: Requester, amount: Decimal, actor: str, about: str = "", once: str = "") -> None:
-    """Money the requester has paid in. A form's ``once`` deposits once, however often it is sent. Raises Refused."""
+    """Add money that the requester paid in. The same ``once`` of a form deposits only once. Raises Refusal."""
     amount = cents(amount)
     if amount <= 0:
-        raise Refused("A deposit is at least 0.01 USD.")
+        raise Refusal("A deposit must be at least $0.01.")
     _move_outside(requester=requester, amount=amount, about=about, once=once)
     record(actor=actor, action="deposit", about=requester.name, requester=requester, amount=amount, note=about)
 
 
 @transaction.atomic
 def withdraw(*, requester: Requester, amount: Decimal, actor: str, about: str, once: str = "") -> None:
-    """Money given back to the requester, or a deposit put right. Raises Refused, InsufficientFunds."""
+    """Record money paid back to the requester, or correct a deposit. Raises Refusal, InsufficientFunds."""
     amount = cents(amount)
     if amount <= 0:
-        raise Refused("What is paid back is at least 0.01 USD.")
+        raise Refusal("The amount must be at least $0.01.")
     _move_outside(requester=requester, amount=-amount, about=about, once=once)
     record(actor=actor, action="paid back", about=requester.name, requester=requester, amount=amount, note=about)
 
@@ -226,27 +226,29 @@ def _move_outside(*, requester: Requester, amount: Decimal, about: str, once: st
             post(kind=kind, key=f"{kind} {once}" if once else None, legs=legs, now=clock.now(), about=about[:120])
     except IntegrityError as error:
         if once and violates(error, "marketplace_ledgertransaction", "key"):
-            raise Refused("This form was sent before, and its amount was booked then.") from None
+            raise Refusal("You have already sent this form. Its amount was booked the first time.") from None
         raise
 
 
 @transaction.atomic
 def pay_out(*, worker: Worker, amount: Decimal | None = None, actor: str, about: str = "") -> Decimal:
-    """Note that a worker was paid outside of a payroll: that much, or all that is owed. Returns it. Raises Refused."""
+    """Record a payment outside a payroll: this amount, or all that is owed. Returns the amount. Raises Refusal."""
     theirs = account(Account.WORKER, worker=worker)
     debt = locked([theirs])[theirs.pk].balance
     paid = debt if amount is None else cents(amount)
     if paid <= 0:
-        raise Refused(f"Nothing is owed to {worker.worker_id}." if amount is None else "A payout is at least 0.01 USD.")
+        raise Refusal(
+            f"Nothing is owed to {worker.worker_id}." if amount is None else "A payout must be at least $0.01."
+        )
     if paid > debt:
-        raise Refused(f"{debt} USD are owed to {worker.worker_id}, less than the payout of {paid} USD.")
+        raise Refusal(f"{worker.worker_id} is owed {usd(debt)}, less than the payout of {usd(paid)}.")
     post_payout(worker=worker, amount=paid, about=about)
     record(actor=actor, action="payout", about=worker.worker_id, worker=worker, amount=paid, note=about)
     return paid
 
 
 def post_payout(*, worker: Worker, amount: Decimal, about: str, key: str | None = None) -> LedgerTransaction:
-    """A payment to a worker; a negative one came back."""
+    """Post a payment to a worker. A negative amount is a payment that came back."""
     legs = [
         Leg(account(Account.WORKER, worker=worker), Kind.PAYOUT, -amount),
         Leg(account(Account.OUTSIDE), Kind.PAYOUT, amount),
@@ -329,7 +331,7 @@ def earnings(worker: Worker) -> Earnings:
 
 
 def held_by_rights(requester: Requester) -> Decimal:
-    """What the requester's HITs should be holding; equals `held`, or the books are wrong."""
+    """What should be held for the requester's HITs. If it is not equal to `held`, the books are wrong."""
     hits = Hit.objects.filter(requester=requester).aggregate(total=Sum("held_open"))["total"]
     live = Assignment.objects.filter(hit__requester=requester, state__in=["Accepted", "Submitted"])
     return cents((hits or 0) + (live.aggregate(total=Sum(F("reward") + F("fee")))["total"] or 0))

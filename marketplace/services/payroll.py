@@ -1,7 +1,7 @@
-"""Payrolls: who is to be paid how much for a period, and that they were. The money itself moves outside.
+"""Payrolls: how much to pay each worker for a period, and who was paid. The money itself moves outside.
 
-A payroll takes up every earning that no earlier one has, so each is paid once; what it lists never changes. A row is
-marked as paid once, under a reference, by a transaction of the ledger; a payment that came back is owed again.
+A payroll lists every earning that is in no earlier one, so each is paid once. A payroll never changes. A row can be
+marked as paid once, with a reference and a transaction in the ledger. A payment that came back is owed again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from marketplace.models import (
     PayrollRow,
     Worker,
 )
-from marketplace.money import ZERO, cents
+from marketplace.money import ZERO, cents, usd
 from marketplace.services import payments
 from marketplace.services.log import record
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 
 Kind = LedgerEntry.Kind
 EARNED = (Kind.REWARD, Kind.BONUS, Kind.PAYOUT)
@@ -49,7 +49,7 @@ class _Line:
 
 
 def unlisted(until: datetime | None = None) -> QuerySet[LedgerEntry]:
-    """Earnings that no payroll has taken up: rewards, bonuses, and payments that came back."""
+    """Earnings that are in no payroll: rewards, bonuses, and payments that came back."""
     earned = Q(kind__in=[Kind.REWARD, Kind.BONUS]) | Q(kind=Kind.PAYOUT, amount__gt=0)
     found = LedgerEntry.objects.filter(earned, account__kind=LedgerAccount.Kind.WORKER, payroll_entry=None)
     return found.filter(created_at__lte=until) if until else found
@@ -57,16 +57,16 @@ def unlisted(until: datetime | None = None) -> QuerySet[LedgerEntry]:
 
 @transaction.atomic
 def make_payroll(*, until: datetime | None = None, actor: str) -> Payroll:
-    """List all that was earned up to ``until`` (now, if not given) and not listed before. Raises Refused."""
+    """List everything earned up to ``until`` (default: now) that is not listed yet. Raises Refusal."""
     now = clock.now()
     until = min(until or now, now)
     payments.locked([payments.account(LedgerAccount.Kind.OUTSIDE)])  # one payroll, or payment, at a time
     last = Payroll.objects.order_by("-number").first()
     if last is not None and until <= last.until:
-        raise Refused(f"Payroll {last.number} goes until {last.until:%Y-%m-%d %H:%M} UTC. Choose a later day.")
+        raise Refusal(f"Payroll {last.number} goes up to {clock.in_words(last.until)}. Choose a later day.")
     lines = _lines(until)
     if not lines:
-        raise Refused("Nothing was earned in that time that is not in a payroll already.")
+        raise Refusal("Everything earned in that time is already in a payroll.")
     since = last.until if last else min(line.moments[0] for line in lines.values())
     made = Payroll.objects.create(
         number=last.number + 1 if last else 1, since=since, until=until, created_at=now, created_by=actor
@@ -127,7 +127,7 @@ def _paid_to(workers: Iterable[int]) -> dict[int, Decimal]:
 
 
 def _open_of(workers: Iterable[int]) -> dict[int, Decimal]:
-    """What earlier payrolls list and nobody has marked as paid."""
+    """What earlier payrolls list and nobody has marked as paid, by worker."""
     rows = PayrollRow.objects.filter(worker__in=list(workers), payout=None)
     return {worker: cents(total) for worker, total in rows.order_by().values_list("worker").annotate(t=Sum("amount"))}
 
@@ -137,7 +137,7 @@ def _open_of(workers: Iterable[int]) -> dict[int, Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What was marked as paid. ``n_before`` of the rows had been marked already; nothing happened to those."""
+    """What was marked as paid. ``n_before`` rows were already marked and did not change."""
 
     n: int
     n_before: int
@@ -146,17 +146,17 @@ class Paid:
 
 @transaction.atomic
 def mark_paid(*, payroll: Payroll, rows: Sequence[int] | None, reference: str, actor: str) -> Paid:
-    """Note that these rows of the payroll (None: all that are open) were paid. All or, if Refused, none."""
+    """Mark these rows of the payroll (None: all open rows) as paid. Raises Refusal, and then marks none of them."""
     reference = reference.strip()
     if not 1 <= len(reference) <= 100:
-        raise Refused("A payment needs a reference of at most 100 characters, such as the number of the transfer.")
+        raise Refusal("Enter a reference of at most 100 characters, for example the number of the transfer.")
     wanted = PayrollRow.objects.filter(payroll=payroll)
     if rows is not None:
         wanted = wanted.filter(pk__in=rows)
     owners = wanted.filter(payout=None).values("worker")
     of_workers = LedgerAccount.objects.filter(worker__in=owners)
     payments.locked([*of_workers, payments.account(LedgerAccount.Kind.OUTSIDE)])
-    # Read again under the lock: somebody may have marked some of them a moment ago.
+    # Read again under the lock: somebody may have just marked some of them.
     unpaid = list(wanted.filter(payout=None).select_related("worker").order_by("worker__worker_id"))
     for row in unpaid:
         _pay(row, reference, actor)
@@ -171,9 +171,9 @@ def mark_paid(*, payroll: Payroll, rows: Sequence[int] | None, reference: str, a
 def _pay(row: PayrollRow, reference: str, actor: str) -> None:
     owed = payments.owed(row.worker)
     if owed < row.amount:
-        raise Refused(
-            f"{row.worker.worker_id} is owed {owed} USD, less than the {row.amount} USD of this row. "
-            "Something was paid outside of the payroll; look into the ledger."
+        raise Refusal(
+            f"{row.worker.worker_id} is owed {usd(owed)}, less than the {usd(row.amount)} of this row. "
+            "Something was paid outside the payroll: see the ledger."
         )
     written = payments.post_payout(worker=row.worker, amount=row.amount, about=reference, key=f"payout {row.pk}")
     Payout.objects.create(
@@ -192,14 +192,14 @@ def _pay(row: PayrollRow, reference: str, actor: str) -> None:
 
 @transaction.atomic
 def mark_returned(*, payout: Payout, reason: str, actor: str) -> PayoutReturn:
-    """Note that a payment came back: it is owed again, and the next payroll lists it. Raises Refused."""
+    """Record that a payment came back: it is owed again, and the next payroll lists it. Raises Refusal."""
     reason = reason.strip()
     if not 1 <= len(reason) <= 100:
-        raise Refused("Say in at most 100 characters why it came back, such as “account closed”.")
+        raise Refusal("Say why it came back, in at most 100 characters, for example “account closed”.")
     worker = payout.row.worker
     payments.locked([payments.account(LedgerAccount.Kind.WORKER, worker=worker)])
     if PayoutReturn.objects.filter(payout=payout).exists():
-        raise Refused(f"It is noted already that the payment to {worker.worker_id} came back.")
+        raise Refusal(f"This payment to {worker.worker_id} is already recorded as returned.")
     amount = payout.row.amount
     written = payments.post_payout(worker=worker, amount=-amount, about=reason, key=f"payout returned {payout.pk}")
     record(actor=actor, action="payout returned", about=worker.worker_id, worker=worker, amount=amount, reason=reason)

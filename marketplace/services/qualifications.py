@@ -10,15 +10,16 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from marketplace import clock
-from marketplace.answers import Answers, answers_xml, check_answer_key, score, values_of
+from marketplace.ids import new_id
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Requester, Worker, WorkerBlock
 from marketplace.questions import BadXml, TooLarge, check_answers, parse_question
+from marketplace.questions.answer_key import check_answer_key, score
+from marketplace.questions.answers_xml import Answers, answers_xml, values_of
 from marketplace.services import builtin
 from marketplace.services.log import record
 from marketplace.services.messages import send
-from marketplace.services.refusals import AlreadyExists, Invalid, NotFound, Refused, WrongState
+from marketplace.services.refusals import AlreadyExists, InvalidParameter, NotFound, Refusal, WrongState
 from marketplace.services.requirements import Standing
-from marketplace.services.secrets import new_id
 
 State = QualificationRequest.State
 GRANTED, REVOKED = Qualification.Status.GRANTED, Qualification.Status.REVOKED
@@ -26,7 +27,7 @@ OPEN = (State.STARTED, State.PENDING)
 
 
 def unmet(worker: Worker | None, requirements: list[Mapping[str, Any]], action: str = "Accept") -> list[str]:
-    """Why the worker may not take this action on a HIT with these requirements; empty if they may."""
+    """Why the worker cannot take this action on a HIT with these requirements; empty if they can."""
     return Standing(worker).unmet(requirements, action=action)
 
 
@@ -35,7 +36,7 @@ def unmet(worker: Worker | None, requirements: list[Mapping[str, Any]], action: 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a qualification is had. A field that is None is not given, or left as it is."""
+    """How to get a qualification. A field that is None stays unset, or keeps its value."""
 
     description: str | None = None
     status: str | None = None
@@ -51,9 +52,9 @@ class Terms:
 def create_type(
     *, requester: Requester, name: str, keywords: str = "", terms: Terms, now: datetime | None = None
 ) -> QualificationType:
-    """Raises Invalid, or AlreadyExists if the requester has a type of that name."""
+    """Create a type. Raises InvalidParameter, or AlreadyExists if the requester has a type with that name."""
     if not 1 <= len(name) <= 200:
-        raise Invalid("Name", "It takes from 1 to 200 characters.")
+        raise InvalidParameter("Name", "It must have from 1 to 200 characters.")
     made = QualificationType(
         type_id=new_id(),
         requester=requester,
@@ -77,10 +78,10 @@ def create_type(
 
 @transaction.atomic
 def update_type(*, type: QualificationType, terms: Terms) -> QualificationType:
-    """Change what is given. A new test without an answer key has none: its requests are then decided by hand."""
+    """Change the fields that are set. With a new test and no answer key, the requester decides requests by hand."""
     locked = QualificationType.objects.select_for_update(no_key=True).get(pk=type.pk)
     if terms.test is None and (terms.answer_key is not None or terms.test_duration is not None):
-        raise Invalid("Test", "An answer key or a duration goes with the test that it is for.")
+        raise InvalidParameter("Test", "Send the test together with its answer key and duration.")
     _apply(locked, terms)
     locked.save()
     return locked
@@ -91,47 +92,47 @@ def _apply(type: QualificationType, terms: Terms) -> None:
         _check_test(terms)
         type.test, type.answer_key, type.test_duration = terms.test, terms.answer_key or "", terms.test_duration
     elif terms.answer_key is not None:
-        raise Invalid("AnswerKey", "There is no test that it could be the key to.")
+        raise InvalidParameter("AnswerKey", "There is no test that this is the key to.")
     for name in ("description", "status", "retry_delay", "auto_granted", "auto_value"):
         value = getattr(terms, name)
         if value is not None:
             setattr(type, name, value)
     if type.auto_granted and type.test:
-        raise Invalid("AutoGranted", "A qualification with a test is not granted without it.")
+        raise InvalidParameter("AutoGranted", "A qualification with a test cannot be granted automatically.")
     if terms.auto_value is not None and not type.auto_granted:
-        raise Invalid("AutoGrantedValue", "It goes with AutoGranted.")
+        raise InvalidParameter("AutoGrantedValue", "Send it only with AutoGranted.")
     if not 1 <= len(type.description) <= 2000:
-        raise Invalid("Description", "It takes from 1 to 2000 characters.")
+        raise InvalidParameter("Description", "It must have from 1 to 2,000 characters.")
     if type.retry_delay is not None and not 0 <= type.retry_delay <= 31_536_000:
-        raise Invalid("RetryDelayInSeconds", "It takes a whole number from 0 to 31536000.")
+        raise InvalidParameter("RetryDelayInSeconds", "It must be a whole number from 0 to 31536000.")
 
 
 def _check_test(terms: Terms) -> None:
     if terms.test_duration is None:
-        raise Invalid("TestDurationInSeconds", "A test needs it.")
+        raise InvalidParameter("TestDurationInSeconds", "A test needs a duration.")
     if not 1 <= terms.test_duration <= 31_536_000:
-        raise Invalid("TestDurationInSeconds", "It takes a whole number from 1 to 31536000.")
+        raise InvalidParameter("TestDurationInSeconds", "It must be a whole number from 1 to 31536000.")
     parameter = "Test"
     try:
         form = parse_question(terms.test or "").form
         if form is None or form.takes_files:
-            raise BadXml("A test is a QuestionForm, and takes no files.")
+            raise BadXml("A test must be a QuestionForm without files.")
         parameter = "AnswerKey"
         if terms.answer_key is not None:
             check_answer_key(terms.answer_key)
     except TooLarge as error:
-        raise Invalid(parameter, str(error), code="ParameterTooLong") from None
+        raise InvalidParameter(parameter, str(error), code="ParameterTooLong") from None
     except BadXml as error:
-        raise Invalid(parameter, str(error), code="XMLParseError") from None
+        raise InvalidParameter(parameter, str(error), code="XMLParseError") from None
 
 
 @transaction.atomic
 def delete_type(*, type: QualificationType, now: datetime | None = None) -> None:
-    """No HIT can ask for it any more, and open requests are rejected. Who has it keeps it."""
+    """Delete a type. HITs can no longer require it, and open requests are rejected. Workers who have it keep it."""
     now = now or clock.now()
     QualificationType.objects.filter(pk=type.pk, deleted_at=None).update(deleted_at=now, status="Inactive")
     type.requests.filter(state__in=OPEN).update(
-        state=State.REJECTED, decided_at=now, reason="The qualification does not exist any more."
+        state=State.REJECTED, decided_at=now, reason="The qualification no longer exists."
     )
 
 
@@ -149,7 +150,7 @@ def find_type(type_id: str) -> QualificationType:
 
 
 def may_request(type: QualificationType, worker: Worker, now: datetime | None = None) -> str:
-    """Why the worker cannot ask for it now; empty if they can."""
+    """Why the worker cannot request it now; empty if they can."""
     now = now or clock.now()
     if type.deleted_at or type.status != "Active" or not type.requestable:
         return "This qualification cannot be requested."
@@ -159,23 +160,23 @@ def may_request(type: QualificationType, worker: Worker, now: datetime | None = 
     if last is None:
         return ""
     if last.state == State.STARTED and last.deadline and last.deadline > now:
-        return ""  # the test is open: it goes on
+        return ""  # the test is open: the worker can continue it
     if last.state == State.PENDING:
-        return "You have asked for it; the requester has not decided yet."
+        return "You have requested it. The requester has not decided yet."
     if type.retry_delay is None:
         return "This qualification can be requested only once."
     again = (last.submitted_at or last.started_at) + timedelta(seconds=type.retry_delay)
-    return f"You can ask for it again from {again:%Y-%m-%d %H:%M} UTC on." if again > now else ""
+    return f"You can request it again from {clock.in_words(again)}." if again > now else ""
 
 
 @transaction.atomic
 def request(*, type: QualificationType, worker: Worker, now: datetime | None = None) -> QualificationRequest:
-    """Ask for a qualification. Granted at once, Pending, or with a test Started; an open test is given back."""
+    """Request a qualification. The request is then Granted, Pending, or (with a test) Started. Returns an open test."""
     now = now or clock.now()
-    Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)  # two tabs ask one after the other
+    Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)  # so two tabs request one after the other
     refusal = may_request(type, worker, now)
     if refusal:
-        raise Refused(refusal, code="QualificationNotRequestable")
+        raise Refusal(refusal, code="QualificationNotRequestable")
     started = type.requests.filter(worker=worker, state=State.STARTED)
     running = started.filter(deadline__gt=now).first()
     if running:
@@ -195,19 +196,19 @@ def request(*, type: QualificationType, worker: Worker, now: datetime | None = N
 
 @transaction.atomic
 def take_test(*, request: QualificationRequest, answers: Answers, now: datetime | None = None) -> QualificationRequest:
-    """Hand a test in: scored and granted if there is an answer key, else Pending. Raises Refused, also when late."""
+    """Submit a test: scored and granted if there is an answer key, otherwise Pending. Raises Refusal, also if late."""
     now = now or clock.now()
     asked = _locked_request(request.pk)
     if asked.state != State.STARTED:
-        raise Refused("This test was handed in already.", code="InvalidQualificationRequestState")
+        raise Refusal("This test has already been submitted.", code="InvalidQualificationRequestState")
     if asked.deadline and asked.deadline <= now:
-        raise Refused("The time for this test is up.", code="InvalidQualificationRequestState")
+        raise Refusal("The time for this test is up.", code="InvalidQualificationRequestState")
     form = parse_question(asked.test).form
     if form is None:
         raise TypeError("A test is a QuestionForm: that was checked when its type was made.")
     problems = check_answers(form, answers)
     if problems:
-        raise Refused(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
+        raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
     asked.answer = answers_xml(answers, form)
     asked.submitted_at = now
     asked.state = State.PENDING
@@ -223,7 +224,7 @@ def _locked_request(pk: int) -> QualificationRequest:
 
 
 def _decide(request: QualificationRequest, *, granted: int | None, now: datetime, reason: str = "") -> None:
-    """Grant with a value, or reject when there is none."""
+    """Grant with a value, or reject if there is none."""
     request.state = State.REJECTED if granted is None else State.GRANTED
     request.decided_at = now
     request.reason = reason
@@ -241,7 +242,7 @@ def _give(type: QualificationType, worker: Worker, value: int, now: datetime) ->
 
 @transaction.atomic
 def accept_request(*, request: QualificationRequest, value: int | None, now: datetime | None = None) -> None:
-    """Grant what was asked for, with 1 if no value is given."""
+    """Grant the request, with the value 1 unless another value is given."""
     asked = _locked_request(request.pk)
     _need_pending(asked)
     _decide(asked, granted=1 if value is None else value, now=now or clock.now())
@@ -270,7 +271,7 @@ def _need_pending(request: QualificationRequest) -> None:
 def associate(
     *, type: QualificationType, worker: Worker, value: int = 1, notify: bool = True, now: datetime | None = None
 ) -> Qualification:
-    """Give a worker a qualification, or another value of it."""
+    """Give a worker a qualification, or change its value."""
     now = now or clock.now()
     row = _give(type, worker, value, now)
     if notify:
@@ -301,7 +302,7 @@ def disassociate(
 
 @transaction.atomic
 def grant(*, type: QualificationType, worker: Worker, value: int = 1, actor: str) -> Qualification:
-    """An operator's grant, as of Masters."""
+    """An operator's grant, for example of Masters."""
     row = associate(type=type, worker=worker, value=value)
     record(actor=actor, action="qualification granted", about=type.name, worker=worker, value=value)
     return row
@@ -320,7 +321,7 @@ def revoke(*, type: QualificationType, worker: Worker, reason: str = "", actor: 
 
 @transaction.atomic
 def block(*, requester: Requester, worker: Worker, reason: str, now: datetime | None = None) -> WorkerBlock:
-    """The worker takes no HITs of this requester any more; what they have accepted they may finish."""
+    """The worker can accept no more HITs from this requester. They can finish those in progress."""
     row, _ = WorkerBlock.objects.update_or_create(
         requester=requester,
         worker=worker,
@@ -331,5 +332,7 @@ def block(*, requester: Requester, worker: Worker, reason: str, now: datetime | 
 
 
 @transaction.atomic
-def unblock(*, requester: Requester, worker: Worker) -> None:
-    WorkerBlock.objects.filter(requester=requester, worker=worker).delete()
+def unblock(*, requester: Requester, worker: Worker) -> bool:
+    """Remove a block; returns whether the worker was blocked."""
+    n, _ = WorkerBlock.objects.filter(requester=requester, worker=worker).delete()
+    return bool(n)

@@ -1,12 +1,12 @@
-"""How a service says no."""
+"""How a service refuses."""
 
 from __future__ import annotations
 
 from django.db import IntegrityError
 
 
-class Refused(ValueError):
-    """Nothing was written. ``message`` is for people; ``code`` is what the API calls it, without its prefix."""
+class Refusal(ValueError):
+    """Nothing was written. ``message`` is for people; ``code`` is the API's code, without its prefix."""
 
     def __init__(self, message: str, *, code: str = "NotAllowed") -> None:
         super().__init__(message)
@@ -14,32 +14,32 @@ class Refused(ValueError):
         self.code = code
 
 
-class Invalid(Refused):
-    """A value that is never right. ``parameter`` is its name in the API."""
+class InvalidParameter(Refusal):
+    """A value that is never valid. ``parameter`` is its name in the API."""
 
     def __init__(self, parameter: str, message: str, *, code: str = "InvalidParameterValue") -> None:
         super().__init__(message, code=code)
         self.parameter = parameter
 
 
-class NotFound(Refused):
-    """There is no such thing, or it is somebody else's."""
+class NotFound(Refusal):
+    """It does not exist, or it belongs to somebody else."""
 
     def __init__(self, kind: str, identifier: str) -> None:
         super().__init__(f"{kind} {identifier} does not exist.", code=f"{kind}DoesNotExist")
         self.kind, self.identifier = kind, identifier
 
 
-class WrongState(Refused):
-    """The thing exists and this cannot be done to it now."""
+class WrongState(Refusal):
+    """It exists, but its state does not allow this now."""
 
     def __init__(self, kind: str, identifier: str, *, state: str, wanted: str) -> None:
-        message = f"This can be done when the status is {wanted}. {kind} {identifier} has the status {state}."
+        message = f"The status must be {wanted} for this. {kind} {identifier} has the status {state}."
         super().__init__(message, code=f"Invalid{kind}State")
         self.kind, self.identifier, self.state, self.wanted = kind, identifier, state, wanted
 
 
-class AlreadyExists(Refused):
+class AlreadyExists(Refusal):
     """A request token was used before, or a name is taken. ``identifier`` names what exists."""
 
     def __init__(self, kind: str, identifier: str, *, code: str = "") -> None:
@@ -48,6 +48,6 @@ class AlreadyExists(Refused):
 
 
 def violates(error: IntegrityError, constraint: str, *columns: str) -> bool:
-    """Whether this is the constraint that was violated: PostgreSQL names it, SQLite names the columns."""
+    """Whether this constraint was violated: PostgreSQL names the constraint, SQLite the columns."""
     text = str(error)
     return constraint in text or (bool(columns) and all(column in text for column in columns))

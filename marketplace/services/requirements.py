@@ -1,4 +1,4 @@
-"""Qualification requirements: whether they make sense, and whether a worker meets them."""
+"""Qualification requirements: whether they are valid, and whether a worker meets them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from marketplace import clock
+from marketplace import clock, countries
 from marketplace.models import Assignment, Qualification, QualificationType, Worker
 from marketplace.services import builtin
-from marketplace.services.refusals import Invalid, NotFound
+from marketplace.services.refusals import InvalidParameter, NotFound
 
 MOST_REQUIREMENTS = 10
 MOST_INTEGERS = 15
@@ -38,9 +38,9 @@ Place = tuple[str, str]
 
 
 def checked(requirements: Sequence[Requirement]) -> list[dict[str, Any]]:
-    """The requirements in one form, whichever way they were written. Raises Invalid or NotFound."""
+    """The requirements in one standard form. Raises InvalidParameter or NotFound."""
     if len(requirements) > MOST_REQUIREMENTS:
-        raise _wrong(f"A HIT has at most {MOST_REQUIREMENTS} qualification requirements.")
+        raise _wrong(f"A HIT can have at most {MOST_REQUIREMENTS} qualification requirements.")
     for each in requirements:
         _check(each)
     return [_in_one_form(each) for each in requirements]
@@ -71,26 +71,29 @@ def _check(requirement: Requirement) -> None:
         raise NotFound("QualificationType", type_id)
     if comparator in _PRESENCE:
         if integers or locales:
-            raise _wrong(f"{comparator} takes no values.")
+            raise _wrong(f"{comparator} must have no values.")
         return
     is_locale = type_id == builtin.LOCALE
     if is_locale and (integers or comparator not in ("EqualTo", "NotEqualTo", *_SETS)):
-        raise _wrong("A locale is compared with LocaleValues, by EqualTo, NotEqualTo, In or NotIn.")
+        raise _wrong("Compare a locale with LocaleValues, by EqualTo, NotEqualTo, In or NotIn.")
     if not is_locale and locales:
-        raise _wrong("LocaleValues go with the locale qualification only.")
+        raise _wrong("Only the locale qualification can have LocaleValues.")
+    for place in locales:
+        if not countries.is_code(place["Country"]):
+            raise _wrong(f"“{place['Country']}” is not a country code of ISO 3166, such as US.")
     values, most = (locales, MOST_LOCALES) if is_locale else (integers, MOST_INTEGERS)
     if comparator in _SETS and not 1 <= len(values) <= most:
-        raise _wrong(f"{comparator} takes from one to {most} values.")
+        raise _wrong(f"{comparator} needs from 1 to {most} values.")
     if comparator not in _SETS and len(values) != 1:
-        raise _wrong(f"{comparator} takes one value.")
+        raise _wrong(f"{comparator} needs exactly one value.")
 
 
-def _wrong(message: str) -> Invalid:
-    return Invalid("QualificationRequirements", message)
+def _wrong(message: str) -> InvalidParameter:
+    return InvalidParameter("QualificationRequirements", message)
 
 
 class Standing:
-    """What a worker has, read once for any number of requirements. Nobody signed in has nothing."""
+    """What a worker has, read once for any number of requirements. Empty without a worker."""
 
     def __init__(self, worker: Worker | None, *, now: datetime | None = None) -> None:
         self.worker = worker
@@ -98,7 +101,7 @@ class Standing:
         self._types: dict[str, QualificationType | None] = {}
 
     def learn(self, requirements: Iterable[Requirement]) -> None:
-        """Read the types that these requirements name at once, where there will be words about many."""
+        """Read all types that these requirements name in one query, before `in_words` needs many of them."""
         unknown = {each["QualificationTypeId"] for each in requirements} - self._types.keys() - _NAMES.keys()
         if unknown:
             rows = QualificationType.objects.filter(type_id__in=unknown).defer("test", "answer_key")
@@ -106,12 +109,12 @@ class Standing:
             self._types |= {type_id: found.get(type_id) for type_id in unknown}
 
     def type_of(self, requirement: Requirement) -> QualificationType | None:
-        """The type that a requirement names; none for the built-in ones, which nobody can ask for."""
+        """The type that a requirement names; None for the built-in ones, which nobody can request."""
         self.learn([requirement])
         return self._types.get(requirement["QualificationTypeId"])
 
     def unmet(self, requirements: Iterable[Requirement], *, action: str = "Accept") -> list[str]:
-        """Why the worker may not take this action ("Discover", "Preview" or "Accept"); empty if they may."""
+        """Why the worker cannot take this action ("Discover", "Preview" or "Accept"); empty if they can."""
         guarding = {"Discover": ACTIONS[:1], "Preview": ACTIONS[:2], "Accept": ACTIONS}[action]
         return [
             self.in_words(each)
@@ -165,7 +168,7 @@ class Standing:
         if self.worker is None:
             return 0, 0
         state = Assignment.State
-        # Nobody may have come by since it counts as approved.
+        # Work counts as approved from then on, even if nothing has run since.
         due = Q(state=state.SUBMITTED, auto_approve_at__lte=self.now)
         counts = Assignment.objects.filter(worker=self.worker).aggregate(
             approved=Count("pk", filter=Q(state=state.APPROVED) | due),
@@ -174,11 +177,11 @@ class Standing:
         return counts["approved"], counts["rejected"]
 
     def in_words(self, requirement: Requirement) -> str:
-        """The requirement and what the worker has of it, for the worker to read."""
+        """The requirement and what the worker has, for the worker to read."""
         type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
         name = self.name(requirement)
         if comparator == "Exists":
-            return f"{name} is needed, which you do not have."
+            return f"{name} is required. You do not have it."
         if comparator == "DoesNotExist":
             return f"Only for workers without {name}."
         values = requirement.get("IntegerValues") or [_place(each) for each in requirement.get("LocaleValues", ())]
@@ -192,7 +195,7 @@ class Standing:
         return f"{name} must be {wanted}; {f'yours is {have}' if have else 'you have none'}."
 
     def name(self, requirement: Requirement) -> str:
-        """What a requirement is about, at the beginning of a sentence."""
+        """The name of what a requirement is about, to begin a sentence."""
         type_id = requirement["QualificationTypeId"]
         if type_id in _NAMES:
             return _NAMES[type_id]
@@ -202,7 +205,7 @@ class Standing:
 
 _NAMES = {
     builtin.LOCALE: "Your country",
-    builtin.PERCENT_APPROVED: "Your approved share in percent",
+    builtin.PERCENT_APPROVED: "Your approval rate in percent",
     builtin.NUMBER_APPROVED: "Your number of approved assignments",
     builtin.MASTERS: "The Masters qualification",
     builtin.MASTERS_SANDBOX: "The Masters qualification",

@@ -1,7 +1,7 @@
-"""Carries review policies out: on an assignment when it is handed in, on a HIT when it becomes reviewable.
+"""Carries out review policies: on an assignment when it is submitted, on a HIT when it becomes reviewable.
 
-Both happen under the HIT's lock. What was found and what was done about it is kept as `ReviewEntry` rows, also where an
-action could not be taken: a policy never stands in the way of a worker's submission.
+Both happen under the HIT's lock. Results and actions are stored as `ReviewEntry` rows, including actions that failed: a
+policy never prevents a worker's submission.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from django.db import transaction
 
 from marketplace import policies
-from marketplace.answers import given_values
+from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, ReviewEntry
 from marketplace.money import MANY
-from marketplace.services.events import tell
+from marketplace.questions.answers_xml import given_values
+from marketplace.services.events import note_event
+from marketplace.services.lifecycle import pay_and_approve, refuse_work, update_hit
 from marketplace.services.payments import InsufficientFunds
-from marketplace.services.refusals import Invalid
-from marketplace.services.secrets import new_id
-from marketplace.services.upkeep import pay_and_approve, refuse_work, settle
+from marketplace.services.refusals import InvalidParameter
 
 ASSIGNMENT, HIT = ReviewEntry.Level.ASSIGNMENT, ReviewEntry.Level.HIT
 State = Assignment.State
@@ -28,17 +28,17 @@ NOT_NOW = "Assignment was in an invalid state for this operation."
 
 
 def check_policy(parameter: str, policy: Mapping[str, Any] | None) -> None:
-    """Whether this policy can be carried out. ``parameter`` is that of CreateHIT. Raises Invalid."""
+    """Check that this policy can be carried out. ``parameter`` is its CreateHIT parameter. Raises InvalidParameter."""
     if policy is None:
         return
     try:
         policies.READERS[parameter](policy)
     except policies.BadPolicy as error:
-        raise Invalid(parameter, str(error)) from None
+        raise InvalidParameter(parameter, str(error)) from None
 
 
 def review_assignment(hit: Hit, assignment: Assignment, *, now: datetime) -> None:
-    """Score work that was handed in this moment, if the HIT has a policy for it. Under the HIT's lock."""
+    """Score work that was just submitted, if the HIT has a policy for it. Under the HIT's lock."""
     if not hit.assignment_review_policy:
         return
     policy = policies.read_known_answers(hit.assignment_review_policy)
@@ -75,7 +75,7 @@ def review_hit(hit: Hit, *, now: datetime) -> None:
             _reject(log, assignment, policy.reject_reason)
     if policy.extension is not None and agreement.hit_score < policy.extension.below:
         _extend(log, policy.extension)
-    settle(hit, now=now, may_refuse=False)
+    update_hit(hit, now=now, may_refuse=False)
 
 
 def _work_to_compare(hit: Hit, policy: policies.Plurality) -> list[Assignment]:
@@ -112,7 +112,7 @@ def _approve(log: _Log, assignment: Assignment, reason: str) -> None:
     if assignment.state == State.SUBMITTED:
         assignment.requester_feedback = reason
         pay_and_approve(log.hit, assignment, at=log.now, held=True)
-        settle(log.hit, now=log.now, may_refuse=False)
+        update_hit(log.hit, now=log.now, may_refuse=False)
         log.did("approve", assignment, "Approved")
     elif assignment.state == State.APPROVED:
         log.did("approve", assignment, "Already approved")
@@ -123,7 +123,7 @@ def _approve(log: _Log, assignment: Assignment, reason: str) -> None:
 def _reject(log: _Log, assignment: Assignment, reason: str) -> None:
     if assignment.state == State.SUBMITTED:
         freed = refuse_work(log.hit, assignment, feedback=reason, at=log.now)
-        settle(log.hit, now=log.now, freed=freed, may_refuse=False)
+        update_hit(log.hit, now=log.now, freed=freed, may_refuse=False)
         log.did("reject", assignment, "Rejected")
     elif assignment.state == State.REJECTED:
         log.did("reject", assignment, "Already rejected")
@@ -132,7 +132,7 @@ def _reject(log: _Log, assignment: Assignment, reason: str) -> None:
 
 
 def _extend(log: _Log, extension: policies.Extension) -> None:
-    """One more place, and time for it. A HIT that ended with places nobody took is left ended."""
+    """Add one place, and time for it. A HIT that expired with free places stays expired."""
     hit = log.hit
     total = hit.max_assignments + 1
     if hit.expired and hit.n_available:
@@ -146,23 +146,23 @@ def _extend(log: _Log, extension: policies.Extension) -> None:
 
 
 def _add_place(hit: Hit, extension: policies.Extension, now: datetime) -> bool:
-    """Whether the requester's balance covers it."""
+    """Add a place; returns whether the requester's balance covers it."""
     before = hit.max_assignments, hit.n_available, hit.expires_at
     hit.max_assignments += 1
     hit.n_available += 1
     hit.expires_at = max(hit.expires_at, now + timedelta(seconds=extension.seconds))
     try:
         with transaction.atomic():
-            settle(hit, now=now)
+            update_hit(hit, now=now)
     except InsufficientFunds:
         hit.max_assignments, hit.n_available, hit.expires_at = before
         return False
-    tell(event="HITExtended", hit=hit, now=now)
+    note_event(event="HITExtended", hit=hit, now=now)
     return True
 
 
 class _Log:
-    """Entries of one review, in their order."""
+    """The entries of one review, in order."""
 
     def __init__(self, hit: Hit, level: str, now: datetime) -> None:
         self.hit, self._level, self.now = hit, level, now

@@ -1,4 +1,4 @@
-"""Secrets: those that have to be read again are sealed with SECRET_KEY, the others are kept as a hash only."""
+"""Secrets: those that must be readable later are sealed with SECRET_KEY; of the others, only a hash is stored."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import base64
 import hashlib
 import hmac
 import secrets
-import string
 
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.utils.encoding import force_bytes
 
-_CAPITALS = string.ascii_uppercase + string.digits
-
-
-def new_id(prefix: str = "3", length: int = 30) -> str:
-    """Capital letters and digits, as ids of the API are."""
-    return prefix + "".join(secrets.choice(_CAPITALS) for _ in range(length - len(prefix)))
+KEYS = "marketplace access keys"
 
 
 def new_token() -> str:
@@ -28,21 +22,21 @@ def hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def seal(secret: str) -> str:
-    """Unreadable without SECRET_KEY, so that a copy of the database alone signs nothing."""
-    return _box(settings.SECRET_KEY).encrypt(secret.encode()).decode()
+def seal(secret: str, *, purpose: str = KEYS) -> str:
+    """Unreadable without SECRET_KEY, so a copy of the database alone is useless. `unseal` needs the same purpose."""
+    return _box(settings.SECRET_KEY, purpose).encrypt(secret.encode()).decode()
 
 
-def unseal(sealed: str) -> str:
-    """Raises ValueError if it was sealed with a key that is not in use any more."""
+def unseal(sealed: str, *, purpose: str = KEYS) -> str:
+    """Raises ValueError if it was changed, or sealed for another purpose or with a key that is no longer in use."""
     for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         try:
-            return _box(key).decrypt(sealed.encode()).decode()
+            return _box(key, purpose).decrypt(sealed.encode()).decode()
         except InvalidToken:
             continue
-    raise ValueError("This secret was sealed with another SECRET_KEY; make a new access key.")
+    raise ValueError("This was sealed with another SECRET_KEY. If it is an access key, make a new one.")
 
 
-def _box(key: str | bytes) -> Fernet:
-    derived = hmac.new(force_bytes(key), b"marketplace access keys", hashlib.sha256).digest()
+def _box(key: str | bytes, purpose: str) -> Fernet:
+    derived = hmac.new(force_bytes(key), purpose.encode(), hashlib.sha256).digest()
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -1,4 +1,4 @@
-"""Who signs in for a requester: users made or attached, let go, invited by link, given a new password by link."""
+"""Who signs in for a requester: create, attach, detach or invite a user, or send a link for a new password."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 from marketplace.models import Requester, RequesterLink
 from marketplace.services.accounts import LINK_USED, create_user
 from marketplace.services.log import record
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.services.secrets import hashed, new_token
 
 INVITATION_DAYS = 14
@@ -22,11 +22,11 @@ PASSWORD_LINK_HOURS = 24
 
 @transaction.atomic
 def attach_user(*, requester: Requester, username: str, actor: str) -> User:
-    """Let a user there is sign in for the requester. Their password stays their own. Raises Refused."""
+    """Let an existing user sign in for the requester. Their password stays the same. Raises Refusal."""
     locked = _without_user(requester)
     user = User.objects.filter(username=username.strip()).first()
     if user is None:
-        raise Refused(f"There is no user called “{username.strip()}”. Make an invitation link for somebody new.")
+        raise Refusal(f"There is no user called “{username.strip()}”. Make an invitation link for somebody new.")
     _attach(locked, user, made_here=False)
     record(actor=actor, action="user attached", about=user.get_username(), requester=locked)
     return user
@@ -35,7 +35,7 @@ def attach_user(*, requester: Requester, username: str, actor: str) -> User:
 def _without_user(requester: Requester) -> Requester:
     locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
     if locked.user is not None:
-        raise Refused(f"{locked.user.get_username()} signs in for {locked.name}. Detach that user first.")
+        raise Refusal(f"{locked.user.get_username()} signs in for {locked.name}. Detach that user first.")
     return locked
 
 
@@ -45,12 +45,12 @@ def _attach(requester: Requester, user: User, *, made_here: bool) -> None:
         with transaction.atomic():
             requester.save(update_fields=["user", "user_made_here"])
     except IntegrityError:
-        raise Refused(f"{user.get_username()} signs in for another requester.") from None
+        raise Refusal(f"{user.get_username()} signs in for another requester.") from None
 
 
 @transaction.atomic
 def detach_user(*, requester: Requester, actor: str) -> None:
-    """The user signs in for the requester no more; access keys and everything else stay. Doing it twice is one."""
+    """The user can no longer sign in for the requester. Everything else stays, as do access keys. Safe to repeat."""
     locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
     if locked.user is None:
         return
@@ -67,7 +67,7 @@ def _void_links(requester: Requester) -> None:
 
 @transaction.atomic
 def invite_user(*, requester: Requester, actor: str) -> str:
-    """The token of a link by which one person makes the requester's user. Earlier links are void. Raises Refused."""
+    """The token of a link that lets one person create the requester's user. Voids earlier links. Raises Refusal."""
     locked = _without_user(requester)
     token = _new_link(locked, user=None, valid_for=timedelta(days=INVITATION_DAYS))
     record(actor=actor, action="user invited", about=locked.name, requester=locked)
@@ -76,16 +76,16 @@ def invite_user(*, requester: Requester, actor: str) -> str:
 
 @transaction.atomic
 def make_password_link(*, requester: Requester, actor: str) -> str:
-    """The token of a link that sets a new password for the requester's user. Raises Refused.
+    """The token of a link that sets a new password for the requester's user. Raises Refusal.
 
-    Only for a user made for this requester: with anybody else's an operator could come in as somebody who may do more,
-    such as whoever runs the server.
+    Only for a user created for this requester. Otherwise an operator could sign in as somebody with more rights, such
+    as the person who runs the server.
     """
     locked = Requester.objects.select_for_update(of=("self",), no_key=True).select_related("user").get(pk=requester.pk)
     if locked.user is None:
-        raise Refused("Nobody signs in for this requester.")
+        raise Refusal("Nobody signs in for this requester.")
     if not locked.user_made_here:
-        raise Refused(
+        raise Refusal(
             f"{locked.user.get_username()} was there before and is attached only: this password is set elsewhere."
         )
     token = _new_link(locked, user=locked.user, valid_for=timedelta(hours=PASSWORD_LINK_HOURS))
@@ -103,7 +103,7 @@ def _new_link(requester: Requester, *, user: User | None, valid_for: timedelta) 
 
 
 def find_link(token: str) -> RequesterLink | None:
-    """The link that this token opens, if it is still good."""
+    """The link that this token opens, if it is still valid."""
     links = RequesterLink.objects.select_related("requester", "user")
     found = links.filter(token_hash=hashed(token), used_at=None, expires_at__gt=timezone.now()).first()
     if found is None or not found.requester.active or found.requester.user_id != found.user_id:
@@ -113,11 +113,11 @@ def find_link(token: str) -> RequesterLink | None:
 
 @transaction.atomic
 def redeem_link(*, token: str, username: str = "", password: str) -> User:
-    """Make the invited user, or set the new password. Raises Refused."""
+    """Create the invited user, or set the new password. Raises Refusal."""
     RequesterLink.objects.select_for_update(of=("self",)).filter(token_hash=hashed(token)).first()
     link = find_link(token)
     if link is None:
-        raise Refused(LINK_USED)
+        raise Refusal(LINK_USED)
     if link.user is None:
         requester = _without_user(link.requester)
         user = create_user(username.strip(), password, requester.email)
@@ -135,6 +135,6 @@ def _set_password(user: User, password: str) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise Refused(" ".join(error.messages)) from None
+        raise Refusal(" ".join(error.messages)) from None
     user.set_password(password)
     user.save(update_fields=["password"])

@@ -14,19 +14,19 @@ KEPT_FOR = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A token taken. ``target_id`` is set when the request was carried out before: it names what came of it."""
+    """A claimed token. ``target_id`` is set if the request was carried out before: the ID of its result."""
 
     pk: int | None
     target_id: str
 
-    def settle(self, target_id: str) -> None:
-        """Remember what came of the request, in its transaction."""
+    def complete(self, target_id: str) -> None:
+        """Store the ID of the request's result, in its transaction."""
         if self.pk is not None:
             RequestToken.objects.filter(pk=self.pk).update(target_id=target_id)
 
 
 def claim(*, requester: Requester, operation: str, token: str, now: datetime) -> Claim:
-    """Take the token inside the caller's transaction. A second request waits here until the first has committed."""
+    """Claim the token inside the caller's transaction. A second request waits here until the first has committed."""
     if not token:
         return Claim(None, "")
     of_request = RequestToken.objects.filter(requester=requester, operation=operation, token=token)

@@ -1,32 +1,40 @@
-"""Amounts, times and lengths of time as workers read them."""
+"""Formats amounts, times, durations and states for all pages of the marketplace."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from marketplace import clock, money
+
 register = template.Library()
 
-_TONES = {"Accepted": "accent", "Submitted": "warn", "Approved": "good", "Rejected": "bad", "Granted": "good"}
+_TONES = {
+    "Assignable": "good",
+    "Reviewable": "accent",
+    "Reviewing": "accent",
+    "Accepted": "accent",
+    "Submitted": "warn",
+    "Approved": "good",
+    "Rejected": "bad",
+    "Granted": "good",
+}
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
 @register.filter
 def usd(amount: Decimal | None) -> str:
-    """0.5 as $0.50; a dash for none."""
-    if amount is None:
-        return "–"
-    sign = "−" if amount < 0 else ""
-    return f"{sign}${abs(amount):,.2f}"
+    """0.5 as $0.50; a dash for None."""
+    return "–" if amount is None else money.usd(amount)
 
 
 @register.filter
 def span(seconds: int | None) -> str:
-    """5400 as “1 hour 30 minutes”: the two largest units, the rest left out."""
+    """5400 as “1 hour 30 minutes”: the two largest units."""
     if seconds is None:
         return "–"
     left, parts = int(seconds), []
@@ -39,14 +47,21 @@ def span(seconds: int | None) -> str:
 
 @register.filter
 def moment(when: datetime | None) -> str | SafeString:
-    """A point in time, in UTC as everywhere on this server."""
-    if when is None:
+    """A point in time, in UTC. On the workers' pages, a script converts it to their local time."""
+    if not when:
         return "–"
-    text = f"{when.astimezone(UTC):%-d %b %Y, %H:%M}"
-    return format_html('<time datetime="{}" class="nowrap">{} UTC</time>', when.isoformat(), text)
+    return format_html('<time datetime="{}" class="nowrap">{}</time>', when.isoformat(), clock.in_words(when))
+
+
+@register.filter
+def day(when: date | None) -> str:
+    """The day of a point in time, in UTC."""
+    if not when:
+        return "–"
+    return f"{when.astimezone(UTC) if isinstance(when, datetime) else when:%-d %b %Y}"
 
 
 @register.filter
 def tone(state: str) -> str:
-    """The class of the badge that a state is shown in."""
+    """The CSS class of the badge for a state."""
     return _TONES.get(str(state), "")

@@ -22,6 +22,6 @@ class ShownFile:
 
 @register.simple_tag
 def files_of(assignment: Assignment) -> list[ShownFile]:
-    """The files that were handed in, in the order of their upload. ``name`` is the worker's own: theirs to see."""
+    """The submitted files, in upload order. ``name`` is the worker's own name for the file; show it only to them."""
     rows = assignment.files.filter(submitted=True).order_by("pk")
     return [ShownFile(row.question_identifier, row.key, files.in_words(row.size), row.name) for row in rows]

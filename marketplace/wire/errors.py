@@ -1,15 +1,15 @@
-"""What goes wrong, in the shapes that AWS gives it.
+"""Errors in AWS's formats.
 
-Handlers raise these; the endpoint alone turns them into responses. `RequestError` is the caller's mistake (HTTP 400)
-and `ServiceFault` ours (HTTP 500), which clients try again. A refusal has a `code` (the model's `TurkErrorCode`) and a
-message that ends in the time in milliseconds and that code, which is what scripts look for.
+Handlers raise these; only the endpoint turns them into responses. `RequestError` is the caller's mistake (HTTP 400).
+`ServiceFault` is ours (HTTP 500), and clients retry it. A refusal has a `code` (the model's `TurkErrorCode`) and a
+message that ends with the time in milliseconds and that code. Scripts look for the code.
 """
 
 PREFIX = "AWS.MechanicalTurk."
 
 
 class WireError(Exception):
-    """An answer that is not a result. `type` is what clients see as the error's code."""
+    """An answer that is not a result. Clients see `type` as the error's code."""
 
     type = "RequestError"
     status = 400
@@ -28,13 +28,13 @@ class RequestError(WireError):
 
 
 class ParameterValidationError(RequestError):
-    """A parameter has a value that is never right, whatever the state of things."""
+    """A parameter has a value that is never valid, in any state."""
 
     type = "ParameterValidationError"
 
 
 class ServiceFault(WireError):
-    """This server could not do it now; the same request may succeed later."""
+    """This server could not carry out the request now; the same request may succeed later."""
 
     type = "ServiceFault"
     status = 500
@@ -44,7 +44,7 @@ class ServiceFault(WireError):
 
 
 class AuthenticationError(WireError):
-    """Who is asking is not known or not proven. AWS gives these a type each and no code of MTurk's."""
+    """The caller is unknown or not proven. On AWS, each of these errors has its own type and no MTurk code."""
 
     def __init__(self, type_: str, message: str, *, status: int = 400) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class AuthenticationError(WireError):
 
 
 class ProtocolError(WireError):
-    """What arrived is no request of this service."""
+    """This is not a valid request to this service."""
 
     def __init__(self, type_: str, message: str, *, status: int = 400) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class ProtocolError(WireError):
 
 
 class ThrottlingError(WireError):
-    """Too many requests: clients wait and try again."""
+    """Too many requests: clients should wait and try again."""
 
     type = "ThrottlingException"
 
@@ -72,15 +72,15 @@ class ThrottlingError(WireError):
 
 # --- In MTurk's words ---------------------------------------------------------------------------------------
 #
-# Tools go by these sentences where they show no code: docs/marketplace-errors.md names who saw them. What follows
-# the first sentence is ours: what exactly, and how to mend it.
+# Tools that see no code rely on these sentences: docs/marketplace-errors.md lists who saw them. The text after the
+# first sentence is ours: what exactly is wrong, and how to fix it.
 
 
 def not_found(kind: str, identifier: str) -> RequestError:
-    """Nothing of that kind has this id, or it is somebody else's, which must look the same.
+    """Nothing of that kind has this ID, or it belongs to somebody else. Both must look the same.
 
     `kind` is "HIT", "Assignment", "HITType", "QualificationType", "QualificationRequest", "Qualification" or "Worker".
-    MTurk takes an unknown worker for a parameter that is wrong.
+    On MTurk, an unknown worker is an invalid parameter.
     """
     if kind == "Worker":
         return bad_parameter("WorkerId", identifier, "There is no such worker.")
@@ -93,7 +93,7 @@ def not_found(kind: str, identifier: str) -> RequestError:
 def wrong_state(kind: str, identifier: str, *, state: str, wanted: str) -> RequestError:
     """`wrong_state("HIT", id, state="Assignable", wanted="Reviewing, Reviewable")` gives code InvalidHITState.
 
-    Other people's tools look for the first sentences, which MTurk words so: Dallinger for "currently in the state
+    Other people's tools look for the first sentences in MTurk's words: Dallinger for "currently in the state
     'Disposed'", ParlAI for "This operation can be called with a status of: Reviewable,Approved,Rejected".
     """
     rule = f"This operation can be called with a status of: {wanted}."
@@ -105,17 +105,17 @@ def wrong_state(kind: str, identifier: str, *, state: str, wanted: str) -> Reque
 
 
 def bad_parameter(name: str, value: object, why: str = "") -> ParameterValidationError:
-    """A value that the parameter can never take; `why` says what it takes, as a sentence."""
+    """A value that is never valid for the parameter; `why` is a sentence about valid values."""
     if isinstance(value, str | int | float):
         shown = str(value) if len(str(value)) <= 100 else str(value)[:100] + "…"
         message = f'The value "{shown}" is not valid for the parameter {name}.'
-    else:  # none, or a structure, which would fill the message
+    else:  # no value, or a structure, which would fill the message
         message = f"The value is not valid for the parameter {name}."
     return ParameterValidationError(f"{message} {why}".strip(), code="InvalidParameterValue")
 
 
 def bad_question(name: str, details: str) -> ParameterValidationError:
-    """The XML of a question, test or answer key is broken or says what it may not."""
+    """The XML of a question, test or answer key is broken or not allowed."""
     message = (
         "There was an error parsing the XML question or answer data in your request.  Please make sure the data is "
         f"well-formed and validates against the appropriate schema. Details: {name}: {details}"
@@ -126,30 +126,25 @@ def bad_question(name: str, details: str) -> ParameterValidationError:
 def insufficient_funds(*, wanted: object, available: object) -> RequestError:
     message = (
         "This Requester has insufficient funds in their account to complete this transaction. "
-        f"The balance of {available} USD does not cover {wanted} USD."
+        f"The balance of ${available} does not cover ${wanted}."
     )
     return RequestError(message, code="InsufficientFunds")
 
 
 def hit_exists(hit_id: str) -> RequestError:
-    """The HIT was made before by a request with this token. The id is what a client that tries again needs."""
+    """An earlier request with this token created the HIT. A client that tries again needs its ID."""
     return RequestError(f'The HIT with ID "{hit_id}" already exists.', code="HitAlreadyExists")
 
 
 def token_used(token: str, *, what: str, code: str) -> RequestError:
-    """A request with this token was carried out before; `what` came of it."""
-    return RequestError(f'The idempotency token "{token}" has already been processed. It made {what}.', code=code)
+    """An earlier request with this token was carried out, with this result."""
+    return RequestError(f'The idempotency token "{token}" has already been processed. Result: {what}.', code=code)
 
 
 def name_taken(identifier: str) -> RequestError:
-    """The requester has a qualification type of this name. Mephisto and Dallinger go by the first sentence."""
+    """The requester has a qualification type with this name. Mephisto and Dallinger rely on the first sentence."""
     message = (
         "You have already created a QualificationType with this name. A QualificationType's name must be unique "
         f"among all of the QualificationTypes created by the same user: {identifier}."
     )
     return RequestError(message, code="QualificationTypeAlreadyExists")
-
-
-def not_supported(what: str) -> RequestError:
-    """Something of MTurk's that this marketplace does not do: it says so and does not do half of it."""
-    return RequestError(what, code="NotSupported")

@@ -1,4 +1,4 @@
-"""Which requester a signed request comes from."""
+"""Finds the requester who signed a request."""
 
 from datetime import timedelta
 
@@ -12,12 +12,12 @@ from marketplace.wire import sigv4
 from marketplace.wire.errors import AuthenticationError
 from marketplace.wire.service import signing_name
 
-# A key's last use is for people to look at; writing it at every request would cost more than the request.
+# A key's last use is only for people to read. Writing it for every request would cost more than the request itself.
 USE_NOTED_EVERY = timedelta(minutes=10)
 
 
 def authenticate(request: sigv4.Request) -> Requester:
-    """The requester whose key signed this request. An unknown, revoked or disabled key all look the same."""
+    """The requester whose key signed this request. Unknown, revoked and disabled keys all look the same."""
     now = timezone.now()
     claim = sigv4.read_claim(request)
     sigv4.check_claim(claim, request, now=now, region=settings.MARKETPLACE_REGION, service=signing_name())
@@ -26,7 +26,7 @@ def authenticate(request: sigv4.Request) -> Requester:
         raise sigv4.unrecognized()
     try:
         secret = unseal(key.secret_sealed)
-    except ValueError:  # sealed under a SECRET_KEY that is no more: its owner needs a new key
+    except ValueError:  # sealed with a SECRET_KEY that is no longer in use: its owner needs a new key
         raise sigv4.unrecognized() from None
     sigv4.verify(claim, request, secret=secret)
     if not key.requester.active:

@@ -1,7 +1,8 @@
-"""Lists in pages that stay right while rows are added.
+"""Lists in pages that stay correct while rows are added.
 
-A `NextToken` says after which row the next page begins, never how many rows to skip. It is signed and bound to the
-operation and the filters it was given for, and short: the model allows it 255 characters.
+A `NextToken` names the row after which the next page begins, not how many rows to skip. It is sealed, because it
+contains a row's number, which would show how many rows all requesters have. It is valid only for the same operation
+with the same filters. It is short, because the model allows 255 characters.
 """
 
 import hashlib
@@ -10,10 +11,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.core.signing import BadSignature, Signer
 from django.db.models import Model, Q, QuerySet
-from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 
+from marketplace.services.secrets import seal, unseal
 from marketplace.wire.errors import bad_parameter
 
 DEFAULT_RESULTS = 10
@@ -31,12 +31,11 @@ def page(
 ) -> tuple[list[Row], str | None]:
     """The rows after the token, at most `max_results`, and a token for what comes after the last of them.
 
-    There is none only where there are no rows. MTurk does it so (aws/aws-sdk-js issue 2522 shows a page of one row with
-    a token), and Mephisto and others read on until a page is empty, taking a token from each before.
+    Only an empty page has no token. MTurk does the same (aws/aws-sdk-js issue 2522 shows a page of one row with a
+    token). Mephisto and others use the token of each page to read the next, until a page is empty.
 
-    `order` names fields (with "-" for falling ones, "__" into relations) whose values never change and together are
-    unique; `scope` is anything with a stable JSON form that tells this list from others: requester, operation and
-    filters.
+    `order` names fields ("-" for descending, "__" into relations) whose values never change and are unique together.
+    `scope` is anything with a stable JSON form that identifies this list: requester, operation and filters.
     """
     ordered = queryset.order_by(*order)
     if next_token:
@@ -47,7 +46,7 @@ def page(
 
 
 def _after(order: Sequence[str], values: Sequence[object]) -> Q:
-    """Rows that come after these values: greater in the first field, or equal there and greater in the second …"""
+    """Rows after these values: greater in the first field, or equal there and greater in the second, and so on."""
     wanted, equal = Q(), Q()
     for name, value in zip(order, values, strict=True):
         field, comparison = (name[1:], "lt") if name.startswith("-") else (name, "gt")
@@ -56,25 +55,22 @@ def _after(order: Sequence[str], values: Sequence[object]) -> Q:
     return wanted
 
 
-def _signer(scope: object) -> Signer:
+def _purpose(scope: object) -> str:
     digest = hashlib.sha256(json.dumps(scope, sort_keys=True, default=str).encode()).hexdigest()
-    return Signer(salt=f"marketplace.pagination.{digest}")
+    return f"marketplace pagination {digest}"
 
 
 def _write(row: Model, order: Sequence[str], scope: object) -> str:
     values = [_plain(_value(row, name.lstrip("-"))) for name in order]
-    text = urlsafe_base64_encode(json.dumps(values, separators=(",", ":")).encode())
-    return _signer(scope).sign(text)
+    return seal(json.dumps(values, separators=(",", ":")), purpose=_purpose(scope))
 
 
 def _read(token: str, scope: object) -> list[object]:
     try:
-        text = _signer(scope).unsign(token)
-    except BadSignature:
-        raise bad_parameter(
-            "NextToken", token, "Pass on the token of the page before, with the same filters."
-        ) from None
-    return [_unplain(value) for value in json.loads(urlsafe_base64_decode(text))]
+        text = unseal(token, purpose=_purpose(scope))
+    except ValueError:
+        raise bad_parameter("NextToken", token, "Pass the token of the page before, with the same filters.") from None
+    return [_unplain(value) for value in json.loads(text)]
 
 
 def _value(row: Any, path: str) -> Any:

@@ -1,7 +1,7 @@
-"""The service model, which botocore ships: what may be asked, in which shape, and how answers look.
+"""The service model that botocore ships: the operations, their parameters and their responses.
 
-Nothing about an operation is written down here. Parameters are held against the model's shapes (types, required
-members, lengths, ranges, patterns and enumerations) and responses are written by them.
+Nothing about a single operation is written here. Parameters are checked against the model's shapes (types, required
+members, lengths, ranges, patterns and enumerations), and responses follow those shapes.
 """
 
 import json
@@ -20,7 +20,7 @@ NAME = "mturk"
 VERSION = "2017-01-17"
 LIMITS = {"integer": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
 MOST_PROBLEMS = 50
-# What neither a database nor XML can hold.
+# Characters that neither a database nor XML can store.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -41,7 +41,7 @@ def operation_model(name: str) -> OperationModel:
 
 
 def signing_name() -> str:
-    """The service that clients name in the scope of their signature."""
+    """The service name that clients use in the scope of their signature."""
     return str(model().signing_name)
 
 
@@ -72,7 +72,7 @@ def read_body(body: bytes) -> dict[str, Any]:
 
 
 def parameters_of(name: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of an operation: members of the model only, nulls left out, timestamps as aware datetimes."""
+    """The parameters of an operation: only members of the model, without nulls, with timestamps as aware datetimes."""
     shape = operation_model(name).input_shape
     value = _convert(body, shape, "")
     problems: list[str] = []
@@ -136,7 +136,7 @@ def _read_boolean(value: Any, shape: Shape, path: str) -> bool:
 
 
 def _read_timestamp(value: Any, shape: Shape, path: str) -> datetime:
-    """Seconds since 1970, with or without a fraction, as JSON 1.1 has it."""
+    """Reads seconds since 1970, with or without a fraction, as JSON 1.1 sends them."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong_type(path, "a time in seconds since 1970")
     try:
@@ -157,7 +157,7 @@ READERS: dict[str, Callable[[Any, Any, str], Any]] = {
 
 
 def _check(value: Any, shape: Shape, path: str, problems: list[str]) -> None:
-    """Adds what the model's constraints say against a value, in the words AWS has for it."""
+    """Adds a problem, in AWS's words, for each of the model's constraints that a value violates."""
     if isinstance(shape, StructureShape):
         for name in shape.required_members:
             if name not in value:
@@ -165,7 +165,7 @@ def _check(value: Any, shape: Shape, path: str, problems: list[str]) -> None:
         for name, each in value.items():
             _check(each, shape.members[name], f"{path}.{name}", problems)
         return
-    if len(problems) >= MOST_PROBLEMS:  # an answer must not become many times as long as the request
+    if len(problems) >= MOST_PROBLEMS:  # the answer must not be many times as long as the request
         return
     size = len(value) if isinstance(value, str | list) else value
     measured = "length " if isinstance(value, str | list) else "value "
@@ -200,7 +200,7 @@ def _constraint(value: object, path: str, rule: str) -> str:
 
 
 def write_result(name: str, result: dict[str, Any]) -> bytes:
-    """A handler's result as the operation's output shape has it. A member the shape lacks is a mistake of ours."""
+    """A handler's result in the operation's output shape. A member that the shape does not have is our mistake."""
     shape = operation_model(name).output_shape
     return json.dumps(_plain(result, shape, name), separators=(",", ":")).encode()
 

@@ -1,9 +1,9 @@
 """Who signed a request: AWS Signature Version 4 in the Authorization header.
 
 The signature covers the method, the path, the headers it names and the hash of the body, and it names a day, a region
-and a service. Here the body's own hash is taken, never the one a client claims; the host and every x-amz-* header must
-be among the signed ones; and the time may differ by five minutes. That is the machine's time, also when tests have
-moved the marketplace's clock: clients sign by theirs.
+and a service. Here the hash is computed from the body, never taken from the client. The host and every x-amz-* header
+must be signed, and the time can differ by five minutes. It is compared with the machine's time, even if tests have
+moved the marketplace's clock, because clients sign with theirs.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ MISMATCH = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a signature covers. Names of headers are in small letters; the path is as it came over the wire."""
+    """What a signature covers. Header names are in lower case; the path is exactly as it was sent."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An Authorization header, taken apart: who says they signed what, when and for which service."""
+    """The parts of an Authorization header: who claims to have signed what, when, and for which service."""
 
     access_key_id: str
     date: str
@@ -55,7 +55,7 @@ class Claim:
 
 
 def read_claim(request: Request) -> Claim:
-    """Takes the header apart; says which part is missing or broken."""
+    """The parts of the header. Raises AuthenticationError if one is missing or invalid."""
     header = request.headers.get("authorization", "")
     if not header:
         raise AuthenticationError("MissingAuthenticationTokenException", "Missing Authentication Token")
@@ -78,7 +78,7 @@ def read_claim(request: Request) -> Claim:
 
 
 def check_claim(claim: Claim, request: Request, *, now: datetime, region: str, service: str) -> datetime:
-    """Refuses what no secret could make right: scope, unsigned headers, time. Returns when it was signed."""
+    """Checks what no secret could fix: scope, unsigned headers, time. Returns when it was signed, or refuses it."""
     if "x-amz-security-token" in request.headers:
         raise unrecognized()
     if claim.region != region:
@@ -137,13 +137,13 @@ def canonical_request(claim: Claim, request: Request) -> str:
     pairs = sorted(part.partition("=")[::2] for part in request.query.split("&") if part)
     query = "&".join("=".join(pair) for pair in pairs)
     signed = ";".join(claim.signed_headers)
-    # Every service but S3 has the path escaped once more than it is on the wire.
+    # For every service except S3, the signed path is escaped once more than the path that was sent.
     path = quote(request.path, safe="/~") or "/"
     return "\n".join((request.method, path, query, headers, signed, _hash(request.body)))
 
 
 def unrecognized() -> AuthenticationError:
-    """No key of that name is in use here. AWS says this too, and so tells known keys from unknown ones."""
+    """No key with that ID is in use here. AWS uses this error too, so it also shows which keys are unknown."""
     return AuthenticationError("UnrecognizedClientException", "The security token included in the request is invalid.")
 
 

@@ -1,8 +1,8 @@
-"""How many requests a requester may send: a bucket of tokens each, refilled at a steady rate.
+"""How many requests a requester can send: each has a bucket of tokens, refilled at a steady rate.
 
-A request takes a token or is refused, and no two take the same one: the bucket is read and written under a lock, or
-inside Redis. With Redis (`CELERY_BROKER_URL`) all machines share the buckets, and its clock fills them; without it they
-are files that the processes of one machine share, and each machine allows the whole rate.
+A request uses one token, or is refused if there is none. No two use the same token: the bucket is read and written
+under a lock, or inside Redis. With Redis (`CELERY_BROKER_URL`), all machines share the buckets and Redis's clock
+refills them. Without it, the processes of one machine share them as files, and each machine allows the full rate.
 """
 
 import fcntl
@@ -22,9 +22,9 @@ from marketplace.wire.errors import ThrottlingError
 
 logger = logging.getLogger(__name__)
 
-_BUCKET = struct.Struct("<dd")  # tokens, and when there were so many
+_BUCKET = struct.Struct("<dd")  # tokens, and the time of that count
 _FOLDER = "marketplace-buckets"
-# KEYS: the bucket. ARGV: rate, burst, seconds after which an unused bucket is full and can be forgotten.
+# KEYS: the bucket. ARGV: rate, burst, seconds after which an unused bucket is full and can be deleted.
 _TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1000000
@@ -42,7 +42,7 @@ return enough and 1 or 0
 
 
 def take_token(requester_id: int) -> None:
-    """Takes one token of the requester's or refuses the request."""
+    """Uses one of the requester's tokens. Raises ThrottlingError if there is none."""
     rate, burst = settings.MARKETPLACE_RATE_LIMIT, max(1, settings.MARKETPLACE_RATE_BURST)
     if rate and not _taken(requester_id, rate=rate, burst=burst):
         raise ThrottlingError
@@ -55,7 +55,7 @@ def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
     try:
         return taken_from_redis(address, _bucket_key(requester_id), rate=rate, burst=burst)
     except redis.RedisError:
-        # The limit protects others from a requester's mistake; work need not stop because nobody can count.
+        # The limit protects others from one requester's mistake. Work need not stop because requests cannot be counted.
         logger.exception("Requests are not counted: Redis does not answer.")
         return True
 
@@ -67,12 +67,12 @@ def _redis_address() -> str:
 
 @lru_cache(maxsize=4)
 def _client(address: str) -> "redis.Redis":
-    """Made at the first request of a process, not before it forks; threads share its connections."""
+    """The client, created at the first request of a process (not before it forks). Threads share its connections."""
     return redis.Redis.from_url(address, socket_timeout=2, socket_connect_timeout=2)
 
 
 def _bucket_key(requester_id: int) -> str:
-    """No other installation's, whose requesters have the same numbers."""
+    """A key that no other installation uses: its requesters have the same numbers."""
     return "hitserver:bucket:" + salted_hmac("marketplace.throttling", str(requester_id)).hexdigest()
 
 
@@ -100,5 +100,5 @@ def taken_from_file(path: Path, *, rate: float, burst: float) -> bool:
         enough: bool = tokens >= 1
         os.pwrite(descriptor, _BUCKET.pack(tokens - 1 if enough else tokens, now), 0)
     finally:
-        os.close(descriptor)  # and with it the lock
+        os.close(descriptor)  # also releases the lock
     return enough

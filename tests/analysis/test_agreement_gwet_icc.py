@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from analysis.agreement import gwet_ac1, gwet_ac2, icc, ratings_from_arrays, ratings_from_matrix
 from analysis.agreement.icc import FORMS, one_way, two_way
 
-DATA = Path(__file__).parent / "agreement_data"
+DATA = Path(__file__).parent / "support" / "agreement_data"
 TEXTBOOK = json.loads((DATA / "textbook.json").read_text())["shrout_fleiss_1979"]
 R = json.loads((DATA / "reference_r.json").read_text())
 GWET = json.loads((DATA / "reference_gwet.json").read_text())
@@ -22,14 +23,14 @@ PSYCH_NAMES = {"1,1": "ICC1", "2,1": "ICC2", "3,1": "ICC3", "1,k": "ICC1k", "2,k
 
 
 @pytest.mark.parametrize("case", GWET.values(), ids=GWET)
-def test_equal_to_irrcac(case):
+def test_equal_to_irrcac(case: Any) -> None:
     ratings = np.array(case["ratings"], dtype=float)
     assert gwet_ac1(ratings, draws=0).value == pytest.approx(case["identity"], abs=1e-9)
     assert gwet_ac2(ratings, "linear", draws=0).value == pytest.approx(case["linear"], abs=1e-9)
     assert gwet_ac2(ratings, "quadratic", draws=0).value == pytest.approx(case["quadratic"], abs=1e-9)
 
 
-def test_a_frequent_value_does_not_bring_it_down():
+def test_a_frequent_value_does_not_bring_it_down() -> None:
     """The paradox of Feinstein & Cicchetti 1990: 118 of 125 both positive, κ near 0, AC1 near the raw 0.944.
 
     By hand: p_o = 118/125, share of positive 243/250, p_e = 2 · 243/250 · 7/250, AC1 = (p_o − p_e)/(1 − p_e).
@@ -40,20 +41,20 @@ def test_a_frequent_value_does_not_bring_it_down():
     assert gwet_ac1(pairs, draws=0).value == pytest.approx(0.941, abs=1e-3)
 
 
-def test_categories_nobody_used_count():
+def test_categories_nobody_used_count() -> None:
     used = gwet_ac1(ratings_from_matrix([["a", "b"], ["a", "a"]]), draws=0).value
     wider = gwet_ac1(ratings_from_matrix([["a", "b"], ["a", "a"]], categories=["a", "b", "c"]), draws=0).value
     assert wider > used
 
 
-def test_weights_of_words_go_by_their_position():
+def test_weights_of_words_go_by_their_position() -> None:
     words = np.array([["low", "mid"], ["high", "high"], ["mid", "mid"]], dtype=object)
     numbers = [[1, 2], [3, 3], [2, 2]]
     by_word = gwet_ac2(ratings_from_matrix(words, categories=["low", "mid", "high"]), draws=0).value
     assert by_word == pytest.approx(gwet_ac2(numbers, draws=0).value)
 
 
-def test_the_interval_holds_the_estimate_and_repeats_with_the_seed():
+def test_the_interval_holds_the_estimate_and_repeats_with_the_seed() -> None:
     ratings = np.array(GWET["random_2"]["ratings"], dtype=float)
     estimate = gwet_ac2(ratings, draws=500, seed=1)
     assert estimate.low < estimate.value < estimate.high
@@ -61,7 +62,7 @@ def test_the_interval_holds_the_estimate_and_repeats_with_the_seed():
     assert estimate.n == int(((~np.isnan(ratings)).sum(axis=1) >= 2).sum())
 
 
-def test_the_interval_is_that_of_literally_resampled_units():
+def test_the_interval_is_that_of_literally_resampled_units() -> None:
     rng = np.random.default_rng(0)
     ratings = np.where(rng.random((60, 3)) < 0.6, rng.integers(1, 4, (60, 1)), rng.integers(1, 4, (60, 3)))
     draws = [gwet_ac1(ratings[rng.integers(0, 60, 60)], draws=0).value for _ in range(1000)]
@@ -70,7 +71,7 @@ def test_the_interval_is_that_of_literally_resampled_units():
     assert [estimate.low, estimate.high] == pytest.approx([low, high], abs=0.1 * (high - low))
 
 
-def test_one_category_is_undefined():
+def test_one_category_is_undefined() -> None:
     assert "one category only" in gwet_ac1([[1, 1], [1, 1]]).note
 
 
@@ -83,7 +84,7 @@ def test_one_category_is_undefined():
         ([[1], [2]], {}, "one rater only"),
     ],
 )
-def test_what_ac2_cannot_weigh_is_refused(data, options, message):
+def test_what_ac2_cannot_weigh_is_refused(data: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gwet_ac2(data, **options)
 
@@ -92,11 +93,11 @@ def test_what_ac2_cannot_weigh_is_refused(data, options, message):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_example_of_shrout_and_fleiss(form):
+def test_the_example_of_shrout_and_fleiss(form: Any) -> None:
     assert icc(TEXTBOOK["ratings"], form).value == pytest.approx(TEXTBOOK["icc"][form], abs=5e-3)
 
 
-def test_the_mean_squares_of_shrout_and_fleiss():
+def test_the_mean_squares_of_shrout_and_fleiss() -> None:
     squares, _ = two_way(ratings_from_matrix(TEXTBOOK["ratings"]))
     for name, expected in TEXTBOOK["mean_squares"].items():
         assert getattr(squares, name) == pytest.approx(expected, abs=6e-3)
@@ -105,7 +106,7 @@ def test_the_mean_squares_of_shrout_and_fleiss():
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", R.values(), ids=R)
-def test_equal_to_psych_of_r_with_its_interval(case, form):
+def test_equal_to_psych_of_r_with_its_interval(case: Any, form: Any) -> None:
     value, low, high = case["icc"][PSYCH_NAMES[form]]
     estimate = icc(case["ratings"], form)
     assert estimate.value == pytest.approx(value, abs=1e-9)
@@ -118,7 +119,7 @@ def test_equal_to_psych_of_r_with_its_interval(case, form):
         assert estimate.low == pytest.approx(low, abs=1e-9)
 
 
-def test_a_crowd_with_unequal_numbers_recovers_the_correlation_it_was_drawn_with():
+def test_a_crowd_with_unequal_numbers_recovers_the_correlation_it_was_drawn_with() -> None:
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 8, 6000)
     unit = np.repeat(np.arange(6000), sizes)
@@ -131,16 +132,16 @@ def test_a_crowd_with_unequal_numbers_recovers_the_correlation_it_was_drawn_with
     assert "unequal" in estimate.method
 
 
-def test_unequal_numbers_by_hand():
+def test_unequal_numbers_by_hand() -> None:
     """Donner 1986: k₀ = (N − Σn²/N)/(U − 1). Units 1 2 | 3 5 4: MSB 7.5·…, worked out in fractions."""
-    estimate = icc([[1, 2, NAN], [3, 5, 4]], "1,1")
+    estimate = icc([[1, 2, NAN], [3, 5, 4]], "1,1")  # type: ignore[arg-type]
     between = 2 * (1.5 - 3) ** 2 + 3 * (4 - 3) ** 2
     within = (0.5 + 2) / 3
     k = 5 - 13 / 5
     assert estimate.value == pytest.approx((between - within) / (between + (k - 1) * within))
 
 
-def test_forms_2_and_3_leave_out_incomplete_units_and_say_so():
+def test_forms_2_and_3_leave_out_incomplete_units_and_say_so() -> None:
     full = TEXTBOOK["ratings"]
     estimate = icc([*full, [1, 2, NAN, 4]], "2,1")
     assert estimate.value == pytest.approx(icc(full, "2,1").value)
@@ -148,7 +149,7 @@ def test_forms_2_and_3_leave_out_incomplete_units_and_say_so():
     assert "1 of 7 units lack some rater" in estimate.note
 
 
-def test_the_interval_covers_as_often_as_it_says():
+def test_the_interval_covers_as_often_as_it_says() -> None:
     covered = 0
     for seed in range(300):
         rng = np.random.default_rng(seed)
@@ -157,7 +158,7 @@ def test_the_interval_covers_as_often_as_it_says():
     assert 273 <= covered <= 297  # 95% of 300 is 285, standard deviation 3.8
 
 
-def test_degenerate_ratings_are_undefined_with_a_reason():
+def test_degenerate_ratings_are_undefined_with_a_reason() -> None:
     assert "no variance" in icc([[3, 3], [3, 3]], "2,1").note
     full = icc([[1, 1], [2, 2], [3, 3]], "3,k")
     assert full.value == 1
@@ -178,6 +179,6 @@ def test_degenerate_ratings_are_undefined_with_a_reason():
         ([[1, 2], [2, 3]], "4,1", "the form is one of"),
     ],
 )
-def test_what_has_no_icc_is_refused(data, form, message):
+def test_what_has_no_icc_is_refused(data: Any, form: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         icc(data, form)

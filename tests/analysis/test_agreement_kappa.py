@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from analysis.agreement import (
     ratings_from_matrix,
 )
 
-DATA = Path(__file__).parent / "agreement_data"
+DATA = Path(__file__).parent / "support" / "agreement_data"
 TEXTBOOK = json.loads((DATA / "textbook.json").read_text())
 R = json.loads((DATA / "reference_r.json").read_text())
 NAN = math.nan
@@ -36,7 +37,7 @@ labels = st.tuples(st.integers(3, 20), st.integers(2, 6)).flatmap(
 # --- Fleiss
 
 
-def test_the_table_of_fleiss_1971():
+def test_the_table_of_fleiss_1971() -> None:
     case = TEXTBOOK["fleiss_1971"]
     estimate = fleiss_kappa(case["ratings"])
     assert estimate.value == pytest.approx(case["kappa"], abs=5e-5)
@@ -48,13 +49,13 @@ def test_the_table_of_fleiss_1971():
 
 @settings(max_examples=200, deadline=None)
 @given(matrix=labels)
-def test_equal_to_statsmodels_where_all_units_have_as_many_ratings(matrix):
+def test_equal_to_statsmodels_where_all_units_have_as_many_ratings(matrix: Any) -> None:
     assume(len(np.unique(matrix)) > 1)
     expected = reference_fleiss(aggregate_raters(matrix)[0])
     assert fleiss_kappa(matrix, draws=0).value == pytest.approx(expected, abs=1e-9)
 
 
-def exact_fleiss(table):
+def exact_fleiss(table: Any) -> Any:
     """The general form of Fleiss' κ, in whole numbers: no formula of ours."""
     rows = [[int(cell) for cell in row] for row in table if sum(row)]
     total = sum(map(sum, rows))
@@ -66,14 +67,14 @@ def exact_fleiss(table):
 
 @settings(max_examples=200, deadline=None)
 @given(table=arrays(np.int64, st.tuples(st.integers(2, 10), st.integers(2, 5)), elements=st.integers(0, 4)))
-def test_unequal_numbers_of_ratings_follow_the_general_form_exactly(table):
+def test_unequal_numbers_of_ratings_follow_the_general_form_exactly(table: Any) -> None:
     assume((table.sum(axis=1) > 1).any() and (table.sum(axis=0) > 0).sum() > 1)
     kappa, percent = exact_fleiss(table)
     assert fleiss_kappa(counts_from_table(table), draws=0).value == pytest.approx(kappa, abs=1e-9)
     assert percent_agreement(counts_from_table(table), draws=0).value == pytest.approx(percent, abs=1e-9)
 
 
-def test_random_labels_by_two_or_five_raters_agree_by_chance_only():
+def test_random_labels_by_two_or_five_raters_agree_by_chance_only() -> None:
     """4,000 units, half with 2 and half with 5 ratings; filling up to 5 would give 0.18."""
     rng = np.random.default_rng(0)
     matrix = rng.integers(0, 3, (4000, 5)).astype(float)
@@ -84,15 +85,15 @@ def test_random_labels_by_two_or_five_raters_agree_by_chance_only():
     assert estimate.n == 4000
 
 
-def test_single_ratings_count_in_the_shares_of_categories_only():
-    estimate = fleiss_kappa([["a", "a"], ["b", "b"], ["a", "b"], ["b", None]], draws=0)
+def test_single_ratings_count_in_the_shares_of_categories_only() -> None:
+    estimate = fleiss_kappa([["a", "a"], ["b", "b"], ["a", "b"], ["b", None]], draws=0)  # type: ignore[arg-type]
     # P̄ = 2/3, shares 3/7 and 4/7, P_e = 25/49: (2/3 − 25/49)/(24/49) = 23/72
     assert estimate.value == pytest.approx(23 / 72)
     assert estimate.n == 3
     assert "1 with fewer than 2" in estimate.note
 
 
-def test_literal_resampling_of_units_gives_the_interval():
+def test_literal_resampling_of_units_gives_the_interval() -> None:
     rng = np.random.default_rng(2)
     matrix = np.where(rng.random((50, 4)) < 0.6, rng.integers(0, 3, (50, 1)), rng.integers(0, 3, (50, 4)))
     draws = [reference_fleiss(aggregate_raters(matrix[rng.integers(0, 50, 50)])[0]) for _ in range(2000)]
@@ -103,13 +104,13 @@ def test_literal_resampling_of_units_gives_the_interval():
 
 
 @pytest.mark.parametrize("statistic", [fleiss_kappa, percent_agreement])
-def test_the_same_seed_gives_the_same_interval(statistic):
+def test_the_same_seed_gives_the_same_interval(statistic: Any) -> None:
     data = TEXTBOOK["fleiss_1971"]["ratings"]
     assert statistic(data, draws=200, seed=3) == statistic(data, draws=200, seed=3)
     assert statistic(data, draws=200, seed=3) != statistic(data, draws=200, seed=4)
 
 
-def test_one_value_throughout_has_no_kappa():
+def test_one_value_throughout_has_no_kappa() -> None:
     estimate = fleiss_kappa([["yes", "yes"]] * 5)
     assert math.isnan(estimate.value)
     assert "same value" in estimate.note
@@ -125,7 +126,7 @@ def test_one_value_throughout_has_no_kappa():
         ([[1, NAN], [NAN, 1]], "no unit has two ratings"),
     ],
 )
-def test_nothing_to_compare_is_refused(statistic, data, message):
+def test_nothing_to_compare_is_refused(statistic: Any, data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         statistic(data)
 
@@ -133,7 +134,7 @@ def test_nothing_to_compare_is_refused(statistic, data, message):
 # --- Cohen
 
 
-def test_the_worked_example_of_wikipedia():
+def test_the_worked_example_of_wikipedia() -> None:
     """Cohen's kappa, Simple example: 50 proposals, both yes 20, both no 15, 5 and 10 apart: κ = 0.4."""
     first = ["yes"] * 25 + ["no"] * 25
     second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
@@ -144,7 +145,7 @@ def test_the_worked_example_of_wikipedia():
 @pytest.mark.parametrize("weighting", ["unweighted", "linear", "quadratic"])
 @settings(max_examples=100, deadline=None)
 @given(matrix=labels)
-def test_equal_to_statsmodels_with_its_interval(weighting, matrix):
+def test_equal_to_statsmodels_with_its_interval(weighting: Any, matrix: Any) -> None:
     table = np.zeros((5, 5))
     np.add.at(table, (matrix[:, 0], matrix[:, 1]), 1)
     assume(len(np.unique(matrix[:, :2])) > 1)
@@ -159,7 +160,7 @@ def test_equal_to_statsmodels_with_its_interval(weighting, matrix):
 
 
 @pytest.mark.parametrize("case", R.values(), ids=R)
-def test_equal_to_psych_and_psy_of_r(case):
+def test_equal_to_psych_and_psy_of_r(case: Any) -> None:
     first, second = np.array(case["ratings"])[:, :2].T
     expected = case["kappa_of_first_two"]
     assert cohen_kappa(first, second).value == pytest.approx(expected["unweighted"], abs=1e-9)
@@ -168,7 +169,7 @@ def test_equal_to_psych_and_psy_of_r(case):
 
 @settings(max_examples=50, deadline=None)
 @given(matrix=labels)
-def test_the_average_is_that_of_all_pairs(matrix):
+def test_the_average_is_that_of_all_pairs(matrix: Any) -> None:
     figures = []
     for a, b in combinations(range(matrix.shape[1]), 2):
         table = np.zeros((5, 5))
@@ -179,7 +180,7 @@ def test_the_average_is_that_of_all_pairs(matrix):
     assert mean_cohen_kappa(matrix).value == pytest.approx(np.mean(figures), abs=1e-9)
 
 
-def test_the_interval_of_the_average_is_that_of_resampled_units():
+def test_the_interval_of_the_average_is_that_of_resampled_units() -> None:
     rng = np.random.default_rng(0)
     matrix = np.where(rng.random((150, 4)) < 0.6, rng.integers(0, 3, (150, 1)), rng.integers(0, 3, (150, 4)))
     estimate = mean_cohen_kappa(matrix, "linear")
@@ -187,22 +188,22 @@ def test_the_interval_of_the_average_is_that_of_resampled_units():
     assert (estimate.high - estimate.low) / 3.92 == pytest.approx(np.std(draws), rel=0.12)
 
 
-def test_pairs_who_share_too_little_or_never_vary_are_counted():
+def test_pairs_who_share_too_little_or_never_vary_are_counted() -> None:
     matrix = [[1, 1, NAN], [2, 1, NAN], [1, 1, 1], [2, 1, NAN], [1, 1, NAN]]
-    estimate = mean_cohen_kappa(matrix)
+    estimate = mean_cohen_kappa(matrix)  # type: ignore[arg-type]
     assert estimate.value == 0
     assert "1 of 3 rater pairs" in estimate.note
     assert "2 pairs share too few units" in estimate.note
     assert "no pair of raters has a kappa" in mean_cohen_kappa([[1, 1], [1, 1]]).note
 
 
-def test_units_that_one_side_lacks_are_counted():
+def test_units_that_one_side_lacks_are_counted() -> None:
     estimate = cohen_kappa([1, 2, NAN, 1], [1, 2, 1, NAN])
     assert (estimate.value, estimate.n) == (1, 2)
     assert "2 of 4 units" in estimate.note
 
 
-def test_two_pools_of_raters_compare_all_ratings_of_a_unit():
+def test_two_pools_of_raters_compare_all_ratings_of_a_unit() -> None:
     """Schouten's κ for two groups by hand: unit shares, mean product, margins."""
     first = np.array([["a", "b"], ["a", "a"], ["b", "b"]], dtype=object)
     second = np.array([["a", None], ["a", "b"], ["b", "b"]], dtype=object)
@@ -212,17 +213,17 @@ def test_two_pools_of_raters_compare_all_ratings_of_a_unit():
     assert estimate.n == 3
 
 
-def test_the_interval_of_pools_is_that_of_resampled_units():
+def test_the_interval_of_pools_is_that_of_resampled_units() -> None:
     rng = np.random.default_rng(4)
     truth = rng.integers(1, 6, (200, 1))
     pools = [np.where(rng.random((200, 3)) < 0.5, truth, rng.integers(1, 6, (200, 3))) for _ in range(2)]
-    estimate = cohen_kappa(*pools, "quadratic")
+    estimate = cohen_kappa(pools[0], pools[1], "quadratic")
     rows = [rng.integers(0, 200, 200) for _ in range(500)]
     draws = [cohen_kappa(pools[0][row], pools[1][row], "quadratic").value for row in rows]
     assert (estimate.high - estimate.low) / 3.92 == pytest.approx(np.std(draws), rel=0.12)
 
 
-def test_both_sides_with_one_value_have_no_kappa():
+def test_both_sides_with_one_value_have_no_kappa() -> None:
     estimate = cohen_kappa([1, 1], [1, 1])
     assert math.isnan(estimate.value)
     assert "one and the same value" in estimate.note
@@ -240,6 +241,6 @@ def test_both_sides_with_one_value_have_no_kappa():
         ([1, 2], [1, 2], {"weighting": "cubic"}, "weighting is"),
     ],
 )
-def test_sides_that_cannot_be_compared_are_refused(first, second, options, message):
+def test_sides_that_cannot_be_compared_are_refused(first: Any, second: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         cohen_kappa(first, second, **options)

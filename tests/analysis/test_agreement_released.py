@@ -1,6 +1,7 @@
-"""Figures on released data, from papers and shared/data/README.md; skipped where it is not beside the checkout."""
+"""Published figures on released data; skipped where the data are not at hand."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,15 +19,7 @@ from analysis.agreement import (
 pytestmark = pytest.mark.released
 
 
-@pytest.fixture
-def released() -> Path:
-    path = Path(__file__).parents[3] / "shared" / "data"
-    if not path.is_dir():
-        pytest.skip(f"the released data is not at {path}")
-    return path
-
-
-def test_fleiss_1971(released):
+def test_fleiss_1971(released: Path) -> None:
     frame = pd.read_csv(released / "classic" / "fleiss1971_diagnoses.csv")
     ratings = ratings_from_frame(frame, unit="item", rater="worker", value="rating")
     assert fleiss_kappa(ratings, draws=0).value == pytest.approx(0.4302, abs=5e-5)
@@ -39,17 +32,17 @@ def test_fleiss_1971(released):
         ("B", {"nominal": 0.7434, "ordinal": 0.8154, "interval": 0.8491, "ratio": 0.7974}),
     ],
 )
-def test_krippendorffs_examples_as_long_tables(released, name, figures):
+def test_krippendorffs_examples_as_long_tables(released: Path, name: str, figures: Any) -> None:
     frame = pd.read_csv(released / "classic" / f"krippendorff_{name}.csv")
     ratings = ratings_from_frame(frame, unit="item", rater="worker", value="rating")
     for level, expected in figures.items():
         assert krippendorff_alpha(ratings, level, draws=0).value == pytest.approx(expected, abs=5e-5)
 
 
-def test_dawid_and_skene_1979(released):
+def test_dawid_and_skene_1979(released: Path) -> None:
     """45 patients, 5 observers, the first three times each: class shares of Table 2 to two decimals."""
     frame = pd.read_csv(released / "classic" / "dawid_skene1979.csv")
-    columns = {"unit": "item", "rater": "worker", "value": "rating"}
+    columns: dict[str, Any] = {"unit": "item", "rater": "worker", "value": "rating"}
     model = dawid_skene(ratings_from_frame(frame, **columns, repeats=True))
     assert np.round(model.shares, 2).tolist() == [0.40, 0.42, 0.11, 0.07]
     assert model.converged
@@ -66,7 +59,7 @@ SNOW = {
 
 
 @pytest.mark.parametrize("task", SNOW)
-def test_snow_2008(released, task):
+def test_snow_2008(released: Path, task: Any) -> None:
     units, kappa, majority, modelled = SNOW[task]
     frame = pd.read_csv(released / "snow2008" / f"{task}.tsv", sep="\t")
     ratings = ratings_from_frame(frame, unit="item", rater="worker", value="response")

@@ -1,25 +1,31 @@
-"""`python -m analysis diversity|contest|dectest|ranking|nuggets` as a person uses them."""
+"""``python -m analysis diversity|contest|dectest|ranking|nuggets`` as a person uses them."""
 
-import argparse
 import csv
+import io
 import json
 import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from analysis.commands import diversity
+from analysis.__main__ import main
 
-SMALL = Path(__file__).parent / "diversity_data" / "small.csv"
+SMALL = Path(__file__).parent / "support" / "diversity_data" / "small.csv"
 
 
 def run(*words: object) -> int:
-    parser = argparse.ArgumentParser()
-    diversity.add_parser(parser.add_subparsers(required=True))
-    args = parser.parse_args([str(word) for word in words])
-    return int(args.run(args))
+    return main([str(word) for word in words])
+
+
+def figures(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert run(*words, "--json") == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert list(found) == ["command", "file", "settings", "data", "estimates", "figures"]
+    assert found["command"] == words[0]
+    return found
 
 
 def rows(path: Path) -> list[list[str]]:
@@ -72,19 +78,28 @@ def test_metrics_go_to_standard_output_and_replace_their_own_columns(
 
 
 def test_contest_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("contest", SMALL, "--metric", "metric_hds", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = figures(capsys, "contest", SMALL, "--metric", "metric_hds")
+    rho, oca = found["estimates"]["rho"], found["estimates"]["oca"]
     # Scores 4.5 4 2 (high) and 2 1.5 1 (low): the two 2s cannot be told apart, so 5 of 6 at best; the lower of the two
     # cuts that reach it is between 1.5 and 2.
-    assert found["oca"]["value"] == pytest.approx(5 / 6)
-    assert (found["threshold"], found["direction"]) == (1.75, "above")
+    assert oca["value"] == pytest.approx(5 / 6)
+    assert found["figures"] == {"threshold": 1.75, "direction": "above"}
     # Ranks 6 5 3.5 and 3.5 2 1 against 5 5 5 and 2 2 2 (by hand): ρ = 12 / √(17 · 13.5).
-    assert found["rho"]["value"] == pytest.approx(12 / math.sqrt(17 * 13.5))
-    assert (found["n_low"], found["n_high"], found["rho"]["n"]) == (3, 3, 6)
+    assert rho["value"] == pytest.approx(12 / math.sqrt(17 * 13.5))
+    assert (found["data"], rho["n"]) == ({"sets": 6, "low": 3, "high": 3}, 6)
+
+
+def test_contexts_are_resampled_as_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    found = figures(capsys, "contest", SMALL, "--metric", "metric_hds")
+    assert found["settings"]["resampled"] == "context"
+    assert found["estimates"]["rho"]["method"].startswith("percentile bootstrap over groups of sets")
+    singly = figures(capsys, "contest", SMALL, "--metric", "metric_hds", "--resample-by", "sets")
+    assert singly["settings"]["resampled"] == "sets"
+    assert singly["estimates"]["rho"]["method"].startswith("percentile bootstrap over sets")
 
 
 def test_contest_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("contest", SMALL, "--metric", "distinct-n", "--draws", 50, "--resample-by", "context") == 0
+    assert run("contest", SMALL, "--metric", "distinct-n", "--draws", 50) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"conTest of distinct-n in {SMALL}\nrho ")
     assert "groups of sets, 50 resamples" in said
@@ -95,42 +110,92 @@ def test_dectest_with_logarithm_and_subsamples(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "topk.csv"
     lines = [f"{k},top_k,{math.log10(k) + 1}" for k in (1, 10, 100, 1000, 10000)]
     path.write_text("label_value,label_name,metric_x\n" + "\n".join(lines) + "\n")
-    options = ["--metric", "metric_x", "--json", "--draws", 20]
-    assert run("dectest", path, *options, "--log10", "--subsample", 4, "--repeats", 7) == 0
-    found = json.loads(capsys.readouterr().out)
+    options = ["--metric", "metric_x", "--draws", 40]
+    found = figures(capsys, "dectest", path, *options, "--log10", "--subsample", 4, "--repeats", 7)["estimates"]
     assert found["pearson"]["value"] == pytest.approx(1)
     assert found["spearman"]["value"] == pytest.approx(1)
-    assert found["subsampled"]["spearman"]["value"] == pytest.approx(1)
-    assert found["subsampled"]["spearman"]["method"] == "7 subsamples of 4 without replacement"
-    run("dectest", path, *options)
-    assert json.loads(capsys.readouterr().out)["pearson"]["value"] < 0.9
+    assert found["subsampled_spearman"]["value"] == pytest.approx(1)
+    assert found["subsampled_spearman"]["method"] == "7 subsamples of 4 without replacement"
+    assert found["subsampled_spearman_sd"]["value"] == pytest.approx(0)
+    assert figures(capsys, "dectest", path, *options)["estimates"]["pearson"]["value"] < 0.9
 
 
 def test_ranking_pairs_the_sets_of_a_context(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("ranking", SMALL, "--metric", "metric_hds", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["accuracy"]["value"] == 1
-    assert found["n"] == 3
-    assert found["rho"]["value"] is None
-    assert "all parameter differences are 1" in found["rho"]["note"]
+    found = figures(capsys, "ranking", SMALL, "--metric", "metric_hds")
+    assert found["estimates"]["accuracy"]["value"] == 1
+    assert found["data"]["pairs"] == 3
+
+
+def test_ranking_does_not_depend_on_the_order_of_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, *sets = rows(SMALL)
+    path = tmp_path / "turned.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *sets[::-1]])
+    one, two = (figures(capsys, "ranking", each, "--metric", "cos-sim") for each in (SMALL, path))
+    assert one["estimates"] == two["estimates"]
 
 
 def test_ranking_of_rated_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("label_value,mean\n0.2,3.5\n-0.4,2\n0.3,3\n0.6,5\n-0.1,2.5\n")
-    assert run("ranking", path, "--metric", "mean", "--pairs", "--midpoint", 3, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["accuracy"]["value"] == pytest.approx(4 / 5)  # the third is a tie
+    found = figures(capsys, "ranking", path, "--metric", "mean", "--pairs", "--midpoint", 3)
+    assert found["estimates"]["accuracy"]["value"] == pytest.approx(4 / 5)  # the third is a tie
 
 
 def test_ranking_says_which_pairs_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sets.csv"
     path.write_text("context,label_value,m\n" + "a,1,5\na,1,4\na,0,1\nb,0,2\nb,1,1\n")
-    assert run("ranking", path, "--metric", "m", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["n"], found["equal_label_left_out"]) == (3, 1)
-    assert found["accuracy"]["value"] == pytest.approx(2 / 3)
-    assert "bootstrap over groups" in found["accuracy"]["method"]
+    found = figures(capsys, "ranking", path, "--metric", "m")
+    assert found["data"] == {"pairs": 3, "pairs_of_equal_label_left_out": 1}
+    assert found["estimates"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    assert "bootstrap over groups" in found["estimates"]["accuracy"]["method"]
+    assert run("ranking", path, "--metric", "m") == 0
+    assert "1 pair of equal label_value left out" in capsys.readouterr().out
+
+
+FORMATS = {
+    "comma.csv": lambda header, sets: delimited(header, sets, ","),
+    "semicolon.csv": lambda header, sets: delimited(header, sets, ";"),
+    "tab.tsv": lambda header, sets: delimited(header, sets, "\t"),
+    "lines.jsonl": lambda header, sets: "".join(
+        json.dumps(dict(zip(header, row, strict=True)) | {"label_value": float(row[2])}) + "\n" for row in sets
+    ),
+}
+
+
+def delimited(header: list[str], sets: list[list[str]], separator: str) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows([header, *sets])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_read_alike_and_written_as_it_was(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *sets = rows(SMALL)
+    path, out = tmp_path / name, tmp_path / f"out-{name}"
+    path.write_text(FORMATS[name](header, sets), encoding="utf-8", newline="")
+    found = figures(capsys, "contest", path, "--metric", "cos-sim")
+    assert found["estimates"] == figures(capsys, "contest", SMALL, "--metric", "cos-sim")["estimates"]
+
+    assert run("diversity", path, "--metric", "distinct-n", "--out", out) == 0
+
+    if name.endswith(".jsonl"):
+        before, after = ([json.loads(line) for line in each.read_text().splitlines()] for each in (path, out))
+        assert [{**row, "metric_distinct_n": 0} for row in before] == [{**row, "metric_distinct_n": 0} for row in after]
+        assert all(isinstance(row["metric_distinct_n"], float) for row in after)
+    else:
+        assert (
+            out.read_text().splitlines()[0]
+            == path.read_text().splitlines()[0]
+            + {
+                "comma.csv": ",",
+                "semicolon.csv": ";",
+                "tab.tsv": "\t",
+            }[name]
+            + "metric_distinct_n"
+        )
 
 
 def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,53 +211,73 @@ def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("words", "cells", "said"),
     [
-        (["contest", "--metric", "metric_hds"], {"label_value": "DROP"}, "column label_value: is missing; it holds"),
-        (["contest", "--metric", "metric_hds"], {"label_value": "high"}, "row 2, column label_value: 'high' is not a"),
-        (["contest", "--metric", "metric_hds"], {"label_value": ""}, "row 2, column label_value: the cell is empty"),
+        (
+            ["contest", "--metric", "metric_hds"],
+            {"label_value": "DROP"},
+            'column "label_value": there is no such column; it holds',
+        ),
+        (
+            ["contest", "--metric", "metric_hds"],
+            {"label_value": "high"},
+            'row 2, column "label_value": "high" is not a',
+        ),
+        (["contest", "--metric", "metric_hds"], {"label_value": ""}, 'row 2, column "label_value": the cell is empty'),
         (
             ["contest", "--metric", "metric_hds"],
             {"label_value": "ALL 1"},
-            "column label_value: all labels are 1: two classes are needed; write two classes, such as 0 and 1",
+            'column "label_value": all labels are 1: two classes are needed; write two classes, such as 0 and 1',
         ),
         (
             ["contest", "--metric", "metric_hds"],
             {"label_value": "0.5"},
-            "column label_value: labels must hold two classes, not 3 values from 0 to 1; write two classes",
+            'column "label_value": labels must hold two classes, not 3 values from 0 to 1; write two classes',
         ),
-        (["contest", "--metric", "metric_hds"], {"metric_hds": "n/a"}, "row 2, column metric_hds: 'n/a' is not a"),
+        (["contest", "--metric", "metric_hds"], {"metric_hds": "n/a"}, 'row 2, column "metric_hds": "n/a" is not a'),
         (
             ["contest", "--metric", "bleu"],
             {},
-            "column bleu: is missing and no metric has that name; use one of distinct-n",
+            '--metric "bleu": there is no such column and no such metric; use one of distinct-n',
         ),
         (
             ["contest", "--metric", "cos-sim"],
             {"resp_1": "DROP"},
-            "column resp_1: is missing between the others; number",
+            'column "resp_1": is missing between the others; number',
         ),
         (
             ["contest", "--metric", "metric_hds"],
             {"label_name": "temp"},
-            "column label_name: several parameters are mixed: content_diversity, temp; choose one with --label-name",
+            'column "label_name": there are several parameters: content_diversity, temp; choose one with --label-name',
         ),
-        (["contest", "--metric", "cos-sim", "--label-name", "t"], {}, "column label_name: 't' does not occur; use one"),
-        (["contest", "--metric", "cos-sim", "--resample-by", "who"], {}, "column who: is missing; name another with"),
+        (["contest", "--metric", "cos-sim", "--label-name", "t"], {}, 'column "label_name": no row has "t"; use one'),
+        (
+            ["contest", "--metric", "cos-sim", "--resample-by", "who"],
+            {},
+            'column "who": there is no such column; the columns are',
+        ),
         (
             ["dectest", "--metric", "metric_hds"],
             {"label_value": "ALL 2"},
-            "column label_value: all labels are the same, so there is no parameter to correlate with; use sets made",
+            'column "label_value": all labels are the same, so there is no parameter to correlate with; use sets made',
         ),
-        (["dectest", "--metric", "metric_hds", "--log10"], {}, "row 2, column label_value: 0 or less has no logarithm"),
+        (
+            ["dectest", "--metric", "metric_hds", "--log10"],
+            {},
+            'row 2, column "label_value": 0 or less has no logarithm',
+        ),
         (
             ["dectest", "--metric", "metric_hds", "--subsample", "9"],
             {},
             "needs a size from 3 to 6 and 2 or more repeats",
         ),
-        (["ranking", "--metric", "metric_hds", "--by", "who"], {}, "column who: is missing; name another with --by"),
+        (
+            ["ranking", "--metric", "metric_hds", "--by", "who"],
+            {},
+            'column "who": there is no such column; the columns are',
+        ),
         (["ranking", "--metric", "metric_hds", "--by", "resp_1"], {"resp_1": "NA"}, "needs at least 3 scores"),
-        (["nuggets", "--metric", "metric_hds"], {"label_value": "ALL 1"}, "column label_value: all labels are 1"),
-        (["diversity"], {"resp_0": "DROP"}, "column resp_0: is missing between the others"),
-        (["diversity", "--out", "/none/out.csv"], {}, "cannot be written (No such file or directory); choose another"),
+        (["nuggets", "--metric", "metric_hds"], {"label_value": "ALL 1"}, 'column "label_value": all labels are 1'),
+        (["diversity"], {"resp_0": "DROP"}, 'column "resp_0": is missing between the others'),
+        (["diversity", "--out", "/none/out.csv"], {}, "cannot be written (there is no folder /none); choose another"),
     ],
 )
 def test_wrong_input_is_said_in_a_line(
@@ -232,8 +317,8 @@ def test_files_that_cannot_be_read(
     [
         ["diversity", SMALL, "--metric", "distinct-n,bleu"],
         ["contest", SMALL],
-        ["contest", SMALL, "--metric", "cos-sim", "--draws", "0"],
-        ["contest", SMALL, "--metric", "cos-sim", "--level", "95"],
+        ["contest", SMALL, "--metric", "cos-sim", "--draws", "1"],
+        ["contest", SMALL, "--metric", "cos-sim", "--confidence", "95"],
     ],
 )
 def test_wrong_options_end_with_two(words: list[object], capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,7 +347,7 @@ def test_it_is_a_command_of_the_package() -> None:
     assert (good.returncode, good.stderr) == (0, "")
     bad = subprocess.run([*words, "bleu"], capture_output=True, text=True, cwd=root)
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr.startswith(f"error: {SMALL}, column bleu: ")
+    assert bad.stderr.startswith(f'error: {SMALL}, --metric "bleu": ')
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
@@ -272,3 +357,47 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=root)
     assert (found.stdout, found.stderr) == ("resp_0,resp_1,metric_distinct_n\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["contest", SMALL, "--metrc", "cos-sim"],
+            "there is no option --metrc; did you mean --metric? The options are",
+        ),
+        (
+            ["contest", SMALL, "--metric", "cos-sim", "--drws", "50"],
+            "no option --drws; did you mean --draws? The options",
+        ),
+        (
+            ["contest", SMALL, "--metric", "cos-sim", "--draws", "1"],
+            "--draws: 1 is too few for an interval; give 40 or",
+        ),
+        (["contest", SMALL, "more", "--metric", "cos-sim"], "“more” is one argument too many"),
+        (["contets", SMALL], "invalid choice: 'contets' (choose from"),
+        (["agreement", SMALL, "--level", "cardinal"], "--level: invalid choice: 'cardinal' (choose from 'nominal', "),
+        (["dectest", SMALL, "--metric", "cos-sim", "--repeats", "none"], "--repeats: “none” is not a whole number"),
+    ],
+)
+def test_wrong_options_are_named_with_the_valid_ones(
+    words: list[object], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(*words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["contest", "diversity"])
+def test_a_full_disk_is_one_line(command: str) -> None:
+    words = [sys.executable, "-m", "analysis", command, str(SMALL), "--metric", "cos-sim"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stderr) == (1, "error: standard output: No space left on device\n")
+
+
+def test_a_device_is_written_to_and_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("diversity", SMALL, "--metric", "cos-sim", "--out", "/dev/full") == 2
+    assert "/dev/full: cannot be written (No space left on device)" in capsys.readouterr().err
+    assert not Path("/dev/full").is_file()

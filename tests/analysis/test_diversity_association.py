@@ -50,7 +50,7 @@ def test_ranks_of_unweighted_samples_are_scipys(rows: list[tuple[int, ...]]) -> 
 def best_accuracy(scores: np.ndarray, high: np.ndarray) -> float:
     """Every cut and both directions, tried out."""
     cuts = [-math.inf, *scores, math.inf]
-    return max(np.mean((scores >= cut) == (high == side)) for cut in cuts for side in (0, 1))
+    return max(float(np.mean((scores >= cut) == (high == side))) for cut in cuts for side in (0, 1))
 
 
 @given(SAMPLES)

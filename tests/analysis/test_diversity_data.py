@@ -1,12 +1,13 @@
-"""The diversity-eval CSV format: what is read, what is refused and how that is said."""
+"""Tables of sets: what is read, what is refused, and what the message says."""
 
 from pathlib import Path
 
 import pytest
 
-from analysis.diversity.data import DataError, numbers, read_sets, responses, write_sets
+from analysis.diversity.data import numbers, read_sets, responses, write_sets
+from analysis.tables import InputError
 
-SMALL = Path(__file__).parent / "diversity_data" / "small.csv"
+SMALL = Path(__file__).parent / "support" / "diversity_data" / "small.csv"
 
 
 def written(folder: Path, text: str | bytes, name: str = "sets.csv") -> Path:
@@ -54,9 +55,9 @@ def test_a_text_of_a_megabyte_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "{file}: the file is empty; it needs a header row and one row per set"),
-        (b"\n\n", "{file}: the file is empty; it needs a header row and one row per set"),
-        (b"resp_0,resp_1\n", "{file}: there is no row below the header; add one row per set"),
+        (b"", "{file}: the file is empty; it needs a header and rows"),
+        (b"\n\n", "{file}: the file is empty; it needs a header and rows"),
+        (b"resp_0,resp_1\n", "{file}: there are no rows below the header; add one row for each rating or set"),
         (
             b"resp_0,resp_1\na,b\ncaf\xe9,d\n",
             "{file}, line 3: byte 0xe9 is not UTF-8; save the file as UTF-8 (it may be Latin-1 or UTF-16)",
@@ -67,24 +68,27 @@ def test_a_text_of_a_megabyte_is_read(tmp_path: Path) -> None:
         ),
         (
             b'resp_0,resp_1\n"a\nb",c\nd\n',
-            "{file}, row 2: 1 cells where the header has 2; put texts that hold commas or line breaks in quotes",
+            "{file}, row 2: has 1 cell, the header has 2; put texts that hold separators or line breaks in quotes",
         ),
         (
             b"resp_0,resp_1\na,b,c\n",
-            "{file}, row 1: 3 cells where the header has 2; put texts that hold commas or line breaks in quotes",
+            "{file}, row 1: has 3 cells, the header has 2; put texts that hold separators or line breaks in quotes",
         ),
-        (b"resp_0,context,context\n", "{file}, column context: is there twice; rename or remove one of the two"),
-        (b"resp_0,,resp_1\n", "{file}, header, column 2: the column has no name; name or remove it"),
+        (
+            b"resp_0,context,context\n",
+            '{file}, column "context": the header has this name twice; rename or remove one of them',
+        ),
+        (b"resp_0,,resp_1\n", "{file}, header, column 2: the column has no name; name it or remove it"),
         (
             b'resp_0,resp_1\na,b\n"c,d\n',
-            "{file}, row 2: the quotes are broken (unexpected end of data); close every quote, and double those "
+            "{file}, row 2: the quotes are broken (unexpected end of data); close every quote, and double a quote "
             'inside a text: ""',
         ),
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = written(tmp_path, content)
-    with pytest.raises(DataError) as error:
+    with pytest.raises(InputError) as error:
         read_sets(path)
     assert str(error.value) == message.format(file=path)
 
@@ -92,17 +96,17 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, content: bytes, m
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("a,b", "has no response columns; a set needs two responses or more, in columns resp_0, resp_1 …"),
-        ("resp_0,b", "has 1 response column; a set needs two responses or more, in columns resp_0, resp_1 …"),
+        ("a,b", "there is no response column; a set needs two or more responses, in columns resp_0, resp_1 …"),
+        ("resp_0,b", "there is one response column; a set needs two or more responses, in columns resp_0, resp_1 …"),
         (
             "resp_0,resp_2",
-            "column resp_1: is missing between the others; number the columns from resp_0 on without a gap",
+            'column "resp_1": is missing between the others; number the columns from resp_0 without a gap',
         ),
     ],
 )
 def test_response_columns_that_are_wrong(tmp_path: Path, header: str, message: str) -> None:
     path = written(tmp_path, header + "\nx,y\n")
-    with pytest.raises(DataError) as error:
+    with pytest.raises(InputError) as error:
         responses(read_sets(path), path)
     assert str(error.value).endswith(message)
 
@@ -112,36 +116,36 @@ def test_response_columns_that_are_wrong(tmp_path: Path, header: str, message: s
     [
         ("", "the cell is empty"),
         (" ", "the cell is empty"),
-        ("high", "'high' is not a number"),
-        ("0,6", "'0,6' is not a number"),
-        ("1_000", "'1_000' is not a number"),
-        ("nan", "'nan' is not a finite number"),
-        ("1e999", "'1e999' is not a finite number"),
-        ("x" * 60, f"'{'x' * 39}…' is not a number"),
+        ("high", '"high" is not a number'),
+        ("0,6", '"0,6" is not a number'),
+        ("1_000", '"1_000" is not a number'),
+        ("nan", '"nan" is not a finite number'),
+        ("1e999", '"1e999" is not a finite number'),
+        ("x" * 60, f'"{"x" * 39}…" is not a number'),
     ],
 )
 def test_cells_that_are_no_numbers(tmp_path: Path, cell: str, what: str) -> None:
     path = written(tmp_path, f'label_value,resp_0\n1,a\n"{cell}",b\n')
-    with pytest.raises(DataError) as error:
+    with pytest.raises(InputError) as error:
         numbers(read_sets(path), "label_value", path)
-    mend = "write a plain number with a decimal point, such as 0.6"
-    assert str(error.value) == f"{path}, row 2, column label_value: {what}; {mend}"
+    fix = "write a plain number with a decimal point, such as 0.6"
+    assert str(error.value) == f'{path}, row 2, column "label_value": {what}; {fix}'
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="there is no such file; check the name"):
+    with pytest.raises(InputError, match="there is no such file; check its name"):
         read_sets(tmp_path / "none.csv")
-    with pytest.raises(DataError, match="is a folder; name a CSV file"):
+    with pytest.raises(InputError, match="this is a folder; name a file in it"):
         read_sets(tmp_path)
 
 
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     frame = read_sets(SMALL)
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_sets(frame, tmp_path / "none" / "out.csv")
     folder = tmp_path / "taken.csv"
     folder.mkdir()
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_sets(frame, folder)
     assert [path.name for path in tmp_path.iterdir()] == ["taken.csv"]
 
@@ -154,3 +158,11 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
         write_sets(frame, out)
     assert out.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["sets.csv"]
+
+
+def test_lines_of_json_need_every_response(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"resp_0": "a", "resp_1": "b"}\n\n{"resp_0": "c"}\n', "sets.jsonl")
+    with pytest.raises(InputError, match='row 3, column "resp_1": there is no text; an empty response is ""'):
+        responses(read_sets(path), path)
+    path = written(tmp_path, '{"resp_0": "NA", "resp_1": ""}\n', "sets.jsonl")
+    assert responses(read_sets(path), path) == [["NA", ""]]

@@ -11,7 +11,7 @@ from scipy import stats
 
 from analysis.diversity.evaluation import con_test, dec_test, subsampled
 from analysis.diversity.metrics import METRICS
-from analysis.diversity.resampling import Bootstrap
+from analysis.diversity.resampling import Bootstrap, context_groups
 
 
 def sample(n: int = 120, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def test_log10_is_taken_of_the_label() -> None:
 def test_same_seed_same_numbers() -> None:
     scores, labels = sample()
     assert dec_test(scores, labels) == dec_test(scores, labels)
-    assert dec_test(scores, labels) != dec_test(scores, labels, plan=Bootstrap(seed=1))
+    assert dec_test(scores, labels) != dec_test(scores, labels, plan=Bootstrap(seed=7))
     high = labels > 0.7
     assert con_test(scores, high) == con_test(scores, high)
 
@@ -155,8 +155,31 @@ def test_refusals_of_their_own() -> None:
         con_test([1, 2, 3], [0, 1, 1], groups=["a", "a", "a"])
     with pytest.raises(ValueError, match="level"):
         Bootstrap(level=95)
-    with pytest.raises(ValueError, match="1 or more"):
-        Bootstrap(draws=0)
+    with pytest.raises(ValueError, match="two draws or more; 0 for none"):
+        Bootstrap(draws=1)
+
+
+@pytest.mark.parametrize("groups", [None, [f"c{at // 2}" for at in range(120)]])
+def test_the_order_of_sets_changes_no_digit(groups: list[str] | None) -> None:
+    scores, labels = sample(120)
+    high, order = (labels > 0.7).astype(float), np.random.default_rng(0).permutation(120)
+    moved = None if groups is None else [groups[at] for at in order]
+    assert con_test(scores[order], high[order], groups=moved) == con_test(scores, high, groups=groups)
+    assert dec_test(scores[order], labels[order], groups=moved) == dec_test(scores, labels, groups=groups)
+
+
+def test_no_draws_no_interval() -> None:
+    scores, labels = sample()
+    found = con_test(scores, labels > 0.7, plan=Bootstrap(draws=0))
+    assert math.isnan(found.rho.low) and math.isnan(found.oca.low)
+    assert found.rho.method == found.oca.method == "no interval"
+
+
+def test_sets_without_a_context_are_resampled_singly() -> None:
+    assert context_groups(["a", "a", "b"]) == ["context a", "context a", "context b"]
+    assert context_groups(["a", "a", "", ""]) == ["context a", "context a", "set 2", "set 3"]
+    assert context_groups(["a", "a", "a"]) is None  # nothing to resample
+    assert context_groups(["a", "b", "c"]) is None
 
 
 def test_constant_scores_are_undefined_not_zero() -> None:

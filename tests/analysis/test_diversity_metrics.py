@@ -5,6 +5,7 @@ import itertools
 import math
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_cos_sim_is_scipys_cosine(responses: list[str]) -> None:
 
 
 @given(SETS, st.randoms())
-def test_metrics_ignore_the_order_of_responses(responses: list[str], random) -> None:
+def test_metrics_ignore_the_order_of_responses(responses: list[str], random: Random) -> None:
     shuffled = random.sample(responses, len(responses))
     for metric in METRICS.values():
         assert metric(shuffled) == pytest.approx(metric(responses), abs=1e-12)

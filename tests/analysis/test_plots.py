@@ -27,6 +27,9 @@ def every_plot() -> list[str]:
         plots.strip(WORDS, [Group("0 & 1", [1, 2, 2]), Group("none", [])], mark=Mark(1.5, "cut <")),
         plots.scatter(WORDS, [1, 2, 3], [2.0, 1.0, 3.0], [0.5, math.nan, 0.0], mark=Mark(2, "middle")),
         plots.curves(WORDS, [Line("1 <", [1, 2], [0.5, math.nan], [0.1, math.nan], [0.9, math.nan])]),
+        plots.diverging(WORDS, [("a <b>", [1, 2, 3]), ("none", [0, 0, 0])], ["1", "2 &", "3"], ends=("<no", "yes")),
+        plots.ranges(WORDS, ["10", "20 <"], [Line("1 <", [0, 1], [0.5, math.nan], [-1, 0.2], [2, 0.9])], limits=(0, 1)),
+        plots.heat_map(WORDS, [[1, math.nan], [3, 5.0]], limits=(1, 5), ends=("1 <low>", "5 high")),
         plots.intervals(WORDS, [("α & κ", 0.5, 0.2, 0.7), ("none", math.nan, math.nan, math.nan)]),
     ]
 
@@ -129,3 +132,23 @@ def test_a_range_of_one_value_or_none_still_has_room(values: list[float], low: f
 def test_tick_labels_have_the_decimals_of_their_step_and_a_real_minus() -> None:
     assert [plots.tick_label(tick, [-0.5, 0, 0.5]) for tick in (-0.5, 0, 1000)] == ["−0.5", "0.0", "1,000.0"]
     assert plots.tick_label(20, [0, 20]) == "20"
+
+
+def test_a_heat_map_leaves_a_gap_where_there_is_no_value() -> None:
+    svg = plots.heat_map(WORDS, [[1, math.nan], [3, 5.0]], limits=(1, 5), ends=("low", "high"))
+
+    paths = [path.get("d", "") for path in parsed(svg).iter("path") if path.get("fill") != "none"]
+    legend, cells = paths[:9], paths[9:]
+    assert len(legend) == 9
+    assert sum(path.count("M") for path in cells) == 3
+    with pytest.raises(ValueError, match="rows of one length"):
+        plots.heat_map(WORDS, [[1], [1, 2]], limits=(1, 5), ends=("low", "high"))
+
+
+def test_ranges_end_at_the_axis_and_stand_side_by_side() -> None:
+    lines = [Line(name, [0], [0.5], [low], [0.9]) for name, low in (("a", -1.0), ("b", 0.1))]
+    svg = plots.ranges(WORDS, ["10", "20"], lines, limits=(0, 1))
+
+    bars = [line for line in parsed(svg).iter("line") if line.get("stroke-width") == "1.8"]
+    assert [float(bar.get("y1", "")) for bar in bars] == [200, pytest.approx(182.6)]
+    assert bars[0].get("x1") != bars[1].get("x1")

@@ -1,68 +1,25 @@
-"""The report goes by the scales of a type's questions: texts alone, categories, and questions nobody described."""
+"""The report goes by the scales of the questions: texts alone, categories, and questions nobody described."""
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.reports import build_report
-from annotation.task_types import registry
-from annotation.task_types.base import ItemData, Json, Problem, Profile, Row, Shown, StepSpec, TaskType
-from annotation.task_types.questions import Level, Point, Question, Scale, TextQuestion
-from tests.factories import make_participant, make_study, make_submission
-from tests.report_data import Values, a_set, rated_study
-
-pytestmark = pytest.mark.django_db
+from analysis.description import Level, Point, QuestionDescription, ReportSection, Scale
+from tests.analysis.support.pages import built
+from tests.analysis.support.studies import TEXTS_ONLY, Values, a_set, study_data
 
 
-class Plain(TaskType):
-    """One page with the questions of the class; no scores, no parameter, no responses."""
-
-    name = "plain"
-    title = "Plain"
-    summary = "For tests."
-    asked: tuple[Question, ...] = ()
-
-    def columns(self, config: Json) -> str:
-        return ""
-
-    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[Problem]]:
-        return [ItemData(str(row.number), {}) for row in rows], []
-
-    def default_texts(self, config: Json) -> dict[str, str]:
-        return {"instructions": "Do it."}
-
-    def steps(self, shown: Shown, texts: Mapping[str, str]) -> list[StepSpec]:
-        return [StepSpec(f"page-{at}", "Page", "", self.asked, item=at) for at in range(len(shown.items))]
-
-    def question_topics(self, config: Json) -> dict[str, Question]:
-        return {question.topic: question for question in self.asked}
-
-    def simulate(self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random) -> dict[str, str]:
-        return {question.key: "a few words" for question in self.asked}
-
-    def export_columns(self, payload: Json) -> dict[str, str]:
-        return {}
+def asking(*asked: QuestionDescription, **more: Any) -> dict[str, Any]:
+    """A type with these questions; no scores, no sections."""
+    return {"questions": asked, "scores": (), "sections": ()} | more
 
 
-def install(monkeypatch: pytest.MonkeyPatch, *asked: Question, **more: Any) -> None:
-    task = type("Given", (Plain,), {"asked": asked, **more})()
-    monkeypatch.setattr(registry, "all_types", lambda: {"plain": task})
-
-
-def categories(level: Level) -> Question:
+def categories(level: Level) -> QuestionDescription:
     points = (Point(0.0, "neither"), Point(1.0, "first"), Point(2.0, "second"))
-    return Question("choice", "Which one?", "choice", Scale("choice", level, points))
-
-
-def built(study: Any, folder: Path) -> tuple[str, dict[str, Any]]:
-    page = build_report(study, out_dir=folder, draws=50)
-    return page.read_text(), json.loads((folder / "report.json").read_text())["sections"]
+    return QuestionDescription("choice", "Which one?", Scale("choice", level, points))
 
 
 # Fleiss' own formula by hand: units (a, a, b) and (b, b, b): P = (1/3 + 1)/2 = 2/3, shares 1/3 and 2/3, P_e = 5/9.
@@ -74,13 +31,10 @@ TWO_UNITS: Values = {
 
 
 @pytest.mark.parametrize("level", ["nominal", "pairwise"])
-def test_categories_have_kappa_and_no_mean(level: Level, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install(monkeypatch, categories(level))
-    study = rated_study(
-        [a_set("u0"), a_set("u1")], TWO_UNITS, task_type="plain", question="choice", scale="choice", config={}
-    )
+def test_categories_have_kappa_and_no_mean(level: Level, tmp_path: Path) -> None:
+    data = study_data(["u0", "u1"], TWO_UNITS, **asking(categories(level)))
 
-    page, sections = built(study, tmp_path)
+    page, sections = built(data, tmp_path)
 
     choice = sections["answers"]["choice"]
     assert choice["agreement"]["Fleiss’ κ"]["value"] == pytest.approx((2 / 3 - 5 / 9) / (1 - 5 / 9))
@@ -96,13 +50,11 @@ def test_categories_have_kappa_and_no_mean(level: Level, monkeypatch: pytest.Mon
     assert "Bias" not in page
 
 
-def test_numbers_on_an_interval_scale_have_no_kappa(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install(monkeypatch, Question("q", "How many?", "count", Scale("count", "interval")))
+def test_numbers_on_an_interval_scale_have_no_kappa(tmp_path: Path) -> None:
     values = {(f"u{unit}", f"w{worker}"): unit + worker / 7 for unit in range(30) for worker in range(2)}
-    items = [a_set(f"u{unit}") for unit in range(30)]
-    study = rated_study(items, values, task_type="plain", question="count", scale="count", config={})
+    question = QuestionDescription("count", "How many?", Scale("count", "interval"))
 
-    _, sections = built(study, tmp_path)
+    _, sections = built(study_data([f"u{unit}" for unit in range(30)], values, **asking(question)), tmp_path)
 
     count = sections["answers"]["count"]
     assert "Fleiss’ κ" not in count["agreement"]
@@ -111,13 +63,10 @@ def test_numbers_on_an_interval_scale_have_no_kappa(monkeypatch: pytest.MonkeyPa
     assert len(count["distribution"]) == 10  # classes, for there are sixty values
 
 
-def test_texts_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install(monkeypatch, TextQuestion("own", "Write something.", "own", min_words=2))
-    study = make_study(task_type="plain", payloads=[ItemData("one", {})], ratings_per_item=3)
-    for _ in range(2):
-        make_submission(study=study, participant=make_participant(study=study))
+def test_texts_alone(tmp_path: Path) -> None:
+    texts = {("one", worker): {"own": "a few words"} for worker in "xy"}
 
-    page, sections = built(study, tmp_path)
+    page, sections = built(study_data(["one"], texts=texts, **TEXTS_ONLY), tmp_path)
 
     own = sections["texts"]["own"]
     assert (own["n"], own["different"], own["words_median"], own["words_sd"]) == (2, 1, 3, 0)
@@ -126,32 +75,67 @@ def test_texts_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "A text of at least 2 words." in page
 
 
-def test_a_question_that_the_type_does_not_describe_is_said_to_be_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    install(monkeypatch)
-    study = rated_study(
-        [a_set("u0"), a_set("u1")], TWO_UNITS, task_type="plain", question="choice", scale="choice", config={}
-    )
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [
+        ({}, "A text of any length."),
+        ({"min_words": 1, "max_words": 15}, "A text of at least one word, at most 15 words."),
+        ({"min_chars": 20, "max_chars": 260}, "A text of at least 20 characters, at most 260 characters."),
+    ],
+)
+def test_limits_of_texts_are_told(bounds: dict[str, int], told: str, tmp_path: Path) -> None:
+    question = QuestionDescription("own", "Write.", kind="text", bounds=bounds)
+    page, _ = built(study_data(["one"], **asking(question)), tmp_path)
+    assert told in page
 
-    page, sections = built(study, tmp_path)
+
+def test_descriptions_of_points_are_part_of_the_wording(tmp_path: Path) -> None:
+    scale = Scale.of("fit", "ordinal", ["Good", "Bad"], descriptions=["It fits <well>.", "It does not."])
+    page, sections = built(study_data(["one"], **asking(QuestionDescription("fit", "Does it fit?", scale))), tmp_path)
+
+    assert "2 Good: It fits &lt;well&gt;." in page
+    assert sections["wording"]["questions"][0]["answers"][1]["description"] == "It does not."
+
+
+def test_a_question_that_is_not_described_is_marked(tmp_path: Path) -> None:
+    data = study_data(["u0", "u1"], TWO_UNITS, question="choice", **asking())
+
+    page, sections = built(data, tmp_path)
 
     assert "does not describe this question" in page
     assert sections["answers"]["choice"]["level"] == "interval"
 
 
-def test_a_section_that_is_not_there_is_missed_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    install(monkeypatch, categories("nominal"), report_sections=("astrology",))
-    study = make_study(task_type="plain", payloads=[ItemData("one", {})])
+def test_a_section_that_does_not_exist_is_reported(tmp_path: Path) -> None:
+    kind = asking(categories("nominal"), sections=(ReportSection("astrology"),))
 
-    page, sections = built(study, tmp_path)
+    page, sections = built(study_data(["one"], **kind), tmp_path)
 
     assert "asks for a section “astrology”" in page
     assert "astrology" in sections
 
 
-def test_every_installed_type_asks_for_sections_that_exist() -> None:
-    from analysis.reports.build import SPECIAL
+def test_items_of_other_roles_enter_no_figure(tmp_path: Path) -> None:
+    items = [a_set("main"), a_set("gold", role="gold"), a_set("practice", role="practice")]
+    values: Values = {(name, worker): value for name, value in (("main", 2.0), ("gold", 5.0)) for worker in "xy"}
 
-    for task in registry.all_types().values():
-        assert set(task.report_sections) <= set(SPECIAL), task.name
+    page, sections = built(study_data(items, values), tmp_path)
+
+    assert sections["data"]["items"] == 1
+    assert sections["data"]["items_of_other_roles"] == {"gold": 1, "practice": 1}
+    assert sections["data"]["ratings"] == 4
+    assert sections["answers"]["diversity"]["location"]["Mean"]["value"] == 2
+    assert [row["item"] for row in sections["diversity"]["diversity"]["sets"]] == ["main"]
+    assert "1 gold, 1 practice; their answers are in no figure about items" in page
+
+
+def test_metrics_of_the_file_stand_beside_the_scores_where_the_type_says_so(tmp_path: Path) -> None:
+    items = [a_set(f"i{at}", metrics={"metric_nli": at / 10}) for at in range(4)]
+    values: Values = {(f"i{at}", "x"): 1.0 + at for at in range(4)}
+    section = ReportSection("diversity", {"metrics": ["metric_nli"]})
+
+    _, sections = built(study_data(items, values, sections=(section,)), tmp_path)
+
+    found = sections["diversity"]["diversity"]
+    assert found["metrics_with_human"]["metric_nli"]["spearman"]["value"] == pytest.approx(1)
+    assert [row["metric_nli"] for row in found["sets"]] == pytest.approx([0, 0.1, 0.2, 0.3])

@@ -11,13 +11,14 @@ from django.test import Client
 
 from annotation.models import Membership, Study
 from annotation.task_types.registry import get_type
-from tests.factories import default_config
+from tests.factories import default_config, make_researcher
 
 PASSWORD = "correct horse battery"
 
 
-def make_user(name: str, **values: Any) -> User:
-    return User.objects.create_user(name, password=PASSWORD, **values)
+def make_user(name: str, *, researcher: bool = True, **values: Any) -> User:
+    make = make_researcher if researcher else User.objects.create_user
+    return make(name, password=PASSWORD, **values)
 
 
 def signed_in(user: User, *, csrf: bool = False) -> Client:
@@ -50,6 +51,7 @@ def settings_form(task_type: str = "abs_hds", **changes: Any) -> dict[str, Any]:
         "reward": "0.18",
         "time_limit_minutes": 30,
         "access": "open",
+        "identity": "none",
         "feedback_box": "on",
         "seed": 1,
     }

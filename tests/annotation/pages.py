@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from django.test import Client
@@ -11,6 +11,9 @@ from django.urls import reverse
 
 from annotation.models import Participant
 from annotation.tokens import participant_token
+
+if TYPE_CHECKING:
+    from django.test.client import _MonkeyPatchedWSGIResponse as Response  # what the test client gives
 
 
 class Fields(HTMLParser):
@@ -55,7 +58,7 @@ class Fields(HTMLParser):
             self.words.append(data)
 
 
-def fields(response: HttpResponse) -> Fields:
+def fields(response: Response | HttpResponse) -> Fields:
     return Fields(response.content.decode())
 
 
@@ -68,26 +71,26 @@ class WorkerBrowser:
         self.url = reverse("work", args=[self.token])
         self.done_url = reverse("work_done", args=[self.token])
 
-    def get(self, **headers: Any) -> HttpResponse:
+    def get(self, **headers: Any) -> Response:
         return self.client.get(self.url, headers=headers)
 
     def form(self) -> str:
         return fields(self.get()).values["form"]
 
-    def post(self, form: str, **answers: str) -> HttpResponse:
+    def post(self, form: str, **answers: str) -> Response:
         return self.client.post(self.url, {"form": form, **answers})
 
-    def send(self, **answers: str) -> HttpResponse:
+    def send(self, **answers: str) -> Response:
         """The due step with these answers."""
         return self.post(self.form(), **answers)
 
-    def draft(self, form: str, **answers: str) -> HttpResponse:
+    def draft(self, form: str, **answers: str) -> Response:
         return self.client.post(reverse("work_draft", args=[self.token]), {"form": form, **answers})
 
-    def give_back(self, form: str) -> HttpResponse:
+    def give_back(self, form: str) -> Response:
         return self.client.post(reverse("work_return", args=[self.token]), {"form": form})
 
-    def finish(self, **last: str) -> HttpResponse:
+    def finish(self, **last: str) -> Response:
         """A whole absHDS hit."""
         self.send(own="I would ask the neighbours.")
         self.send(quality="4")

@@ -6,7 +6,7 @@ from django.http import Http404
 
 from annotation.access import study_for
 from annotation.models import Membership, Study
-from tests.factories import make_study
+from tests.factories import make_researcher, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ def study() -> Study:
 
 
 def member(study: Study, role: str) -> User:
-    user = User.objects.create_user(f"{role}-{study.slug}")
+    user = make_researcher(f"{role}-{study.slug}")
     Membership.objects.create(study=study, user=user, role=role)
     return user
 

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import psycopg2.errors
 import pytest
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Participant, Study
 from annotation.services import allocation
-from annotation.services.allocation import NothingLeft, accept_next, enrol, reclaim_expired, return_assignment
+from annotation.services.allocation import (
+    NotAdmitted,
+    NothingLeft,
+    accept_next,
+    again_after_deadlock,
+    enrol,
+    reclaim_expired,
+    return_assignment,
+)
 from annotation.services.answers import submit_step
-from tests.factories import make_assignment, make_participant, make_study, make_submission
+from tests.factories import (
+    make_assignment,
+    make_author,
+    make_invitation,
+    make_participant,
+    make_study,
+    make_submission,
+    make_worker,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -74,16 +89,91 @@ def test_the_limit_counts_what_was_done_and_not_what_was_given_back() -> None:
         accept_next(participant_id=worker.pk)
 
 
-def test_a_participant_who_is_not_there() -> None:
+def test_an_unknown_participant() -> None:
     with pytest.raises(Participant.DoesNotExist):
         accept_next(participant_id=123_456)
 
 
-def test_the_same_worker_enrols_once() -> None:
+# --- who takes part ---
+
+
+def test_the_same_worker_enrols_once_and_has_another_pseudonym_in_another_study() -> None:
+    study, other, worker = make_study(), make_study(), make_worker()
+    first = enrol(study=study, worker=worker, consented=True)
+    assert enrol(study=study, worker=worker, consented=True).pk == first.pk
+    assert study.arms.get().n_enrolled == 1
+    assert enrol(study=other, worker=worker, consented=True).pseudonym != first.pseudonym
+
+
+def test_a_simulated_worker_makes_a_simulated_participant() -> None:
+    participant = enrol(study=make_study(), worker=make_worker(synthetic=True), consented=False, profile="noisy")
+    assert (participant.synthetic, participant.profile) == (True, "noisy")
+    assert not make_participant(study=make_study()).synthetic
+
+
+def test_a_study_by_invitation_admits_only_whoever_is_invited() -> None:
+    study = make_study(access=Study.Access.INVITED)
+    with pytest.raises(NotAdmitted, match="invited"):
+        enrol(study=study, worker=make_worker(), consented=False)
+    invitation = make_invitation(study=study)
+    assert enrol(study=study, worker=invitation.worker, consented=False, invitation=invitation).worker_id
+
+
+def test_a_complete_study_admits_nobody_until_a_place_is_free_again() -> None:
+    study = make_study(items=1, ratings_per_item=1)
+    make_submission(study=study)
+    with pytest.raises(NotAdmitted, match="full"):
+        make_participant(study=study)
+    Hit.objects.update(wanted=2)
+    assert make_participant(study=study)
+
+
+def test_whoever_took_part_in_an_excluded_study_is_not_admitted() -> None:
+    earlier, study, worker = make_study(), make_study(), make_worker()
+    study.exclude_studies.add(earlier)
+    participant = make_participant(study=earlier, worker=worker)
+    assert make_participant(study=study, worker=worker)  # so far they have only looked at the other one
+    make_assignment(participant=participant)
+    with pytest.raises(NotAdmitted, match="took_part"):
+        make_participant(study=make_excluding(earlier), worker=worker)
+    assert make_participant(study=make_excluding(earlier))
+    assert make_participant(study=make_study(), worker=worker)
+
+
+def make_excluding(*others: Study) -> Study:
     study = make_study()
-    given: dict[str, Any] = {"study": study, "platform": "link", "platform_id": "w", "consented": True}
-    assert enrol(**given).pk == enrol(**given).pk
-    assert enrol(**given | {"study": make_study()}).pseudonym != enrol(**given).pseudonym
+    study.exclude_studies.set(others)
+    return study
+
+
+def test_whoever_started_both_of_two_studies_gets_hits_of_one() -> None:
+    one, other, worker = make_study(), make_study(hits_per_worker=None), make_worker()
+    one.exclude_studies.add(other)
+    other.exclude_studies.add(one)
+    in_one, in_other = (make_participant(study=study, worker=worker) for study in (one, other))
+    make_assignment(participant=in_other)
+    with pytest.raises(NothingLeft, match="took_part"):
+        accept_next(participant_id=in_one.pk)
+    make_submission(participant=in_other)
+    assert make_assignment(participant=in_other).ordinal == 2
+
+
+def test_exclusion_works_in_one_direction() -> None:
+    earlier, worker = make_study(), make_worker()
+    study = make_excluding(earlier)
+    make_assignment(participant=make_participant(study=study, worker=worker))
+    assert make_assignment(participant=make_participant(study=earlier, worker=worker))
+
+
+def test_nobody_gets_a_hit_with_a_text_of_their_own() -> None:
+    study = make_study(items=4, items_per_hit=2, ratings_per_item=2, hits_per_worker=None)
+    writer, other = make_participant(study=study), make_participant(study=study)
+    first, second = study.hits.all()
+    make_author(item=first.items.all()[1], worker=writer.worker)
+    assert make_submission(participant=writer).assignment.hit == second
+    with pytest.raises(NothingLeft, match="done"):
+        accept_next(participant_id=writer.pk)
+    assert {make_submission(participant=other).assignment.hit for _ in range(2)} == {first, second}
 
 
 # --- which place and number ---
@@ -200,7 +290,7 @@ def test_what_a_race_refused_is_tried_again(error: Exception, monkeypatch: pytes
     assert fails.calls == 3
 
 
-def test_after_some_tries_the_worker_is_asked_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_few_tries_the_worker_is_asked_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make_participant(study=make_study())
     monkeypatch.setattr(allocation, "_accept", Fails(IntegrityError("UNIQUE"), 99))
     with pytest.raises(NothingLeft, match="taken"):
@@ -214,3 +304,37 @@ def test_a_database_that_fails_otherwise_is_not_asked_again(monkeypatch: pytest.
     with pytest.raises(OperationalError, match="disk"):
         accept_next(participant_id=worker.pk)
     assert fails.calls == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("error", "tries"), [(deadlock(), 3), (OperationalError("disk I/O error"), 1)])
+def test_a_service_whose_transaction_ended_in_a_deadlock_runs_again(error: OperationalError, tries: int) -> None:
+    calls = []
+
+    @again_after_deadlock
+    def service() -> str:
+        calls.append(1)
+        if len(calls) < 3:
+            raise error
+        return "done"
+
+    if tries == 1:
+        with pytest.raises(OperationalError, match="disk"):
+            service()
+    else:
+        assert service() == "done"
+    assert len(calls) == tries
+
+
+@pytest.mark.django_db(transaction=True)
+def test_within_a_callers_transaction_a_deadlock_is_the_callers() -> None:
+    calls = []
+
+    @again_after_deadlock
+    def service() -> None:
+        calls.append(1)
+        raise deadlock()
+
+    with pytest.raises(OperationalError, match="deadlock"), transaction.atomic():
+        service()
+    assert len(calls) == 1

@@ -50,9 +50,9 @@ def test_an_outsider_is_told_that_there_is_no_such_study(name: str, study: Study
 @pytest.mark.parametrize("name", OF_A_STUDY)
 def test_who_has_not_signed_in_is_told_where_to(name: str, study: Study) -> None:
     response = Client().get(reverse(name, args=[study.slug]))
-    assert response.status_code == 403
-    assert "Sign in to the console" in response.json()["detail"]
-    assert Client().get(reverse("api_studies")).status_code == 403
+    assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert "sign in to the console" in response.json()["detail"]
+    assert Client().get(reverse("api_studies")).status_code == 401
 
 
 @pytest.mark.parametrize("name", OF_A_STUDY)
@@ -89,6 +89,7 @@ def test_a_study_in_full(study: Study) -> None:
         "seed": 1,
     }
     assert found["config"]["generation_task"] == "response"
+    assert (found["arms"], found["exclude_studies"]) == ([], [])
 
 
 def test_progress(study: Study) -> None:
@@ -102,9 +103,57 @@ def test_items_in_the_order_of_the_file(study: Study) -> None:
     assert [item["item"] for item in found] == ["s0", "s1", "s2"]
     assert found[0]["columns"]["resp_0"] == Item.objects.get(external_id="s0").payload["responses"][0]
     rated = Rating.objects.get(question="diversity")
+    assert rated.item
     scores = {item["item"]: item["scores"][0] for item in found}
-    assert scores[rated.item.external_id] == {"title": "absHDS", "mean": rated.value, "sd": None, "n": 1}
+    assert scores[rated.item.external_id] == {
+        "topic": "diversity",
+        "title": "absHDS",
+        "score": rated.value,
+        "sd": 0.0,
+        "n": 1,
+        "workers": 1,
+        "low": None,
+        "high": None,
+    }
     assert sum(item["submissions"] for item in found) == 1
+
+
+def test_a_study_with_arms_has_them_everywhere() -> None:
+    arms: list[dict[str, Any]] = [
+        {"name": "low", "reward": "0.100"},
+        {"name": "high", "config": {"write_first": False}},
+    ]
+    study = make_study(items=1, ratings_per_item=2, arms=arms)
+    made = {each.participant.arm.name: each for each in (make_submission(study=study) for _ in range(2))}
+    client = as_role("viewer", study)
+    told = get(client, "api_study", study)["arms"]
+    assert [(arm["name"], arm["reward"], arm["config"], arm["n_enrolled"]) for arm in told] == [
+        ("low", "0.100", {}, 1),
+        ("high", None, {"write_first": False}, 1),
+    ]
+    assert [arm["submitted"] for arm in get(client, "api_progress", study)["arms"]] == [1, 1]
+    [item] = get(client, "api_items", study)["results"]
+    given = {name: each.ratings.get(question="diversity").value or 0.0 for name, each in made.items()}
+    assert {arm["name"]: arm["scores"][0]["score"] for arm in item["arms"]} == given
+    assert item["scores"][0]["score"] == sum(given.values()) / 2
+    arms_of = {rating["submission"]: rating["arm"] for rating in get(client, "api_ratings", study)["results"]}
+    assert arms_of == {each.pk: name for name, each in made.items()}
+
+
+def test_an_answer_about_no_item_names_none(study: Study) -> None:
+    own = Rating.objects.first()
+    assert own is not None
+    Rating.objects.create(
+        study=study,
+        submission=own.submission,
+        participant=own.participant,
+        question="age",
+        scale="years",
+        value=31.0,
+        created_at=own.created_at,
+    )
+    found = get(as_role("viewer", study), "api_ratings", study)["results"]
+    assert [(rating["question"], rating["item"]) for rating in found][-1] == ("age", "")
 
 
 def test_ratings_name_the_worker_by_pseudonym_alone(study: Study) -> None:

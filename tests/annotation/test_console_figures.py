@@ -17,7 +17,7 @@ from annotation.views.console.charts import HEIGHT, WIDTH, hourly_bars
         (None, "–"),
         (0, "0.0 s"),
         (8.25, "8.2 s"),
-        (9.99, "10.0 s"),
+        (9.99, "10 s"),
         (59.6, "1 min 00 s"),
         (95, "1 min 35 s"),
         (4020, "1 h 07 min"),
@@ -33,12 +33,12 @@ def test_figures() -> None:
     assert figure(3, 1) == "3.0"
     assert (points(3.0), points(3.5)) == ("3", "3.5")
     assert (thousands(12345), thousands(None)) == ("12,345", "")
-    assert [usd(Decimal(amount)) for amount in ("0.18", "0.056", "1234.5")] == ["0.18 USD", "0.056 USD", "1,234.50 USD"]
+    assert [usd(Decimal(amount)) for amount in ("0.18", "0.056", "1234.5")] == ["$0.18", "$0.056", "$1,234.50"]
 
 
 def test_moments_are_told_in_utc() -> None:
     there = datetime(2026, 5, 1, 1, 30, tzinfo=UTC).astimezone()
-    assert "2026-05-01 01:30 UTC" in moment(there)
+    assert "1 May 2026, 01:30 UTC" in moment(there)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -13,9 +14,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from generation.models import Chunk, GenerationRun, LanguageModel
-from tests.analysis.run_factories import make_run
+from tests.factories import make_researcher
+from tests.generation.support.finished_runs import make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -28,13 +31,13 @@ contexts:
 samples: 2
 template: story
 """
-PATHS = ("", "progress/", "report/", "report/report.html", "samples/samples.csv")
+PATHS = ("", "progress/", "report/", "report/report.html", "samples.csv")
 
 
 @pytest.fixture
 def queue() -> Any:
     """Messages that would wake workers."""
-    with patch("generation.tasks.send_work", return_value=True) as sent:
+    with patch("generation.queueing.send_work", return_value=True) as sent:
         yield sent
 
 
@@ -44,7 +47,7 @@ def tiny() -> LanguageModel:
 
 
 def signed_in(name: str = "ana", **kwargs: Any) -> Client:
-    user = User.objects.filter(username=name).first() or User.objects.create_user(name, password="x", **kwargs)
+    user = User.objects.filter(username=name).first() or make_researcher(name, password="x", **kwargs)
     client = Client()
     client.force_login(user)
     return client
@@ -133,7 +136,7 @@ def test_a_run_file_reads_no_path_of_the_server(contexts: str, tiny: LanguageMod
     text = RUN_FILE.replace('\n  - {id: boat, context: "The boat came back."}', f" {contexts}")
     response = signed_in().post("/console/runs/new/", {"run_file": text})
     assert response.status_code == 422
-    assert "did not come with it" in response.content.decode()
+    assert "no file was uploaded" in response.content.decode()
     assert not GenerationRun.objects.exists()
 
 
@@ -186,10 +189,10 @@ def test_texts_are_shown_as_text() -> None:
 
 def test_samples_leave_as_csv_that_no_spreadsheet_runs() -> None:
     owned()
-    response = signed_in().get("/console/runs/sweep/samples/samples.csv")
+    response = signed_in().get("/console/runs/sweep/samples.csv")
     rows = list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))  # type: ignore[attr-defined]
     assert sorted(row["text"] for row in rows) == ["'=1+1", "a b", "a b"]
-    assert signed_in().get("/console/runs/sweep/samples/nonsense.csv").status_code == 404
+    assert signed_in().get("/console/runs/sweep/samples.nonsense").status_code == 404
 
 
 def test_the_report_is_kept_and_made_anew_when_samples_come(tmp_path: Any, settings: Any) -> None:
@@ -199,10 +202,76 @@ def test_the_report_is_kept_and_made_anew_when_samples_come(tmp_path: Any, setti
     page = client.get("/console/runs/sweep/report/").content.decode()
     assert "Figures by decoder" in page
     assert 'href="/console/runs/sweep/"' in page
-    with patch("analysis.reports.sweep.write_run_report", side_effect=AssertionError("made again")):
+    with patch("analysis.report.sweep.write_sweep_report", side_effect=AssertionError("made again")):
         assert client.get("/console/runs/sweep/report/").status_code == 200
     make_run({"top_p=0.5": [["new text"]]})
     assert "top_p=0.5" in client.get("/console/runs/sweep/report/").content.decode()
+
+
+# --- The page of a run while it runs, and when it ends ---
+
+
+def running(preview: dict[str, Any] | None = None) -> GenerationRun:
+    """A run with three samples, and a chunk of seven that a worker holds."""
+    run = owned(n_wanted=10)
+    GenerationRun.objects.filter(pk=run.pk).update(state="running")
+    Chunk.objects.create(
+        run=run,
+        number=9,
+        model=LanguageModel.objects.get(),
+        places=[],
+        n_samples=7,
+        leased_by="w#1",
+        leased_until=timezone.now() + timedelta(minutes=1),
+        preview=preview or {},
+    )
+    return run
+
+
+def test_texts_that_are_not_stored_yet_show_first_and_are_marked() -> None:
+    text = {"context": "c0", "model": "tiny", "decoder": "greedy", "text": "<b>fresh</b>"}
+    running({"n": 4, "tokens": 8, "seconds": 2.0, "texts": [text]})
+    page = signed_in().get("/console/runs/sweep/progress/").content.decode()
+    assert "3 of 10 stored" in page
+    assert "4 more texts are written and will be stored with the rest of their chunk." in page
+    assert page.index("&lt;b&gt;fresh&lt;/b&gt;") < page.index("=1+1")
+    assert page.count("Not stored yet") == 1
+    assert 'value="7"' in page  # the bar counts both
+
+
+def test_an_unfinished_run_is_fetched_again_and_without_javascript_too() -> None:
+    running()
+    page = signed_in().get("/console/runs/sweep/").content.decode()
+    assert 'hx-get="/console/runs/sweep/progress/"' in page
+    assert '<noscript><meta http-equiv="refresh" content="10"></noscript>' in page
+    assert "HX-Refresh" not in signed_in().get("/console/runs/sweep/progress/")
+
+
+@pytest.mark.parametrize("state", ["done", "failed", "cancelled"])
+def test_when_a_run_ends_the_whole_page_is_loaded_once_more_and_then_rests(state: str) -> None:
+    run = running()
+    GenerationRun.objects.filter(pk=run.pk).update(state=state)
+    client = signed_in()
+    assert client.get("/console/runs/sweep/progress/")["HX-Refresh"] == "true"
+    page = client.get("/console/runs/sweep/").content.decode()
+    assert "hx-get" not in page
+    assert "http-equiv" not in page
+
+
+def test_the_latest_samples_cost_as_many_queries_for_many_chunks() -> None:
+    run = running()
+    client = signed_in()
+    counts = []
+    for number in range(10, 40):
+        Chunk.objects.create(
+            run=run, number=number, model=LanguageModel.objects.get(), places=[], n_samples=1, state="done",
+            ended_at=timezone.now(),
+        )  # fmt: skip
+        if number in (10, 39):
+            with CaptureQueriesContext(connection) as queries:
+                client.get("/console/runs/sweep/progress/")
+            counts.append(len(queries))
+    assert counts[0] == counts[1]
 
 
 # --- Models ---
@@ -222,8 +291,8 @@ def test_a_model_that_cannot_be_is_refused_beside_the_field() -> None:
     response = administrator().post("/console/models/", data)
     assert response.status_code == 422
     page = response.content.decode()
-    assert "is no name" in page
-    assert "“gpu7” is no device." in page
+    assert "is not a valid name" in page
+    assert "“gpu7” is not a device." in page
 
 
 def test_a_model_is_retired_and_taken_back(tiny: LanguageModel) -> None:

@@ -82,7 +82,7 @@ def test_a_taken_short_name_is_told_beside_the_field_and_nothing_typed_is_lost(c
     response = client.post(reverse("console_new_settings", args=["abs_hds"]), form)
     assert response.status_code == 422
     page = response.content.decode()
-    assert "Another study has this name." in page
+    assert "Another study already has this name." in page
     assert "A long consent text." in page
     assert "Typed with care." in page
     assert Study.objects.count() == 1
@@ -110,7 +110,7 @@ def test_all_fields_that_are_wrong_are_named_at_the_head_of_the_page(client: Cli
     [
         ({"title": ""}, "This field is required."),
         ({"title": "", "slug": "named"}, "This field is required."),
-        ({"title": "日本語"}, "No short name can be made"),
+        ({"title": "日本語"}, "This title gives no short name"),
         ({"slug": "Not A Slug"}, "lower-case letters"),
         ({"ratings_per_item": "0"}, "greater than or equal to 1"),
         ({"ratings_per_item": "ten"}, "Enter a whole number."),
@@ -239,7 +239,7 @@ def test_fewer_ratings_than_were_promised_are_refused_with_the_reason() -> None:
     version = hidden(client.get(url).content.decode())["version"]
     response = client.post(url, settings_form(version=version, title=study.title, ratings_per_item=2))
     assert response.status_code == 422
-    assert "It can only rise from 3" in response.content.decode()
+    assert "You can only raise it from 3" in response.content.decode()
 
 
 # --- preview ---
@@ -250,7 +250,7 @@ def test_the_preview_shows_the_start_page_and_every_step_of_a_draft() -> None:
     url = reverse("console_preview_page", args=[study.slug])
     start = client.get(url).content.decode()
     assert "You agree to this." in start
-    assert "0.18 USD" in start
+    assert "$0.18" in start
     assert client.post(url).headers["Location"] == f"{url}?step=1"
     steps = [client.get(f"{url}?step={number}").content.decode() for number in (1, 2, 3)]
     assert ["Step 1 of 3" in steps[0], "Step 2 of 3" in steps[1], "Step 3 of 3" in steps[2]] == [True] * 3
@@ -303,7 +303,7 @@ def test_the_cost_is_hits_times_ratings_times_reward_to_the_cent() -> None:
     assert (plan.n_hits, plan.n_submissions, plan.cost) == (4, 12, Decimal("1.50"))
     assert plan.least_workers == 3
     page = text_of(client, "console_publish", study.slug)
-    assert "1.50 USD" in page
+    assert "$1.50" in page
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_going_live_twice_makes_one_live_study() -> None:
     version = hidden(client.get(url).content.decode())["version"]
     assert client.post(url, {"version": version}).headers["Location"] == reverse("console_study", args=[study.slug])
     second = client.post(url, {"version": version}, follow=True)
-    assert "live already" in second.content.decode()
+    assert "has already been launched" in second.content.decode()
     assert Posting.objects.filter(study=study).count() == 1
     assert AuditEntry.objects.filter(study=study, action="publish").count() == 1
     assert study.hits.count() == 4
@@ -337,7 +337,7 @@ def test_without_items_nothing_goes_live() -> None:
     url = reverse("console_publish", args=[study.slug])
     page = client.get(url).content.decode()
     assert "The study has no items." in page
-    assert "disabled" in page.rpartition("Go live")[0].rpartition("<button")[2]
+    assert "disabled" in page.rpartition("Launch the study")[0].rpartition("<button")[2]
     response = client.post(url, {"version": hidden(page)["version"]}, follow=True)
     assert "The study has no items." in response.content.decode()
     study.refresh_from_db()

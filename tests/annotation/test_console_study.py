@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.instrument import live_instrument
-from annotation.models import Flag, Membership, Review, Study, Submission
+from annotation.models import Flag, Invitation, Membership, Review, Study, Submission
+from annotation.services.allocation import enrol
 from tests.annotation.console_helpers import as_role, make_user, signed_in
 from tests.factories import make_assignment, make_participant, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
 
-def text_of(client: Client, name: str, *args: object, **query: object) -> str:
+def text_of(client: Client, name: str, *args: object, **query: str) -> str:
     response = client.get(reverse(name, args=args), query)
     assert response.status_code == 200
     return str(response.content.decode())
@@ -81,6 +84,32 @@ def test_simulated_data_are_marked_everywhere_they_show() -> None:
     assert "simulated</span>" in text_of(client, "console_items", study.slug)
 
 
+def test_a_study_with_arms_shows_each_of_them() -> None:
+    arms: list[dict[str, Any]] = [{"name": "low", "reward": "0.100", "wanted": 9}, {"name": "high", "reward": "0.400"}]
+    study = make_study(items=1, ratings_per_item=2, arms=arms)
+    made = {each.participant.arm.name: each for each in (make_submission(study=study) for _ in range(2))}
+    client = as_role("viewer", study)
+    page = text_of(client, "console_study", study.slug)
+    assert re.search(r'low</th><td[^>]*>1 <span class="small">9 wanted</span></td><td[^>]*>1 <span[^>]*>of 2<', page)
+    assert "low: $0.10<br>high: $0.40" in page
+    assert "By arm" not in text_of(as_role("viewer", other := make_study()), "console_study", other.slug)
+    listed = text_of(client, "console_submissions", study.slug, arm="high")
+    assert made["high"].participant.pseudonym in listed
+    assert made["low"].participant.pseudonym not in listed
+    assert made["low"].participant.pseudonym in text_of(client, "console_submissions", study.slug, arm="no such arm")
+    shown = text_of(client, "console_submission", study.slug, made["low"].pk)
+    assert '<dt>Arm</dt><dd class="plain">low</dd>' in shown
+
+
+def test_a_submission_shows_the_texts_that_another_study_can_judge() -> None:
+    study = make_study(task_type="con_test", items=1, ratings_per_item=1)
+    submission = make_submission(study=study)
+    page = text_of(as_role("viewer", study), "console_submission", study.slug, submission.pk)
+    assert "Texts that other studies can judge" in page
+    for output in submission.outputs.all():
+        assert all(escape(text) in page for text in output.texts)
+
+
 @pytest.mark.parametrize("name", ["console_study", "console_progress", "console_studies"])
 def test_queries_do_not_grow_with_submissions(name: str, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     counts = []
@@ -114,7 +143,7 @@ def test_pausing_resuming_and_closing() -> None:
 def test_a_closed_study_is_not_opened_again() -> None:
     study = make_study(status=Study.Status.CLOSED)
     response = as_role("owner", study).post(reverse("console_resume", args=[study.slug]), follow=True)
-    assert "A closed study stays closed" in response.content.decode()
+    assert "A closed study cannot be opened again" in response.content.decode()
     study.refresh_from_db()
     assert study.status == "closed"
 
@@ -206,6 +235,23 @@ def test_excluding_needs_a_decision_and_keeps_the_note() -> None:
     assert list(Review.objects.order_by("pk").values_list("decision", flat=True)) == ["exclude", "include"]
 
 
+def test_excluding_can_release_the_place() -> None:
+    study = make_study(items=1, ratings_per_item=1)
+    submission = make_submission(study=study)
+    client = as_role("editor", study)
+    assert "release the place" in text_of(client, "console_submission", study.slug, submission.pk)
+    url = reverse("console_review", args=[study.slug, submission.pk])
+    page = client.post(url, {"decision": "exclude", "release": "on"}, follow=True).content.decode()
+    assert "Excluded, and the place is given out again." in page
+    assert "Its place was released." in page
+    assert "release the place" not in page
+    another = make_submission(study=study)
+    client.post(url, {"decision": "include"})
+    page = text_of(client, "console_submission", study.slug, submission.pk)
+    assert "so this is one submission more than planned" in page
+    assert another.participant.pseudonym != submission.participant.pseudonym
+
+
 @pytest.mark.parametrize("form", [{}, {"decision": "delete"}, {"decision": "exclude", "note": "x" * 501}])
 def test_a_decision_that_is_none_is_not_stored(form: dict[str, str]) -> None:
     study = make_study(items=1)
@@ -266,7 +312,7 @@ def test_a_user_name_that_is_not_there_is_told() -> None:
         reverse("console_members", args=[study.slug]), {"username": "<b>nobody", "role": "viewer"}
     )
     assert response.status_code == 422
-    assert "There is no user “&lt;b&gt;nobody” on this server." in response.content.decode()
+    assert "There is no researcher “&lt;b&gt;nobody” on this server." in response.content.decode()
 
 
 def test_the_last_owner_stays() -> None:
@@ -282,17 +328,64 @@ def test_the_last_owner_stays() -> None:
     assert Membership.objects.get(study=study).role == "owner"
 
 
-def test_personal_links_are_made_for_every_name_once() -> None:
+def links_on(page: str, study: Study) -> list[str]:
+    return re.findall(rf"\S+{reverse('study_start', args=[study.slug])}\?k=\S+", page)
+
+
+def test_personal_links_are_made_for_every_name_once_and_stay() -> None:
     study = make_study(items=1, access="invited")
     client = as_role("editor", study)
     url = reverse("console_links", args=[study.slug])
-    page = client.post(url, {"names": "P 1\nP 2\n\n  P 1 \n"}).content.decode()
-    assert "2 links" in page
-    assert page.count(f"{reverse('study_start', args=[study.slug])}?k=") == 2
-    again = client.post(url, {"names": "P 1"}).content.decode()
-    link = re.search(r"\S+\?k=\S+", again)
-    assert link
-    assert link[0] in page
+    page = client.post(url, {"names": "P 1\nP 2\n\n  P 1 \n"}, follow=True).content.decode()
+    assert "2 links, 0 used" in page
+    links = links_on(page, study)
+    assert len(set(links)) == 2
+    assert not any("P" in link.partition("?k=")[0].rpartition("/")[2] for link in links)
+    client.post(url, {"names": "P 1"})
+    assert links_on(client.get(url).content.decode(), study) == links
+    invitation = Invitation.objects.get(study=study, name="P 2")
+    enrol(study=study, worker=invitation.worker, consented=True, invitation=invitation)
+    assert "2 links, 1 used" in client.get(url).content.decode()
+
+
+def test_the_participants_of_another_study_get_links_and_are_the_same_people() -> None:
+    first, second = make_study(title="Writing"), make_study(title="Judging")
+    author = make_submission(study=first).participant
+    user = make_user("ada")
+    for study in (first, second):
+        Membership.objects.create(study=study, user=user, role="editor")
+    client, url = signed_in(user), reverse("console_links", args=[second.slug])
+    assert f'<option value="{first.pk}">' in client.get(url).content.decode()
+    page = client.post(url, {"of": str(first.pk)}, follow=True).content.decode()
+    assert "1 personal link is ready." in page
+    assert Invitation.objects.get(study=second).worker == author.worker
+    assert author.pseudonym in page
+
+
+def test_participants_of_a_study_that_one_may_not_edit_are_not_invited() -> None:
+    study, other = make_study(), make_study()
+    make_submission(study=other)
+    client = as_role("editor", study)
+    user = Membership.objects.get(study=study).user
+    Membership.objects.create(study=other, user=user, role="viewer")
+    response = client.post(reverse("console_links", args=[study.slug]), {"of": str(other.pk)})
+    assert response.status_code == 422
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("identity", "text"),
+    [
+        ("none", "An open link cannot tell people apart"),
+        ("browser", "One participation per browser"),
+        ("parameter", "the id that the panel adds to the link as <code>PROLIFIC_PID</code>"),
+    ],
+)
+def test_the_overview_and_the_links_page_say_what_an_open_link_can_do(identity: str, text: str) -> None:
+    study = make_study(items=1, identity=identity, identity_parameter="PROLIFIC_PID")
+    client = as_role("editor", study)
+    for name in ("console_study", "console_links"):
+        assert text in text_of(client, name, study.slug)
 
 
 @pytest.mark.parametrize("names", ["", "  \n ", "x" * 101, "\n".join(str(number) for number in range(1001))])
@@ -334,7 +427,9 @@ def test_without_its_task_type_a_study_is_there_and_says_what_is_missing(live: b
         "upload",
         "publish",
     )
-    pages = {f"console_{name}": [study.slug] for name in (*names, "submissions")} | {"report": [study.slug]}
+    pages: dict[str, list[Any]] = {f"console_{name}": [study.slug] for name in (*names, "submissions")} | {
+        "report": [study.slug]
+    }
     pages |= {"console_item": [study.slug, item.pk], "export": [study.slug, "long", "csv"]}
     if submission:
         pages |= {name: [study.slug, submission.pk] for name in ("console_submission", "console_submission_page")}

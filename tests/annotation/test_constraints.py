@@ -11,8 +11,29 @@ from django.apps import apps
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
-from annotation.models import Assignment, Hit, Participant, Posting, Rating, Step, Study, Submission, Worker
-from tests.factories import make_assignment, make_participant, make_study, make_submission
+from annotation.models import (
+    Arm,
+    Assignment,
+    Hit,
+    ItemAuthor,
+    Output,
+    Participant,
+    Posting,
+    Rating,
+    Step,
+    Study,
+    Submission,
+    Worker,
+)
+from tests.factories import (
+    make_assignment,
+    make_author,
+    make_invitation,
+    make_participant,
+    make_study,
+    make_submission,
+    make_worker,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -30,12 +51,19 @@ def refused(write: Callable[[], object], name: str) -> None:
     assert re.search(rf"{name}|{columns_of(name)}$", str(caught.value).strip().splitlines()[0])
 
 
-def columns_of(name: str) -> str:
+def columns_of(wanted: str) -> str:
     for model in apps.get_app_config("annotation").get_models():
         for constraint in model._meta.constraints:
-            if constraint.name == name and isinstance(constraint, models.UniqueConstraint):
-                return ", ".join(f"{model._meta.db_table}.{model._meta.get_field(f).column}" for f in constraint.fields)
-    return name
+            if constraint.name == wanted and isinstance(constraint, models.UniqueConstraint):
+                columns = {field.name: field.column for field in model._meta.concrete_fields}
+                return ", ".join(f"{model._meta.db_table}.{columns[name]}" for name in constraint.fields)
+    return wanted
+
+
+def make_output(submission: Submission) -> Output:
+    return Output.objects.create(
+        study=submission.study, submission=submission, number=0, kind="text", texts=["as it was written"]
+    )
 
 
 # --- what was received never changes ---
@@ -47,12 +75,11 @@ def columns_of(name: str) -> str:
         (Step, {"answers": {"diversity": 5}}),
         (Submission, {"feedback": "changed"}),
         (Rating, {"value": 1.0}),
+        (Output, {"texts": ["changed"]}),
     ],
 )
-def test_steps_submissions_and_ratings_refuse_every_update(
-    model: type[models.Model], change: dict[str, object]
-) -> None:
-    make_submission()
+def test_what_was_received_refuses_every_update(model: type[models.Model], change: dict[str, object]) -> None:
+    make_output(make_submission())
     before = list(model._default_manager.values())
     refused(lambda: model._default_manager.update(**change), "never changed after")
     assert list(model._default_manager.values()) == before
@@ -81,6 +108,14 @@ def test_a_place_of_a_hit_is_taken_once() -> None:
     copied(made, participant_id=other.pk, slot=1)
 
 
+def test_a_released_submission_leaves_its_place_and_number_to_others() -> None:
+    study = make_study(items=1, ratings_per_item=3)
+    made, other = make_submission(study=study).assignment, make_participant(study=study)
+    Assignment.objects.filter(pk=made.pk).update(state="released")
+    copied(made, participant_id=other.pk)
+    refused(lambda: Assignment.objects.filter(pk=made.pk).update(state="submitted"), "assignment_slot_once")
+
+
 def test_a_workers_nth_hit_is_there_once_and_one_is_open_at_a_time() -> None:
     study = make_study(items=3)
     made = make_submission(study=study).assignment
@@ -105,6 +140,16 @@ def test_a_step_a_submission_and_a_rating_are_there_once() -> None:
     refused(lambda: copied(made.ratings.all()[0]), "rating_once")
 
 
+def test_a_rating_about_no_item_and_an_output_are_there_once() -> None:
+    made = make_submission()
+    about_none = make_submission(study=made.study).ratings.all()[0]
+    copied(about_none, item_id=None)
+    refused(lambda: copied(about_none, item_id=None), "rating_about_no_item_once|annotation_rating.submission_id")
+    output = make_output(made)
+    refused(lambda: copied(output), "output_once")
+    copied(output, number=1)
+
+
 def test_a_rating_says_something() -> None:
     rating = make_submission().ratings.all()[0]
     refused(lambda: copied(rating, question="other", value=None, text=""), "rating_not_empty")
@@ -120,6 +165,18 @@ def test_a_worker_and_a_participation_are_there_once_each_with_a_pseudonym_of_it
         lambda: Participant.objects.filter(pk=one.pk).update(pseudonym=other.pseudonym), "participant_pseudonym_once"
     )
     assert Worker.objects.count() == 2
+
+
+def test_an_author_and_an_invitation_are_there_once() -> None:
+    study = make_study(items=1)
+    author = make_author(item=study.items.get(), worker=make_worker())
+    refused(lambda: copied(author), "itemauthor_once")
+    assert ItemAuthor.objects.count() == 1
+    invitation = make_invitation(study=study)
+    other = make_worker()
+    refused(lambda: copied(invitation, key="another", worker_id=other.pk), "invitation_name_once")
+    refused(lambda: copied(invitation, key="another", name="bob"), "invitation_worker_once")
+    refused(lambda: copied(invitation, name="bob", worker_id=other.pk), "annotation_invitation.key|invitation_key")
 
 
 # --- studies ---
@@ -139,6 +196,21 @@ def test_a_worker_and_a_participation_are_there_once_each_with_a_pseudonym_of_it
 def test_a_study_has_sensible_figures(change: dict[str, Any], name: str) -> None:
     make_study(items=0)
     refused(lambda: Study.objects.update(**change), name)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"), [({"reward": "-0.01"}, "arm_reward_not_negative"), ({"wanted": 0}, "arm_wanted_positive")]
+)
+def test_an_arm_has_sensible_figures(change: dict[str, Any], name: str) -> None:
+    make_study(items=0)
+    refused(lambda: Arm.objects.update(**change), name)
+
+
+def test_arms_of_a_study_have_places_and_names_of_their_own() -> None:
+    arm = make_study(items=0, arms=[{"name": "a"}]).arms.get()
+    refused(lambda: copied(arm, name="b"), "arm_position_once")
+    refused(lambda: copied(arm, position=1), "arm_name_once")
+    copied(arm, name="b", position=1)
 
 
 def test_short_names_items_and_postings_are_there_once() -> None:

@@ -18,7 +18,8 @@ from annotation.models import Assignment, Draft, Hit, Rating, Step, Study, Submi
 from annotation.services import studies
 from annotation.services.allocation import NothingLeft, accept_next, reclaim_expired, return_assignment
 from annotation.services.answers import save_draft, submit_step
-from tests.factories import make_participant, make_study
+from annotation.services.reviews import review_submission
+from tests.factories import make_participant, make_researcher, make_study
 
 WORKERS = 8
 ANSWER = {"diversity": "3.5"}
@@ -33,14 +34,15 @@ class Crowd:
         self.study = make_study(
             items=items, ratings_per_item=ratings, hits_per_worker=hits_per_worker, seed=seed, config=ONE_STEP
         )
+        self.user = make_researcher("reviewer")
         self.workers = [make_participant(study=self.study).pk for _ in range(WORKERS)]
         self.acknowledged: set[int] = set()
         self.kept_aside: set[int] = set()
 
     def act(self, rng: random.Random, worker: int) -> None:
         acts: list[Callable[[random.Random, int], None]] = [self.take, self.send, self.give_back, self.draft]
-        acts += [self.dawdle, self.reclaim, self.manage]
-        rng.choices(acts, weights=[6, 9, 1, 1, 2, 1, 0.4])[0](rng, worker)
+        acts += [self.dawdle, self.reclaim, self.manage, self.review]
+        rng.choices(acts, weights=[6, 9, 1, 1, 2, 1, 0.4, 1])[0](rng, worker)
 
     def take(self, rng: random.Random, worker: int) -> None:
         with suppress(NothingLeft):
@@ -87,23 +89,29 @@ class Crowd:
             with suppress(studies.Frozen):  # somebody raised it further meanwhile
                 studies.change_study(study=self.study, values={"ratings_per_item": min(wanted + 1, 8)}, actor="test")
 
+    def review(self, rng: random.Random, worker: int) -> None:
+        for submission in Submission.objects.filter(participant=worker).order_by("?")[:1]:
+            decision = rng.choice(["exclude", "include"])
+            review_submission(submission=submission, decision=decision, note="", user=self.user, release=True)
+
     def check(self) -> None:
         study = Study.objects.get(pk=self.study.pk)
         hits = list(Hit.objects.filter(study=study))
         assignments = list(Assignment.objects.filter(hit__study=study))
         live = [each for each in assignments if each.state in ("accepted", "submitted")]
+        kept = [each for each in assignments if each.state in ("accepted", "submitted", "released")]
         for hit in hits:
             states = Counter(each.state for each in assignments if each.hit_id == hit.pk)
             assert hit.n_submitted == states["submitted"]
             assert hit.n_live == states["accepted"] + states["submitted"]
         assert all(hit.wanted == study.ratings_per_item and hit.n_submitted <= hit.n_live <= hit.wanted for hit in hits)
         assert unique((each.hit_id, each.slot) for each in live)
-        assert unique((each.hit_id, each.participant_id) for each in live)
-        assert unique((each.participant_id, each.ordinal) for each in live)
+        assert unique((each.hit_id, each.participant_id) for each in kept)
+        assert unique((each.participant_id, each.ordinal) for each in kept)
         assert unique(each.participant_id for each in live if each.state == "accepted")
         if study.hits_per_worker is not None:
-            assert max(Counter(each.participant_id for each in live).values(), default=0) <= study.hits_per_worker
-        submitted = {each.pk for each in assignments if each.state == "submitted"}
+            assert max(Counter(each.participant_id for each in kept).values(), default=0) <= study.hits_per_worker
+        submitted = {each.pk for each in assignments if each.state in ("submitted", "released")}
         self._check_answers(study, submitted)
 
     def _check_answers(self, study: Study, submitted: set[int]) -> None:
@@ -133,7 +141,7 @@ class Crowd:
         self.check()
         if self.study.hits_per_worker is None:
             for hit in Hit.objects.filter(study=self.study, n_submitted__lt=F("wanted")):
-                had = Assignment.objects.filter(hit=hit, state__in=["submitted", "returned"])
+                had = Assignment.objects.filter(hit=hit, state__in=["submitted", "returned", "released"])
                 assert set(had.values_list("participant_id", flat=True)) == set(self.workers)
 
     def _one_more(self, worker: int) -> bool:

@@ -4,20 +4,21 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import AuditEntry, Membership, Study
-from annotation.services.studies import Invalid, add_member, remove_member
-from tests.factories import make_study
+from annotation.services.members import add_member, remove_member
+from common.problems import Invalid
+from tests.factories import make_researcher, make_study
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def owner() -> User:
-    return User.objects.create_user("ow")
+    return make_researcher("ow")
 
 
 @pytest.fixture
 def mate() -> User:
-    return User.objects.create_user("mate")
+    return make_researcher("mate")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -13,7 +12,7 @@ from annotation.models import Assignment, Flag, Study, Submission
 from annotation.queries.progress import progress
 from annotation.queries.submissions import submission_page, submission_rows, submissions
 from annotation.services.reviews import review_submission
-from tests.factories import make_assignment, make_participant, make_study, make_submission
+from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +22,7 @@ def received(study: Study, **values: Any) -> Submission:
     participant = make_participant(study=study)
     now = timezone.now()
     assignment = Assignment.objects.create(
-        hit=study.hits.first(),
+        hit=study.hits.all()[0],
         participant=participant,
         state="submitted",
         slot=Assignment.objects.count(),
@@ -51,7 +50,7 @@ def test_counts_of_a_study_under_way() -> None:
     make_submission(participant=bot)
     make_assignment(participant=ann)
     found = progress(study)
-    assert (found.items, found.hits, found.wanted, found.ratings_wanted) == (3, 2, 4, 6)
+    assert (found.items, found.hits, found.wanted, found.is_complete) == (3, 2, 4, False)
     assert (found.submitted, found.submitted_synthetic, found.in_progress) == (3, 2, 1)
     assert (found.workers, found.workers_synthetic) == (2, 1)
     assert found.share == 0.75
@@ -59,7 +58,6 @@ def test_counts_of_a_study_under_way() -> None:
     assert found.hits_done == 1
     done = study.hits.get(n_submitted=2)
     assert found.items_done == done.places.count()
-    assert found.ratings_done == sum(hit.n_submitted * hit.places.count() for hit in study.hits.all())
 
 
 def test_a_worker_who_has_not_submitted_anything_is_none_yet() -> None:
@@ -71,7 +69,7 @@ def test_a_worker_who_has_not_submitted_anything_is_none_yet() -> None:
 def test_an_item_in_two_hits_is_done_when_both_are() -> None:
     study = make_study(items=1, ratings_per_item=1)
     first = study.hits.get()
-    second = study.hits.create(position=1, wanted=1)
+    second = study.hits.create(arm=study.arms.get(), position=1, wanted=1)
     second.places.create(item=study.items.get(), position=0)
     study.hits.filter(pk=first.pk).update(n_live=1, n_submitted=1)
     assert (progress(study).items, progress(study).items_done) == (1, 0)
@@ -88,10 +86,9 @@ def test_the_median_time(seconds: list[float], median: float) -> None:
 
 
 def test_flags_and_exclusions() -> None:
-    study = make_study(ratings_per_item=5)
-    user = User.objects.create_user("ann")
-    first, second, third = (make_submission(study=study) for _ in range(3))
-    Flag.objects.filter(submission__study=study).delete()
+    study = make_study(ratings_per_item=5, config={"write_first": False})
+    user = make_researcher("ann")
+    first, second, third = (make_submission(study=study, seed=number) for number in range(3))
     for submission, reason in [(first, "copied"), (first, "copied"), (first, "too_short"), (second, "copied")]:
         Flag.objects.create(submission=submission, reason=reason)
     review_submission(submission=first, decision="exclude", note="", user=user)
@@ -144,11 +141,11 @@ def test_the_number_of_queries_does_not_grow_with_the_study() -> None:
         participant = make_participant(study=large)
         for _ in range(6):
             make_submission(participant=participant)
-    user = User.objects.create_user("ann")
+    user = make_researcher("ann")
     for submission in Submission.objects.all():
         Flag.objects.create(submission=submission, reason="copied")
         review_submission(submission=submission, decision="exclude", note="", user=user)
-    assert count_queries(lambda: progress(small)) == count_queries(lambda: progress(large)) <= 12
+    assert count_queries(lambda: progress(small)) == count_queries(lambda: progress(large)) <= 16
     assert count_queries(lambda: submission_page(small)) == count_queries(lambda: submission_page(large)) <= 6
 
 
@@ -164,7 +161,7 @@ def test_a_page_of_submissions_newest_first_with_answers_in_short() -> None:
     assert [answer.topic for answer in row.answers] == ["own_response", "quality", "diversity"]
     rating = new.ratings.get(question="diversity")
     assert row.answers[2].value == f"{rating.value:g}"
-    assert row.answers[2].item == rating.item.external_id
+    assert row.answers[2].item == rating.item.external_id  # type: ignore[union-attr]
     assert not row.excluded
     assert submission_page(study, number=99, per_page=1)[1][0].pk == old.pk
     assert [found.pk for found in submissions(study, show="synthetic")] == [new.pk]
@@ -189,3 +186,41 @@ def test_other_studies_do_not_count() -> None:
     make_submission()
     assert progress(study).submitted == 0
     assert not submissions(study)
+
+
+def test_each_arm_has_its_own_figures() -> None:
+    study = make_study(items=2, ratings_per_item=2, arms=[{"name": "low", "wanted": 7}, {"name": "high"}])
+    for _ in range(3):
+        make_submission(study=study)
+    open_one = make_assignment(study=study)
+    low, high = progress(study).arms
+    assert (low.name, low.enrolled, low.participants_wanted, low.submitted, low.wanted) == ("low", 2, 7, 2, 4)
+    assert (high.name, high.enrolled, high.participants_wanted, high.submitted, high.wanted) == ("high", 2, None, 1, 4)
+    assert open_one.participant.arm.name == "high"
+    assert (low.in_progress, high.in_progress) == (0, 1)
+    assert progress(study).as_json()["arms"][0]["enrolled"] == 2
+
+
+def test_a_study_without_arms_has_no_figures_by_arm() -> None:
+    assert progress(make_study()).arms == []
+
+
+def test_a_released_submission_makes_room_and_is_counted_apart() -> None:
+    study = make_study(items=1, ratings_per_item=2)
+    user = make_researcher("ann")
+    first, _ = make_submission(study=study), make_submission(study=study)
+    review_submission(submission=first, decision="exclude", note="", user=user, release=True)
+    found = progress(study)
+    assert (found.submitted, found.wanted, found.released, found.excluded) == (1, 2, 1, 1)
+    make_submission(study=study)
+    assert (progress(study).submitted, progress(study).share) == (2, 1.0)
+    assert len(submissions(study)) == 3
+    assert [row.released for row in submission_page(study)[1]] == [False, False, True]
+
+
+def test_submissions_of_one_arm() -> None:
+    study = make_study(items=1, ratings_per_item=2, arms=[{"name": "low"}, {"name": "high"}])
+    made = {each.participant.arm.name: each for each in (make_submission(study=study) for _ in range(2))}
+    assert list(submissions(study, arm="high")) == [made["high"]]
+    [row] = submission_page(study, arm="low")[1]
+    assert (row.pk, row.arm) == (made["low"].pk, "low")

@@ -8,7 +8,7 @@ import pytest
 from django.db import Error, connection, transaction
 from django.test import override_settings
 
-from annotation.services import sql
+from annotation import sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADD = "SELECT %s::int + 41"

@@ -9,26 +9,26 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import OperationalError, connections
 
 from annotation.models import AuditEntry, Hit, HitItem, Item, Membership, Posting, Study
-from annotation.services import planning
-from annotation.services.allocation import NothingLeft, accept_next
+from annotation.services.allocation import NotAdmitted, NothingLeft, accept_next
+from annotation.services.planning import publish
 from annotation.services.studies import (
     FROZEN_WHEN_CLOSED,
     FROZEN_WHEN_LIVE,
     Frozen,
-    Invalid,
     change_study,
     close_study,
     create_study,
     delete_draft,
     pause_study,
-    publish,
     resume_study,
 )
-from tests.factories import make_items, make_participant, make_study, make_submission
+from annotation.task_types.base import PlannedHit
+from annotation.task_types.registry import get_type
+from common.problems import Invalid
+from tests.factories import make_items, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def refused(act: Callable[..., Any], **given: Any) -> dict[str, str]:
         act(**given)
     problems = caught.value.problems
     assert all(problem.what for problem in problems)
-    return {problem.field: f"{problem.what} {problem.mend}" for problem in problems}
+    return {problem.where: f"{problem.what} {problem.fix}" for problem in problems}
 
 
 # --- making ---
@@ -89,7 +89,7 @@ def test_what_is_given_is_stored_clean_and_as_json_holds_it() -> None:
 
 
 def test_the_owner_is_a_member_and_the_making_is_told() -> None:
-    owner = User.objects.create_user("ann")
+    owner = make_researcher("ann")
     study = create(owner=owner)
     assert Membership.objects.get(study=study).role == "owner"
     entry = AuditEntry.objects.get(study=study)
@@ -137,7 +137,8 @@ def test_texts_must_be_the_types_own_names() -> None:
 
 
 def test_a_wording_that_says_what_the_type_says_anyway_is_none() -> None:
-    default = planning.get_type("abs_hds").default_texts(create().config)["ignore_quality"]
+    texts = get_type("abs_hds").texts(create().config)
+    default = next(text.default for text in texts if text.name == "ignore_quality")
     assert create(slug="other", texts={"ignore_quality": f" {default}\r\n"}).texts == {}
 
 
@@ -171,8 +172,9 @@ def test_a_draft_may_change_in_every_way_and_both_values_are_told() -> None:
     assert (changed.slug, changed.reward, changed.texts) == ("new-name", Decimal("0.5"), {})
     assert changed.config["generation_task"] == "story"
     entry = AuditEntry.objects.filter(study=study, action="change").get()
-    assert set(entry.detail["changes"]) == {"slug", "reward", "consent", "config", "texts"}
-    assert entry.detail["changes"]["texts"] == {"old": {"instructions": "Old"}, "new": {}}
+    changes = entry.detail["changes"]
+    assert set(changes) == {"slug", "reward", "consent", "config.generation_task", "texts.instructions"}
+    assert changes["texts.instructions"] == {"old": "Old", "new": None}
 
 
 def test_only_what_is_given_changes() -> None:
@@ -206,7 +208,9 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "items_per_hit": {"values": {"items_per_hit": 2}},
     "seed": {"values": {"seed": 2}},
     "reward": {"values": {"reward": "9"}},
+    "arms": {"arms": [{"name": "new"}]},
 }
+TERMS = {"config": "config.max_words", "texts": "texts.instructions"}
 
 
 def test_the_frozen_changes_below_are_all_there_are() -> None:
@@ -219,7 +223,7 @@ def test_nothing_that_changes_the_instrument_may_change_after_draft(field: str, 
     study = make_study(status=status)
     before = Study.objects.filter(pk=study.pk).values().get()
     found = refused(change_study, study=study, actor="ann", **FROZEN_CHANGES[field])
-    assert found[field].startswith(FROZEN_WHEN_LIVE[field])
+    assert found[TERMS.get(field, field)].startswith(FROZEN_WHEN_LIVE[field])
     assert Study.objects.filter(pk=study.pk).values().get() == before
     assert not AuditEntry.objects.filter(study=study).exists()
 
@@ -228,7 +232,7 @@ def test_all_frozen_fields_are_told_at_once() -> None:
     values = {"title": "Fine", "seed": 3, "reward": 1, "consent": "x"}
     with pytest.raises(Frozen) as caught:
         change_study(study=make_study(), values=values, actor="ann")
-    assert set(caught.value.fields) == {"seed", "reward", "consent"}
+    assert {problem.where for problem in caught.value.problems} == {"seed", "reward", "consent"}
 
 
 FREE_CHANGES: dict[str, Any] = {
@@ -237,6 +241,7 @@ FREE_CHANGES: dict[str, Any] = {
     "hits_per_worker": 5,
     "time_limit_minutes": 90,
     "access": "invited",
+    "identity": "browser",
     "ratings_per_item": 4,
 }
 
@@ -259,8 +264,8 @@ def test_of_a_closed_study_only_title_and_contact_may_change(field: str) -> None
 def test_more_ratings_per_item_open_more_places() -> None:
     study = make_study(items=1, ratings_per_item=1)
     make_submission(study=study)
-    with pytest.raises(NothingLeft):
-        accept_next(participant_id=make_participant(study=study).pk)
+    with pytest.raises(NotAdmitted):
+        make_participant(study=study)
     change_study(study=study, values={"ratings_per_item": 2}, actor="ann")
     assert accept_next(participant_id=make_participant(study=study).pk)
 
@@ -268,7 +273,7 @@ def test_more_ratings_per_item_open_more_places() -> None:
 def test_fewer_ratings_per_item_are_refused_after_draft() -> None:
     study = make_study(ratings_per_item=3)
     assert (
-        "rise from 3"
+        "raise it from 3"
         in refused(change_study, study=study, values={"ratings_per_item": 2}, actor="a")["ratings_per_item"]
     )
     assert set(study.hits.values_list("wanted", flat=True)) == {3}
@@ -285,7 +290,8 @@ def test_a_live_study_stays_editable_though_its_type_has_new_rules() -> None:
 
 def test_going_live_plans_the_hits_by_the_seed() -> None:
     study = draft(items=5, items_per_hit=2, ratings_per_item=3, seed=42)
-    posting = publish(study=study, actor="ann")
+    publish(study=study, actor="ann")
+    posting = Posting.objects.get(study=study)
     ids = list(study.items.values_list("external_id", flat=True))
     random.Random(42).shuffle(ids)
     planned = [list(hit.places.values_list("item__external_id", flat=True)) for hit in study.hits.all()]
@@ -300,19 +306,21 @@ def test_going_live_plans_the_hits_by_the_seed() -> None:
 
 def test_going_live_twice_changes_nothing() -> None:
     study = draft(items=3)
-    first = publish(study=study, actor="ann")
-    again = publish(study=Study.objects.get(pk=study.pk), actor="bob")
-    assert again == first
+    for actor in ("ann", "bob"):
+        publish(study=Study.objects.get(pk=study.pk), actor=actor)
+    assert Posting.objects.filter(study=study).count() == 1
     assert (study.hits.count(), AuditEntry.objects.filter(study=study).count()) == (3, 1)
 
 
 def test_the_wording_shown_is_kept_when_a_study_goes_live() -> None:
     study = draft(texts={"instructions": "Mine"})
     publish(study=study, actor="ann")
-    assert study.texts["instructions"] == "Mine"
-    assert study.texts["ignore_quality"].startswith("From here on")
+    assert study.texts == {"instructions": "Mine"}
+    shown = study.arms.get().shown_texts
+    assert shown["instructions"] == "Mine"
+    assert shown["ignore_quality"].startswith("From here on")
     change_study(study=study, texts={"instructions": "Mine"}, actor="ann")
-    assert set(refused(change_study, study=study, texts={}, actor="ann")) == {"texts"}
+    assert set(refused(change_study, study=study, texts={}, actor="ann")) == {"texts.instructions"}
 
 
 def test_every_reason_against_going_live_is_told_at_once() -> None:
@@ -327,19 +335,28 @@ def test_a_hit_cannot_hold_more_items_than_there_are() -> None:
 
 def test_items_read_under_other_settings_must_be_imported_again() -> None:
     study = draft(items=1)
-    AuditEntry.objects.create(
-        study=study, actor="a", action="import items", detail={"settings": {"empty_responses": "drop"}}
-    )
+    Study.objects.filter(pk=study.pk).update(items_read_with={"empty_responses": "drop"})
+    study.refresh_from_db()
     assert "read with empty_responses 'drop'" in refused(publish, study=study, actor="ann")["items"]
 
 
-@pytest.mark.parametrize("plan", [[], [["s0"]], [["s0", "s0"], ["s1"]], [["s0"], ["s1"], []]])
-def test_a_types_unsound_plan_does_not_go_live(plan: list[list[str]]) -> None:
+@pytest.mark.parametrize(
+    ("plan", "what"),
+    [
+        ([], "items in no hit: 2"),
+        ([PlannedHit(["s0"], 1)], "items in no hit: 1"),
+        ([PlannedHit(["s0", "s0"], 1), PlannedHit(["s1"], 1)], "an item twice"),
+        ([PlannedHit(["s0"], 1), PlannedHit(["s1"], 1), PlannedHit([], 1)], "a hit is empty"),
+        ([PlannedHit(["s0", "s1", "s2"], 1)], "items that the study lacks"),
+        ([PlannedHit(["s0", "s1"], 0)], "fewer than 1"),
+        ([PlannedHit(["s0", "s1"], 1, "other")], "in no arm"),
+    ],
+)
+def test_a_types_unsound_plan_does_not_go_live(plan: list[PlannedHit], what: str) -> None:
     study = draft(items=2)
-    ids = dict(zip(("s0", "s1"), study.items.values_list("external_id", flat=True), strict=True))
-    task = planning.get_type("abs_hds")
-    with patch.object(type(task), "plan", return_value=[[ids[name] for name in hit] for hit in plan]):
-        assert "not sound" in refused(publish, study=study, actor="ann")["task_type"]
+    assert list(study.items.values_list("external_id", flat=True)) == ["s0", "s1"]
+    with patch.object(type(get_type("abs_hds")), "plan", return_value=plan):
+        assert what in refused(publish, study=study, actor="ann")["task_type"]
     assert not study.hits.exists()
 
 
@@ -404,7 +421,7 @@ def test_what_a_state_does_not_allow_is_refused(act: Callable[..., Any], status:
 
 
 def test_a_draft_can_be_deleted_with_all_it_has() -> None:
-    study = draft(items=2, owner=User.objects.create_user("ann"))
+    study = draft(items=2, owner=make_researcher("ann"))
     delete_draft(study=study, actor="ann")
     assert not Study.objects.exists()
     assert not Item.objects.exists()
@@ -432,7 +449,8 @@ def test_two_who_go_live_at_once_plan_the_hits_once() -> None:
     def go(actor: str) -> int:
         try:
             start.wait()
-            return publish(study=Study.objects.get(pk=study.pk), actor=actor).pk
+            publish(study=Study.objects.get(pk=study.pk), actor=actor)
+            return Posting.objects.get(study=study).pk
         finally:
             connections.close_all()
 

@@ -16,8 +16,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 
-from annotation.models import AuditEntry, Rating, Study
-from annotation.services import importing
+from analysis.data import read_bundle
+from annotation.models import AuditEntry, Item, Rating, Study
 from annotation.services.answers import derive_ratings
 from tests.factories import make_participant, make_study, make_submission
 from tests.services import ROOT
@@ -89,9 +89,12 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(file: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_the_owner_is_a_user_of_the_server(file: Path) -> None:
-    assert "no user “ann”" in refused("apply", file, "--owner", "ann")[1]
+def test_the_owner_is_a_researcher_of_the_server(file: Path) -> None:
     User.objects.create_user("ann")
+    said = refused("apply", file, "--owner", "ann")[1]
+    assert "There is no researcher “ann”" in said
+    assert "manage.py user grant ann" in said
+    call_command("user", "grant", "ann")
     assert "no owner" not in study("apply", file, "--owner", "ann")
     assert Study.objects.get().memberships.get().role == "owner"
 
@@ -102,10 +105,9 @@ def test_a_live_instrument_is_not_changed_and_the_fields_are_named(file: Path) -
     study("publish", "sets")
     file.write_text(FILE + "reward: 2\nconfig:\n  max_words: 3\n")
     listed, said = refused("apply", file)
-    assert "reward: It was promised" in listed
-    assert "config.max_words: Workers have seen" in listed
-    assert "left draft" in said
-    assert "nothing was written" in said
+    assert "reward: Locked at launch: it was promised" in listed
+    assert "config.max_words: Locked at launch" in listed
+    assert said == "These fields are locked after launch. Nothing was written."
     assert Study.objects.get().config["max_words"] == 15
 
 
@@ -115,7 +117,7 @@ def test_problems_of_a_study_file_come_with_their_lines(file: Path) -> None:
     listed, said = refused("apply", file)
     assert "line 6, sead" in listed
     assert "Did you mean “seed”?" in listed
-    assert "nothing was written" in said
+    assert said == "The study file has problems; nothing was written."
     file.write_text(FILE + "ratings_per_item: 0\n")
     assert "line 5, ratings_per_item" in refused("apply", file)[0]
 
@@ -143,13 +145,13 @@ def test_every_reason_against_going_live_is_listed() -> None:
     make_study(slug="sets", items=0, live=False)
     listed, said = refused("publish", "sets")
     assert "items: The study has no items." in listed
-    assert "nothing was written" in said
+    assert said == "Nothing was written."
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("message", ["database is locked", "database or disk is full"])
 def test_a_database_that_refuses_is_one_sentence(file: Path, message: str) -> None:
-    with patch.object(importing.Item.objects, "bulk_create", side_effect=OperationalError(message)):
+    with patch.object(Item.objects, "bulk_create", side_effect=OperationalError(message)):
         assert message in refused("apply", file)[1]
     assert not Study.objects.exists()
 
@@ -241,7 +243,7 @@ def test_a_report_and_an_export_are_written(tmp_path: Path) -> None:
 def test_a_failing_export_leaves_the_old_file(tmp_path: Path) -> None:
     make_study(slug="sets")
     (tmp_path / "long.csv").write_text("old")
-    with patch("analysis.exports.export", side_effect=OSError(28, "No space left on device")):
+    with patch("annotation.exports.export", side_effect=OSError(28, "No space left on device")):
         assert "No space left" in refused("export", "sets", "--out", tmp_path / "long.csv")[1]
     assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]
     assert (tmp_path / "long.csv").read_text() == "old"
@@ -261,7 +263,7 @@ def test_counters_changed_by_hand_are_set_right() -> None:
     made = make_study(slug="sets", items=1)
     make_submission(study=made)
     made.hits.update(n_submitted=0)
-    assert "1 of 1 hits had a wrong count; mended" in study("recount", "sets")
+    assert "1 of 1 hits had a wrong count; fixed" in study("recount", "sets")
     assert made.hits.get().n_submitted == 1
     assert "0 of 1" in study("recount", "sets")
     assert AuditEntry.objects.filter(study=made, action="recount").count() == 1
@@ -273,9 +275,9 @@ def test_ratings_are_derived_anew_from_what_was_sent() -> None:
     submission = make_submission(study=made)
     want = set(submission.ratings.values_list("question", "value", "text", "seconds"))
     submission.ratings.filter(question="diversity").delete()
-    assert "1 submissions read again, the ratings of 1 changed" in study("rebuild-ratings", "sets")
+    assert "1 submission read again. The ratings of 1 changed" in study("rebuild-ratings", "sets")
     assert set(submission.ratings.values_list("question", "value", "text", "seconds")) == want
-    assert "the ratings of 0 changed" in study("rebuild-ratings", "sets")
+    assert "The ratings of 0 changed" in study("rebuild-ratings", "sets")
     entry = AuditEntry.objects.get(study=made, action="rebuild ratings")
     assert entry.detail == {"submissions": 1, "changed": 1}
 
@@ -291,7 +293,7 @@ def test_a_rebuild_that_fails_loses_no_rating() -> None:
 
     with (
         patch("annotation.services.answers.derive_ratings", side_effect=wrong),
-        patch("annotation.services.sql.insert_many", side_effect=OperationalError("disk full")),
+        patch("annotation.sql.insert_many", side_effect=OperationalError("disk full")),
     ):
         assert "disk full" in refused("rebuild-ratings", "sets")[1]
     assert set(submission.ratings.values_list("pk", flat=True)) == kept
@@ -302,7 +304,7 @@ def test_the_keys_of_a_study_file_are_told() -> None:
     told = study("keys", "asp_hds")
     assert "ratings_per_item: a whole number from 1 to 1,000. Default: 10." in told
     assert "  aspect: one of content, form. Default: content." in told
-    assert "  instructions: text" in told
+    assert "  instructions: " in told
     assert "abs_hds" in refused("keys", "nothing")[1]
 
 
@@ -334,3 +336,47 @@ def test_exit_codes_and_no_stack_trace(tmp_path: Path, file: Path) -> None:
     assert no_tables.returncode == 1
     assert "manage.py migrate" in no_tables.stderr
     assert "Traceback" not in no_tables.stderr
+
+
+# --- outputs and links of another study ---
+
+
+@pytest.mark.django_db
+def test_outputs_are_taken_and_taken_again() -> None:
+    there = make_study(task_type="con_test", slug="writing", ratings_per_item=9)
+    make_submission(study=there)
+    make_study(slug="judging", items=0, live=False)
+    assert "judging: 2 items from outputs of writing." in study("take-outputs", "judging", "--from-study", "writing")
+    study("publish", "judging")
+    make_submission(study=there)
+    assert "judging: 2 new items, 4 in total." in study("take-outputs", "judging")
+    assert "judging: 0 new items, 4 in total." in study("take-outputs", "judging")
+    assert "--arm and --follow need --from-study" in refused("take-outputs", "judging", "--follow")[1]
+    listed, said = refused("take-outputs", "writing")
+    assert "The items of writing do not come from another study." in listed
+    assert said == "Nothing was written."
+    assert "There is no study “ghost”" in refused("take-outputs", "judging", "--from-study", "ghost")[1]
+
+
+@pytest.mark.django_db
+def test_links_for_everybody_who_took_part_elsewhere() -> None:
+    there = make_study(slug="writing")
+    make_submission(study=there)
+    make_study(slug="judging")
+    assert study("links", "judging", "--from-study", "writing").count("/s/judging/?k=") == 1
+
+
+@pytest.mark.django_db
+def test_a_bundle_is_one_of_the_exports(tmp_path: Path) -> None:
+    made = make_study(slug="sets", items=2, ratings_per_item=2)
+    make_submission(study=made)
+    study("export", "sets", "--kind", "bundle", "--out", tmp_path / "sets.zip")
+    assert read_bundle(tmp_path / "sets.zip").description.slug == "sets"
+
+
+@pytest.mark.django_db
+def test_status_lists_the_arms() -> None:
+    make_study(slug="sets", reward="0.5", arms=[{"name": "low"}, {"name": "high", "reward": "1.25", "wanted": 7}])
+    told = study("status", "sets")
+    assert "arm low: 0 participants, $0.50 per hit" in told
+    assert "arm high: 0 participants of 7 wanted, $1.25 per hit" in told

@@ -9,13 +9,14 @@ from django.conf import LazySettings
 
 from annotation import tables
 from annotation.tables import Table, TableProblems, read_table
+from annotation.task_types.items import RowProblem
 
 
 def read(data: bytes | str, name: str = "sets.csv") -> Table:
     return read_table(io.BytesIO(data.encode() if isinstance(data, str) else data), name=name)
 
 
-def problems(data: bytes | str, name: str = "sets.csv") -> list[tables.Problem]:
+def problems(data: bytes | str, name: str = "sets.csv") -> list[RowProblem]:
     with pytest.raises(TableProblems) as caught:
         read(data, name)
     return caught.value.problems
@@ -46,6 +47,11 @@ GOOD = [
     Case("spaces around names go", " a ,b\n1,2\n", ["a", "b"], [{"a": "1", "b": "2"}]),
     Case("TSV", "a\tb\n1,5\t2\n", ["a", "b"], [{"a": "1,5", "b": "2"}], "x.TSV"),
     Case("beyond ASCII", "a\nאבג 👩‍🔬 café\n", ["a"], [{"a": "אבג 👩‍🔬 café"}]),
+    Case("Excel's Unicode text", "a\tb\r\n1,5\té🙂\r\n".encode("utf-16"), ["a", "b"],
+         [{"a": "1,5", "b": "é🙂"}], "x.txt"),
+    Case("UTF-16, big end first", b"\xfe\xff" + "a,b\n1,2\n".encode("utf-16-be"), ["a", "b"], [{"a": "1", "b": "2"}]),
+    Case("UTF-16 with tabs, renamed", "a\tb\n1\t2\n".encode("utf-16"), ["a", "b"], [{"a": "1", "b": "2"}]),
+    Case("UTF-16 JSON lines", '{"a": "é"}\n'.encode("utf-16"), ["a"], [{"a": "é"}], "x.jsonl"),
     Case("JSON lines", '{"a": "x", "b": 0.70}\n\n{"b": 12, "c": null}\n', ["a", "b", "c"],
          [{"a": "x", "b": "0.70", "c": ""}, {"a": "", "b": "12", "c": ""}], "x.jsonl"),
     Case("JSON true", '{"a": true}\n', ["a"], [{"a": "true"}], "x.ndjson"),
@@ -84,25 +90,26 @@ BAD = [
     Bad("semicolons", "a;b\n1;2\n", 0, "", "semicolons"),
     Bad("tabs in a CSV", "a\tb\n1\t2\n", 0, "", "tabs"),
     Bad("a row with more cells", "a,b\n1,2\n1,2,3\n", 2, "cell 3", "3 cells, the header has 2"),
-    Bad("a row with fewer cells", "a,b,c\n1\n", 1, "b", "1 cells, the header has 3"),
+    Bad("a row with fewer cells", "a,b,c\n1\n", 1, "b", "1 cell, the header has 3"),
     Bad("a quote that is never closed", 'a,b\n1,2\n"3,4\n5,6\n', 2, "", "lines 3 to 4"),
-    Bad("text behind a quote", 'a,b\n"1"x,2\n3,4\n', 1, "", "follows a closing quote"),
+    Bad("text after a quote", 'a,b\n"1"x,2\n3,4\n', 1, "", "after a closing quotation mark"),
     Bad("NUL", "a,b\n1,x\x00y\n", 1, "b", "U+0000"),
     Bad("a control character", "a,b\n1,x\x1by\n", 1, "b", "U+001B"),
     Bad("a control character in a name", "a,b\x07\n1,2\n", 0, "b�", "U+0007"),
     Bad("Latin-1", "a,b\n1,caf\xe9\n".encode("latin-1"), 1, "b", "0xE9 (in Windows-1252 it is “é”) at character 4"),
-    Bad("UTF-16", "a,b\n1,2\n".encode("utf-16"), 0, "", "UTF-16"),
+    Bad("UTF-16 cut off", "a,b\n1,2\n".encode("utf-16")[:-1], 0, "", "UTF-16"),
+    Bad("half a surrogate pair in UTF-16", b"\xff\xfea\x00\n\x00\x3d\xd8\n\x00", 1, "a", "half a character"),
     Bad("a workbook", b"PK\x03\x04rest", 0, "", "workbook"),
     Bad("a long cell", "a,b\n1," + "x" * 20_001 + "\n", 1, "b", "20,001 characters"),
-    Bad("a very long cell", "a,b\n1," + "x" * 200_000 + "\n", 1, "", "far too much text"),
-    Bad("another kind of file", b"x", 0, "", "no kind of file", "sets.xlsx"),
-    Bad("no ending", b"x", 0, "", "no kind of file", "sets"),
-    Bad("no JSON", '{"a": 1}\n{"a": \n', 2, "", "no JSON", "x.jsonl"),
-    Bad("a list on a line", "[1, 2]\n", 1, "", "no object", "x.jsonl"),
+    Bad("a very long cell", "a,b\n1," + "x" * 200_000 + "\n", 1, "", "far too long"),
+    Bad("another kind of file", b"x", 0, "", "not a supported file type", "sets.xlsx"),
+    Bad("no ending", b"x", 0, "", "not a supported file type", "sets"),
+    Bad("not valid JSON", '{"a": 1}\n{"a": \n', 2, "", "not valid JSON", "x.jsonl"),
+    Bad("a list on a line", "[1, 2]\n", 1, "", "not an object", "x.jsonl"),
     Bad("a nested value", '{"a": {"b": 1}, "c": [1]}\n', 1, "a", "an object", "x.jsonl"),
     Bad("half a surrogate pair", '{"a": "\\ud83d"}\n', 1, "a", "lone surrogate", "x.jsonl"),
     Bad("NUL in JSON", '{"a": "\\u0000"}\n', 1, "a", "U+0000", "x.jsonl"),
-    Bad("a name twice", '{"a": 1, "a": 2}\n', 1, "", "stands 2 times", "x.jsonl"),
+    Bad("a name twice", '{"a": 1, "a": 2}\n', 1, "", "is used 2 times", "x.jsonl"),
     Bad("NaN", '{"a": NaN}\n', 1, "", "NaN", "x.jsonl"),
     Bad("nested very deep", "[" * 100_000 + "\n", 1, "", "nested too deep", "x.jsonl"),
     Bad("Latin-1 JSON", '{"a": "caf\xe9"}\n'.encode("latin-1"), 1, "", "byte 0xE9", "x.jsonl"),
@@ -115,12 +122,12 @@ def test_says_what_is_wrong_and_where(case: Bad) -> None:
     first = problems(case.data, case.file)[0]
     assert (first.row, first.column) == (case.row, case.column)
     assert case.what in first.what
-    assert first.mend
+    assert first.fix
     first.what.encode()  # fit for any page and terminal
 
 
 def test_a_latin_1_file_is_told_how_to_become_utf_8() -> None:
-    assert "UTF-8" in problems("a\ncaf\xe9\n".encode("latin-1"))[0].mend
+    assert "UTF-8" in problems("a\ncaf\xe9\n".encode("latin-1"))[0].fix
 
 
 def test_every_problem_is_found_at_once() -> None:
@@ -152,7 +159,7 @@ def test_a_file_with_millions_of_problems_is_counted_but_not_kept() -> None:
 def test_a_file_over_the_upload_limit_is_refused(settings: LazySettings) -> None:
     settings.MAX_UPLOAD_BYTES = 1024 * 1024
     data = b"a,b\n" + b"1,222222222\n" * 100_000
-    assert "larger than 1 MB" in problems(data)[0].what
+    assert "larger than the limit of 1 MB" in problems(data)[0].what
     with pytest.raises(TableProblems):
         read_table(io.BytesIO(data), name="x.csv", limit=1000)
 

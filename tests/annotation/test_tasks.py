@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from annotation.models import Assignment
-from annotation.tasks import reclaim_expired
+from annotation.tasks import follow_feeds, reclaim_expired
 from hitserver import celery_app
 from tests.factories import make_assignment
 
@@ -23,6 +23,10 @@ def test_places_of_work_whose_time_is_up_are_freed_and_doing_it_twice_is_safe() 
     assert (late.state, busy.state) == ("abandoned", "accepted")
     late.hit.refresh_from_db()
     assert late.hit.n_live == 0
+
+
+def test_following_other_studies_without_any_to_follow_does_nothing() -> None:
+    assert follow_feeds() == 0
 
 
 def test_every_scheduled_task_exists() -> None:

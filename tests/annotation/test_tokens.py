@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.core.signing import Signer
 
 from annotation import tokens
-from annotation.tokens import BadToken, FormToken
+from annotation.tokens import BadToken, BotToken, FormToken
 
 
 def test_a_participant_token_gives_the_participant_back() -> None:
@@ -17,9 +19,10 @@ def test_a_form_token_gives_assignment_and_step_back() -> None:
     assert tokens.read_form_token(tokens.form_token(7, 2)) == FormToken(7, 2)
 
 
-def test_an_invite_token_gives_the_worker_back_whatever_the_name() -> None:
-    for name in ("anna", "a.b~c-d", "名前 ✍️", "x" * 150):
-        assert tokens.read_invite_token(tokens.invite_token(3, name), 3) == name
+def test_a_bot_token_gives_name_and_profile_back_whatever_the_name() -> None:
+    for name in ("bot-1-0", "a.b~c-d", "名前 ✍️", "x" * 150):
+        token = tokens.bot_token(3, name=name, profile="noisy")
+        assert tokens.read_bot_token(token, 3) == BotToken(name, "noisy")
 
 
 def test_each_start_token_makes_another_worker_and_always_the_same_one() -> None:
@@ -52,13 +55,13 @@ def test_a_token_of_one_kind_never_passes_for_another() -> None:
         "participant": tokens.participant_token(1),
         "form": tokens.form_token(1, 1),
         "start": tokens.start_token(1),
-        "invite": tokens.invite_token(1, "1"),
+        "bot": tokens.bot_token(1, name="1", profile="careful"),
     }
-    readers = {
+    readers: dict[str, Callable[[str], object]] = {
         "participant": tokens.read_participant_token,
         "form": tokens.read_form_token,
         "start": lambda token: tokens.read_start_token(token, 1),
-        "invite": lambda token: tokens.read_invite_token(token, 1),
+        "bot": lambda token: tokens.read_bot_token(token, 1),
     }
     for kind, token in made.items():
         for other, read in readers.items():
@@ -71,9 +74,9 @@ def test_tokens_of_one_study_do_not_open_another() -> None:
     with pytest.raises(BadToken):
         tokens.read_start_token(tokens.start_token(1), 2)
     with pytest.raises(BadToken):
-        tokens.read_invite_token(tokens.invite_token(1, "anna"), 2)
+        tokens.read_bot_token(tokens.bot_token(1, name="bot", profile="careful"), 2)
     with pytest.raises(BadToken):
-        tokens.read_invite_token(tokens.invite_token(1, "2~anna"), 12)
+        tokens.read_bot_token(tokens.bot_token(1, name="bot", profile="careful"), 12)
 
 
 def test_tokens_are_worth_nothing_under_another_secret() -> None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from annotation.models import Assignment, Draft, Participant, Rating, Step, Study, Submission
 from annotation.tokens import participant_token
 from tests.annotation.pages import WorkerBrowser, fields
-from tests.factories import make_participant, make_study
+from tests.factories import make_invitation, make_participant, make_researcher, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -47,12 +47,21 @@ def test_a_whole_hit_from_first_step_to_completion_code() -> None:
     assert Rating.objects.get(question="diversity").seconds == 4.5
     done = fields(worker.client.get(worker.done_url)).text
     assert participant.completion_code in done
-    assert "You have done 1 task." in done
+    assert "Your answers are saved. You have done 1 task in this study." in done
+    assert "You have done all the tasks that one person can do" in done
+    assert "Next task" not in done
 
 
-def test_after_a_hit_the_next_one_follows_at_once_where_there_may_be_more(worker: WorkerBrowser) -> None:
-    assert worker.finish().headers["Location"] == worker.url
+def test_after_a_hit_the_page_shows_the_code_and_offers_the_next_task(worker: WorkerBrowser) -> None:
+    assert worker.finish().headers["Location"] == worker.done_url
+    page = worker.client.get(worker.done_url).content.decode()
+    code = Participant.objects.get().completion_code
+    assert "Your answers are saved. You have done 1 task in this study." in page
+    assert f'<span class="code" id="code">{code}</span>' in page
+    assert f'<a class="button primary" href="{worker.url}">Next task</a>' in page
+    assert Assignment.objects.count() == 1  # looking at the code takes no task
     assert "Task 2 · Step 1 of 3" in fields(worker.get()).text
+    assert "Continue your task" in fields(worker.client.get(worker.done_url)).text
 
 
 def test_the_form_shows_every_point_of_the_scale_once_best_first(worker: WorkerBrowser) -> None:
@@ -80,13 +89,13 @@ def test_a_comparison_shows_both_sets() -> None:
     assert html.index("Set A</h2>") < html.index("Set B</h2>") < html.index('name="ranking"')
 
 
-def test_no_page_sets_a_cookie_or_lets_anybody_frame_it(worker: WorkerBrowser, study: Study) -> None:
+def test_no_page_sets_a_cookie_or_lets_another_site_frame_it(worker: WorkerBrowser, study: Study) -> None:
     start = worker.client.get(reverse("study_start", args=[study.slug]))
     preview = worker.client.get(reverse("study_preview", args=[study.slug]))
     for response in (start, preview, worker.get(), worker.send(own="Yes."), worker.client.get(worker.done_url)):
         assert not response.cookies
         assert "Cookie" not in response.headers.get("Vary", "")
-        assert "frame-ancestors 'none'" in response.headers["Content-Security-Policy"]
+        assert response.headers["Content-Security-Policy"].endswith("frame-ancestors 'self'")
 
 
 def test_platforms_that_are_allowed_to_may_frame_the_page(worker: WorkerBrowser, settings: Any) -> None:
@@ -182,21 +191,27 @@ def test_a_forged_start_token_is_refused(study: Study) -> None:
 
 
 def test_a_personal_link_leads_to_one_participant_and_back_again() -> None:
-    from annotation.tokens import invite_token
-
     study = make_study(access=Study.Access.INVITED)
-    url = reverse("study_start", args=[study.slug])
-    k = invite_token(study.pk, "anna")
+    url = f"{reverse('study_start', args=[study.slug])}?k={make_invitation(study=study).key}"
     client = Client()
-    sent = fields(client.get(url, {"k": k})).values
+    sent = fields(client.get(url)).values
     first = client.post(url, sent)
     assert first.status_code == 303
-    back = client.get(url, {"k": k})
+    back = client.get(url)
     assert "Welcome back" in fields(back).text
     assert first.headers["Location"] in back.content.decode()
     assert client.post(url, sent).headers["Location"] == first.headers["Location"]
     Study.objects.update(status=Study.Status.CLOSED)
-    assert first.headers["Location"] in client.get(url, {"k": k}).content.decode()
+    assert first.headers["Location"] in client.get(url).content.decode()
+
+
+def test_a_personal_link_opens_no_other_study_and_no_unknown_key_opens_any() -> None:
+    study, other = make_study(), make_study()
+    key = make_invitation(study=other).key
+    for wrong in (key, key[:-1], "anna", "", "\x00", "x" * 5000):
+        response = Client().get(reverse("study_start", args=[study.slug]), {"k": wrong})
+        assert response.status_code == 404
+        assert "This link is not complete" in fields(response).text
 
 
 def test_a_study_by_invitation_explains_itself_to_others() -> None:
@@ -206,7 +221,7 @@ def test_a_study_by_invitation_explains_itself_to_others() -> None:
         response = client.get(url)
         assert response.status_code == 403
         assert "by invitation" in fields(response).text
-        assert "This link is not complete" in fields(client.get(url, {"k": "1~anna.forged"})).text
+        assert "This link is not complete" in fields(client.get(url, {"k": "forged"})).text
     assert start(client, study, start="").status_code == 403
 
 
@@ -226,9 +241,9 @@ def test_a_study_that_is_not_live_says_so(status: str, says: str, code: int) -> 
         assert client.get(reverse("study_preview", args=[study.slug])).status_code == 403
 
 
-def test_members_and_nobody_else_preview_a_draft(django_user_model: Any) -> None:
-    owner = django_user_model.objects.create_user("owner")
-    outsider = django_user_model.objects.create_user("outsider")
+def test_members_and_nobody_else_preview_a_draft() -> None:
+    owner = make_researcher("owner")
+    outsider = make_researcher("outsider")
     study = make_study(live=False, owner=owner)
     url = reverse("study_preview", args=[study.slug])
     client = Client()
@@ -255,7 +270,8 @@ def test_the_open_step_takes_one_query_however_many_items(django_assert_num_quer
 
 def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
     counted = []
-    for values in ({"items": 1}, {"items": 12, "items_per_hit": 6}):
+    studies: list[dict[str, Any]] = [{"items": 1}, {"items": 12, "items_per_hit": 6}]
+    for values in studies:
         worker = WorkerBrowser(make_participant(study=make_study(**values)))
         form = worker.form()
         with django_assert_max_num_queries(8) as taken:
@@ -264,9 +280,15 @@ def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_ass
     assert counted[0] == counted[1]
 
 
+def test_the_page_after_a_hit_takes_two_queries(worker: WorkerBrowser, django_assert_max_num_queries: Any) -> None:
+    worker.finish()
+    with django_assert_max_num_queries(2):
+        assert "Next task" in fields(worker.client.get(worker.done_url)).text
+
+
 def test_start_and_preview_take_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
     client = Client()
-    with django_assert_max_num_queries(1):
+    with django_assert_max_num_queries(4):
         client.get(reverse("study_start", args=[study.slug]))
-    with django_assert_max_num_queries(2):
+    with django_assert_max_num_queries(4):
         client.get(reverse("study_preview", args=[study.slug]))

@@ -20,7 +20,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Draft, Hit, Participant, Step, Study, Submission
 from annotation.services import answers
 from annotation.services.allocation import reclaim_expired
-from annotation.task_types.base import ItemData
+from annotation.task_types.items import ItemData
 from annotation.tokens import form_token, participant_token
 from tests.annotation.pages import WorkerBrowser, fields
 from tests.factories import make_participant, make_study, make_submission
@@ -76,7 +76,7 @@ def test_ratings_outside_the_scale_are_refused(worker: WorkerBrowser, value: str
     worker.send(own="Yes.")
     response = worker.send(quality=value)
     assert response.status_code == 422
-    assert "is not a point of this scale" in fields(response).text
+    assert "is not one of the answers" in fields(response).text
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_more_than_the_server_takes_is_told_in_plain_words(worker: WorkerBrowser
     form = worker.form()
     response = worker.post(form, own="x" * 4_000_000)
     assert response.status_code == 413
-    assert "too much to send at once" in fields(response).text
-    many = worker.client.post(worker.url, {f"f{number}": "" for number in range(1100)})
+    assert "too much to send" in fields(response).text
+    many = worker.client.post(worker.url, {f"f{number}": "" for number in range(1600)})
     assert many.status_code == 413
 
 
@@ -133,14 +133,14 @@ def test_bad_measurements_never_stop_an_answer(worker: WorkerBrowser, timing: st
 
 
 def test_item_texts_are_escaped_and_empty_ones_marked() -> None:
-    payload = {
+    payload: dict[str, Any] = {
         "sample_id": "s",
         "context": "<img src=x onerror=alert(1)>\nשורה שנייה",
         "responses": ["<b>bold</b>", "", "   "],
         "label_name": "",
         "label_value": None,
         "label_text": "",
-        "extra": {},
+        "extra": [],
     }
     study = make_study(payloads=[ItemData("s", payload)], config={"write_first": False, "rate_first": False})
     html = WorkerBrowser(make_participant(study=study)).get().content.decode()
@@ -186,10 +186,35 @@ def test_a_form_of_somebody_elses_assignment_does_nothing(worker: WorkerBrowser,
 
 def test_sending_the_same_step_again_changes_nothing_and_leads_on(worker: WorkerBrowser) -> None:
     form = worker.form()
-    for text in ("First.", "First.", "Second thoughts."):
+    for text in ("First.", "First.", " First. "):
         response = worker.post(form, own=text)
         assert (response.status_code, response.headers["Location"]) == (303, worker.url)
     assert [step.answers["own"] for step in Step.objects.all()] == ["First."]
+
+
+@pytest.mark.parametrize("other", [{"own": "Second thoughts."}, {"own": ""}, {}])
+def test_other_answers_to_a_step_that_was_sent_are_not_saved_and_the_page_says_so(
+    worker: WorkerBrowser, other: dict[str, str]
+) -> None:
+    form = worker.form()
+    worker.post(form, own="First.")
+    page = fields(worker.client.post(worker.url, {"form": form} | other, follow=True)).text
+    assert "You had already sent that step" in page
+    assert "What you just sent was not saved." in page
+    assert "Step 2 of 3" in page
+    assert [step.answers["own"] for step in Step.objects.all()] == ["First."]
+
+
+def test_another_tab_on_the_last_step_leads_to_the_code_and_takes_no_new_task(worker: WorkerBrowser) -> None:
+    worker.send(own="Yes.")
+    worker.send(quality="4")
+    form = worker.form()
+    assert worker.post(form, diversity="2").headers["Location"] == worker.done_url
+    assert worker.post(form, diversity="2").headers["Location"] == worker.done_url
+    late = worker.client.post(worker.url, {"form": form, "diversity": "5"}, follow=True)
+    assert "You had already sent that step" in fields(late).text
+    assert Participant.objects.get().completion_code in fields(late).text
+    assert Assignment.objects.count() == 1
 
 
 def test_replaying_the_last_step_of_a_finished_hit_makes_no_second_submission() -> None:
@@ -207,7 +232,7 @@ def test_a_step_that_is_not_due_yet_shows_the_one_that_is(worker: WorkerBrowser)
     worker.get()
     response = worker.post(form_token(Assignment.objects.get().pk, 2), diversity="2")
     assert response.status_code == 409
-    assert "This is the step that is due" in fields(response).text
+    assert "What you just sent was not saved" in fields(response).text
     assert "Step 1 of 3" in fields(response).text
 
 
@@ -239,10 +264,50 @@ def test_after_the_place_went_to_somebody_else_the_worker_is_told_and_the_text_k
     response = worker.post(form, own="Too late, alas.")
     assert response.status_code == 409
     assert "The time for this task was up" in fields(response).text
+    assert "does not count. What you wrote is saved" in fields(response).text
+    assert "write to lab@example.org" in fields(response).text
     draft = Draft.objects.get()
     assert draft.late
     assert draft.answers["own"] == "Too late, alas."
     assert not Step.objects.filter(assignment=draft.assignment).exists()
+
+
+def test_where_no_address_is_given_the_page_does_not_send_anybody_to_one() -> None:
+    study = make_study(items=1, ratings_per_item=1, contact="")
+    worker = WorkerBrowser(make_participant(study=study))
+    form = worker.form()
+    expire()
+    reclaim_expired()
+    make_submission(study=study)
+    response = worker.post(form, own="Too late, alas.")
+    assert "does not count" in fields(response).text
+    assert "write to" not in fields(response).text.lower()
+
+
+def test_a_new_task_after_a_time_out_says_what_became_of_the_last_one() -> None:
+    study = make_study(items=2, ratings_per_item=1, hits_per_worker=None)
+    worker = WorkerBrowser(make_participant(study=study))
+    worker.draft(worker.form(), own="Half done")
+    expire()
+    reclaim_expired()
+    make_submission(study=study)  # of the same hit, which comes first
+    page = fields(worker.get()).text
+    assert "The time for your last task was up, and somebody else has it now." in page
+    assert "This is a new task" in page
+    assert "This is a new task" not in fields(worker.get()).text
+    worker.finish()
+    assert "This is a new task" not in fields(worker.get()).text
+
+
+def test_the_autosave_says_why_a_step_is_not_open(worker: WorkerBrowser) -> None:
+    form = worker.form()
+    worker.post(form, own="Yes.")
+    sent = worker.draft(form, own="Again")
+    assert (sent.status_code, sent.content) == (409, b"sent")
+    form = worker.form()
+    worker.give_back(form)
+    ended = worker.draft(form, quality="3")
+    assert (ended.status_code, ended.content) == (409, b"ended")
 
 
 def test_giving_a_hit_back_frees_it_and_a_later_answer_is_not_used(worker: WorkerBrowser) -> None:
@@ -272,9 +337,9 @@ def test_work_accepted_before_may_be_sent_and_nothing_new_is_given_out(worker: W
 @pytest.mark.parametrize(
     ("values", "done", "says"),
     [
-        ({"hits_per_worker": 1}, 1, "all that one person can do"),
-        ({"items": 1, "hits_per_worker": None}, 1, "There is no task for you at the moment"),
-        ({"items": 1, "ratings_per_item": 1}, 0, "There is no task for you at the moment"),
+        ({"hits_per_worker": 1}, 1, "all the tasks that one person can do"),
+        ({"items": 1, "hits_per_worker": None}, 1, "There are no tasks for you right now"),
+        ({"items": 1, "ratings_per_item": 1}, 0, "There are no tasks for you right now"),
     ],
 )
 def test_when_nothing_is_left_the_page_says_why(values: dict[str, Any], done: int, says: str) -> None:
@@ -332,10 +397,14 @@ def test_a_request_cut_off_on_the_way_is_told_and_changes_nothing(worker: Worker
         def read(self, size: int = -1) -> bytes:
             raise TimeoutError("nothing came")
 
-    request = {"CONTENT_TYPE": "application/x-www-form-urlencoded", "CONTENT_LENGTH": "100", "wsgi.input": CutOff()}
+    request: dict[str, Any] = {
+        "CONTENT_TYPE": "application/x-www-form-urlencoded",
+        "CONTENT_LENGTH": "100",
+        "wsgi.input": CutOff(),
+    }
     response = worker.client.post(worker.url, **request)
     assert response.status_code == 400
-    assert "did not arrive as a whole" in response.content.decode()
+    assert "Only part of this arrived" in response.content.decode()
     assert worker.post(form, own="Again, and whole.").status_code == 303
 
 
@@ -371,7 +440,7 @@ def test_when_nothing_can_be_read_either_what_was_sent_goes_back_in_a_form(
     form = worker.form()
     text = "A long answer " * 6 + "\nwith lines & <tags>"
     with monkeypatch.context() as patch:
-        patch.setattr("annotation.services.sql.fetch_one", fail)
+        patch.setattr("annotation.sql.fetch_one", fail)
         response = worker.post(form, own=text)
         looked = worker.get()
         with monkeypatch.context() as inner:
@@ -455,3 +524,11 @@ def test_a_full_disk_loses_nothing_and_leaves_nothing_half_written(worker: Worke
     assert Assignment.objects.get().state == "accepted"
     assert worker.client.post(worker.url, fields(response).values).status_code == 303
     assert Step.objects.get().answers == {"own": text}
+
+
+@pytest.mark.parametrize("step", ["0001999", "9" * 5000, "-1", "0", "2.0", "٣"])
+def test_a_preview_of_a_step_that_does_not_exist_shows_the_first(client: Client, step: str) -> None:
+    study = make_study(items=1)
+    response = client.get(reverse("study_preview", args=[study.slug]), {"step": step})
+    assert response.status_code == 200
+    assert "Step 1 of" in fields(response).text

@@ -48,7 +48,7 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
         # Still pages: axe would measure the contrast of a button half way between two colours.
         options = {"reduced_motion": "reduce"} | options
         context = browser.new_context(viewport=viewport, **options)  # type: ignore[arg-type]
-        context.set_default_timeout(8_000)
+        context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Flag, Item, Membership, Review, Study, Submission
+from annotation.services.studies import close_study
 from tests.annotation.console_helpers import PASSWORD, make_user
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.factories import make_participant, make_study, make_submission
@@ -36,29 +38,29 @@ def test_a_study_from_a_file_to_the_first_rating(live_server: LiveServer, new_pa
     make_user("ada")
     page = new_page()
     sign_in(page, live_server)
-    page.get_by_role("link", name="Set up the first study").click()
+    page.get_by_role("link", name="Create your first study").click()
     page.get_by_role("link", name="Use absHDS").click()
     page.get_by_label("Title").fill("Replies to comments")
     page.get_by_label("Ratings wanted per item").fill("2")
     page.get_by_label("Reward per hit").fill("0.25")
     page.get_by_label("What the responses are").select_option("story")
-    expect(page.locator("#text-instructions-standard")).to_contain_text("one ending of your own")
+    expect(page.locator("#id_text-instructions-standard")).to_contain_text("one ending of your own")
     page.get_by_role("button", name="Save the draft").click()
 
     upload(page, tmp_path / "broken.csv", BAD)
     expect(page.get_by_role("alert")).to_contain_text("1 problem in broken.csv; nothing was imported")
     upload(page, tmp_path / "items.csv", ITEMS)
     expect(page.get_by_role("status")).to_contain_text("2 items imported from items.csv")
-    page.get_by_role("link", name="Go on to the preview").click()
+    page.get_by_role("link", name="Continue to preview").click()
 
     frame = page.frame_locator("iframe")
     frame.get_by_role("button", name="Start").click()
     expect(frame.get_by_text("Step 1 of 3")).to_be_visible()
     frame.get_by_role("link", name="Next step").click()
     expect(frame.get_by_text("Step 2 of 3")).to_be_visible()
-    page.get_by_role("link", name="Go on to going live").click()
-    expect(page.get_by_text("1.00 USD")).to_be_visible()  # 2 hits × 2 ratings × 0.25
-    page.get_by_role("button", name="Go live").click()
+    page.get_by_role("link", name="Continue to launch").click()
+    expect(page.get_by_text("$1.00")).to_be_visible()  # 2 hits × 2 ratings × 0.25
+    page.get_by_role("button", name="Launch the study").click()
     expect(page.get_by_text("0 of 4", exact=True).first).to_be_visible()
 
     worker = new_page(viewport=NARROW)
@@ -109,10 +111,14 @@ def test_progress_updates_without_taking_the_focus_and_says_when_it_is_old(
     expect(page.get_by_text("7 of 90", exact=True).first).to_be_visible(timeout=12_000)
     expect(flagged).to_be_focused()
 
-    page.route("**/progress/", lambda route: route.abort())
-    expect(page.get_by_text("The server does not answer.")).to_be_visible(timeout=12_000)
-    page.unroute("**/progress/")
-    expect(page.get_by_text("The server does not answer.")).to_be_hidden(timeout=12_000)
+    page.route("**/progress/*", lambda route: route.abort())
+    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_visible(
+        timeout=12_000
+    )
+    page.unroute("**/progress/*")
+    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_hidden(
+        timeout=12_000
+    )
 
 
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(
@@ -137,7 +143,7 @@ def test_everything_works_without_scripts(live_server: LiveServer, new_page: New
     page.goto(live_server.url + reverse("console_upload", args=[study.slug]))
     upload(page, tmp_path / "items.csv", ITEMS)
     page.goto(live_server.url + reverse("console_publish", args=[study.slug]))
-    page.get_by_role("button", name="Go live").click()
+    page.get_by_role("button", name="Launch the study").click()
     page.get_by_text("Pause the study").click()
     page.get_by_role("button", name="Pause", exact=True).click()
     study.refresh_from_db()
@@ -193,3 +199,33 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_the_screen(
             found[path].append("wider than the screen")
     assert {path: problems for path, problems in found.items() if problems} == {}
     assert blocked == []
+
+
+def test_times_are_those_of_the_readers_own_clock(live_server: LiveServer, new_page: NewPage) -> None:
+    study = full_study()
+    Study.objects.filter(pk=study.pk).update(live_at=datetime(2026, 1, 31, 23, 5, tzinfo=UTC))
+    address = live_server.url + reverse("console_study", args=[study.slug])
+    page = new_page(timezone_id="Asia/Tokyo")
+    sign_in(page, live_server)
+    page.goto(address)
+    there = page.locator("#h-facts + dl time")
+    expect(there).to_have_text("1 Feb 2026, 08:05")
+    expect(there).to_have_attribute("title", "31 Jan 2026, 23:05 UTC")
+    plain = new_page(java_script_enabled=False)
+    sign_in(plain, live_server)
+    plain.goto(address)
+    expect(plain.locator("#h-facts + dl time")).to_have_text("31 Jan 2026, 23:05 UTC")
+
+
+def test_the_overview_stops_asking_once_the_study_is_closed(live_server: LiveServer, new_page: NewPage) -> None:
+    study = full_study()
+    page = new_page()
+    sign_in(page, live_server)
+    page.goto(live_server.url + reverse("console_study", args=[study.slug]))
+    expect(page.get_by_text("updates automatically")).to_be_visible()
+    close_study(study=study, actor="somebody else")
+    expect(page.get_by_text("The study is closed: the link says so")).to_be_visible(timeout=12_000)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(5_000)
+    assert asked == []

@@ -14,14 +14,14 @@ from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from marketplace.answers import read_answers
 from marketplace.models import Requester, UploadedFile
 from marketplace.questions import patterns
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import files, layouts, qualifications
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.test_marketplace_work import problems_of, sign_in
-from tests.marketplace import forms
-from tests.marketplace.work_site.helpers import (
+from tests.marketplace.support import question_forms as forms
+from tests.marketplace.support.work_site import (
     PASSWORD,
     make_assignment,
     make_hit,
@@ -144,7 +144,7 @@ def test_a_file_goes_from_a_phone_to_the_requester(
     voice = page.get_by_label("Your voice")
 
     voice.set_input_files({"name": "long.wav", "mimeType": "audio/wav", "buffer": b"x" * 1001})
-    expect(page.get_by_role("alert")).to_contain_text("“long.wav” has 2 kB; at most 1 kB can be sent.")
+    expect(page.get_by_role("alert")).to_contain_text("“long.wav” has 2 kB. A file can have at most 1 kB.")
     assert voice.input_value() == ""
 
     voice.set_input_files({"name": "short.wav", "mimeType": "audio/wav", "buffer": b"RIFF 10 bytes and more"})
@@ -154,7 +154,7 @@ def test_a_file_goes_from_a_phone_to_the_requester(
     problems = page.get_by_role("alert")
     expect(problems).to_be_focused()
     expect(problems).to_contain_text("Title: Begin with a capital.")
-    expect(page.get_by_text("short.wav (22 bytes) is stored.")).to_be_visible()
+    expect(page.get_by_text("short.wav (22 bytes) is saved.")).to_be_visible()
 
     problems.get_by_role("link", name="Title").click()
     page.get_by_label("Title").fill("Small")
@@ -176,18 +176,18 @@ def test_a_layout_is_made_on_the_page_and_copied(live_server: LiveServer, new_pa
     page.get_by_role("link", name="Layouts").click()
     page.get_by_role("link", name="New layout").click()
     page.get_by_label("Name").fill("Tags")
-    page.get_by_role("button", name="Make the layout").click()
-    expect(page.get_by_text("Type the page, or choose a file with it.")).to_be_visible()
+    page.get_by_role("button", name="Create layout").click()
+    expect(page.get_by_text("Type the page or choose a file.")).to_be_visible()
     html = b"<form><img src='${image_url}'><input name='tag'></form>"
     page.get_by_label("Or a file").set_input_files({"name": "tag.html", "mimeType": "text/html", "buffer": html})
-    page.get_by_role("button", name="Make the layout").click()
+    page.get_by_role("button", name="Create layout").click()
     expect(page.get_by_role("heading", name="Tags")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text="image_url")).to_be_visible()
     first = requester.layouts.get()
     page.get_by_role("link", name="New layout like this").click()
     assert page.get_by_label("Page", exact=False).first.input_value() == html.decode()
     page.get_by_label("Name").fill("Tags again")
-    page.get_by_role("button", name="Make the layout").click()
+    page.get_by_role("button", name="Create layout").click()
     expect(page.get_by_role("heading", name="Tags again")).to_be_visible()
     assert requester.layouts.exclude(pk=first.pk).get().html == first.html == html.decode()
 
@@ -252,7 +252,7 @@ def test_forms_and_layouts_are_accessible_and_fit(
     for url in urls:
         page.goto(live_server.url + url)
         problems += problems_of(page, axe_core, url)
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()
     page.wait_for_selector("[role=alert]")
     problems += problems_of(page, axe_core, "a test with mistakes")
 
@@ -266,6 +266,6 @@ def test_forms_and_layouts_are_accessible_and_fit(
         other.goto(live_server.url + reverse(f"operate_my_layout{name}", args=arguments))
         problems += problems_of(other, axe_core, name or "one layout")
     other.goto(live_server.url + reverse("operate_my_new_layout"))
-    other.get_by_role("button", name="Make the layout").click()
+    other.get_by_role("button", name="Create layout").click()
     problems += problems_of(other, axe_core, "a new layout with mistakes")
     assert not problems

@@ -8,14 +8,14 @@ from threading import Thread
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from marketplace.answers import read_answers
 from marketplace.models import Assignment
+from marketplace.questions.answers_xml import read_answers
 from tests.browser.conftest import NARROW, NewPage
 from tests.browser.test_marketplace_work import sign_in
-from tests.marketplace.work_site.helpers import external, html_question, make_assignment, make_worker
+from tests.marketplace.support.work_site import external, html_question, make_assignment, make_worker
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -76,7 +76,12 @@ def test_a_survey_link_with_a_code(kind: str, site: str, live_server: LiveServer
     assignment = make_assignment(worker, question=question)
     page: Page = new_page(viewport=NARROW)
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", accept)
     sign_in(page, live_server, "robin")
     page.goto(live_server.url + reverse("market_task", args=[assignment.assignment_id]))
     frame = page.frame_locator("iframe")

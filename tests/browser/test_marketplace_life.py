@@ -2,7 +2,7 @@
 
 Nothing is done behind the marketplace's back but what its operator does: the requester has boto3 alone, the worker a
 browser alone, and the task's own page lives on another origin. The amounts are worked out by hand from MTurk's price
-list: a fee of 20 percent on rewards and bonuses, at least 0.01 USD, for HITs with fewer than ten assignments.
+list: a fee of 20 percent on rewards and bonuses, at least $0.01, for HITs with fewer than ten assignments.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pytest_django.live_server_helper import LiveServer
 from marketplace.models import LedgerEntry
 from marketplace.services import accounts, payments
 from tests.browser.conftest import NARROW, NewPage
-from tests.marketplace.wire.clients import Key, boto3_client
-from tests.marketplace.work_site.helpers import KEY, PASSWORD, TEST, external, make_requester
+from tests.marketplace.support.clients import Key, boto3_client
+from tests.marketplace.support.work_site import KEY, PASSWORD, TEST, external, make_requester
 
 pytestmark = [pytest.mark.browser(on_every_database=True), pytest.mark.django_db(transaction=True)]
 
@@ -203,16 +203,16 @@ class Phone:
         expect(group).to_contain_text("The qualification “Sums” must be at least 80; you have none.")
         expect(group.get_by_text("You do not qualify")).to_be_visible()
         self.looks_right("not-qualified")
-        group.get_by_role("link", name="Ask for it").click()
+        group.get_by_role("link", name="Request it").click()
         self.page.get_by_role("button", name="Start the test").click()
         self.page.get_by_label("Four").check()
         self.looks_right("test")
-        self.page.get_by_role("button", name="Hand in").click()
+        self.page.get_by_role("button", name="Submit").click()
         expect(self.page.get_by_role("status")).to_contain_text("with the value 100")
 
     def preview(self) -> None:
         self.page.get_by_role("link", name="Tasks", exact=True).click()
-        expect(self.page.get_by_text("You qualify", exact=True)).to_be_visible()
+        expect(self.page.get_by_role("button", name="Accept: The tone of a sentence")).to_be_visible()
         self.page.get_by_role("link", name="The tone of a sentence", exact=True).click()
         expect(self.task.locator("#mode")).to_have_text("preview")
         expect(self.task.get_by_role("button", name="Send")).to_be_disabled()
@@ -220,7 +220,7 @@ class Phone:
 
     def work(self) -> str:
         """Accepts, answers in the frame and sends; the worker's id as the task's page was told it."""
-        self.page.get_by_role("button", name="Accept and work").click()
+        self.page.get_by_role("button", name="Accept", exact=True).click()
         expect(self.task.locator("#mode")).to_have_text(re.compile("^work of A"))
         expect(self.task.locator("#reach")).to_have_text("I see nothing")
         sandbox = (self.page.locator("iframe").get_attribute("sandbox") or "").split()
@@ -238,7 +238,7 @@ class Phone:
     def waits_for_approval(self) -> None:
         self.page.get_by_role("link", name="Earnings").click()
         expect(self.tile("Waiting for approval")).to_have_text("$0.30")
-        expect(self.tile("To be paid out")).to_have_text("$0.00")
+        expect(self.tile("To be paid")).to_have_text("$0.00")
 
     def reads_what_became_of_it(self) -> None:
         self.page.get_by_role("link", name="My work").click()
@@ -250,7 +250,7 @@ class Phone:
             expect(self.page.get_by_text(text).first).to_be_visible()
         self.looks_right("assignment")
         self.page.get_by_role("link", name="Earnings").click()
-        expected = {"To be paid out": "$0.55", "Rewards, approved": "$0.30", "Bonuses": "$0.25"}
+        expected = {"To be paid": "$0.55", "Approved rewards": "$0.30", "Bonuses": "$0.25"}
         for name, amount in expected.items():
             expect(self.tile(name)).to_have_text(amount)
         self.looks_right("earnings")

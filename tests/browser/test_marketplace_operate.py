@@ -11,15 +11,16 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from marketplace import clock
-from marketplace.models import WorkerBlock
-from marketplace.services import accounts, disputes, payroll, sign_ins
+from marketplace.models import Hit, WorkerBlock
+from marketplace.services import accounts, deliveries, disputes, payroll, sign_ins
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
-from tests.marketplace.operate_site.helpers import (
+from tests.marketplace.support.operate_site import (
     PASSWORD,
     make_dispute,
     make_hit,
     make_operator,
     make_paid,
+    make_reply,
     make_requester,
     make_submitted,
     make_user,
@@ -28,7 +29,7 @@ from tests.marketplace.operate_site.helpers import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-#: A folder for pictures of every page, for whoever wants to look at them.
+#: A folder for pictures of every page, to look at them.
 PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
 
 
@@ -44,15 +45,15 @@ def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new
     make_operator("olga")
     page = new_page()
     sign_in(page, live_server, "olga")
-    page.get_by_role("link", name="Set up a requester").first.click()
+    page.get_by_role("link", name="Create a requester").first.click()
     page.get_by_label("Name", exact=True).fill("Speech lab")
-    page.get_by_label("First deposit in USD").fill("20")
-    page.get_by_role("button", name="Set up").click()
-    expect(page.get_by_role("status")).to_contain_text("Speech lab is set up")
+    page.get_by_label("First deposit in $").fill("20")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("status")).to_contain_text("Speech lab was created")
 
-    page.get_by_role("button", name="Make an access key").click()
-    made = page.get_by_role("region", name="The new access key")
-    expect(made).to_contain_text("it is not shown again")
+    page.get_by_role("button", name="Create access key").click()
+    made = page.get_by_role("region", name="Your new access key")
+    expect(made).to_contain_text("It is not shown again")
     key = made.locator("code").first.inner_text()
     page.get_by_role("link", name="Requesters").click()
     page.get_by_role("link", name="Speech lab").click()
@@ -62,28 +63,28 @@ def test_an_operator_sets_up_a_marketplace_and_pays(live_server: LiveServer, new
     page.get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("status")).to_contain_text(f"{key} is revoked")
 
-    page.get_by_label("Amount in USD").first.fill("5.50")
+    page.get_by_label("Amount in $").first.fill("5.50")
     page.get_by_role("button", name="Add to the balance").click()
-    expect(page.get_by_text("25.50 USD", exact=False).first).to_be_visible()
+    expect(page.get_by_text("$25.50", exact=False).first).to_be_visible()
 
     page.get_by_role("link", name="Invitations").click()
     page.get_by_label("How many links").fill("2")
-    page.get_by_role("button", name="Make the links").click()
+    page.get_by_role("button", name="Create links").click()
     assert page.get_by_label("The new links").input_value().count("/join/") == 2
 
     worker = make_paid(reward="0.50").worker
     page.get_by_role("link", name="Payroll", exact=True).click()
-    page.get_by_role("button", name="Make the payroll").click()
-    expect(page.get_by_role("status")).to_contain_text("Payroll 1 is made.")
+    page.get_by_role("button", name="Create payroll").click()
+    expect(page.get_by_role("status")).to_contain_text("Payroll 1 was created.")
     page.get_by_label(worker.worker_id).check()
     page.get_by_label("Reference").fill("Transfer 5")
     page.get_by_role("button", name="Mark as paid").click()
-    expect(page.get_by_role("heading", name="Mark 0.50 USD as paid to 1 worker?")).to_be_visible()
-    page.get_by_role("button", name="They were paid").click()
-    expect(page.get_by_role("status")).to_contain_text("0.50 USD marked as paid to 1 worker.")
+    expect(page.get_by_role("heading", name="Mark $0.50 as paid to 1 worker?")).to_be_visible()
+    page.get_by_role("button", name="Mark as paid").click()
+    expect(page.get_by_role("status")).to_contain_text("$0.50 marked as paid to 1 worker.")
     expect(page.get_by_text("Transfer 5")).to_be_visible()
     page.get_by_role("link", name="Ledger").click()
-    expect(page.get_by_text("and so does the whole: 0.00")).to_be_visible()
+    expect(page.get_by_text("and so do all together: $0.00")).to_be_visible()
 
 
 def test_a_requester_rejects_and_an_operator_overturns(live_server: LiveServer, new_page: NewPage) -> None:
@@ -95,17 +96,17 @@ def test_a_requester_rejects_and_an_operator_overturns(live_server: LiveServer, 
     page.get_by_role("link", name="Rate replies").click()
     page.get_by_role("link", name=done.assignment_id).click()
     page.get_by_label("Reject").check()
-    page.get_by_role("button", name="Record the decision").click()
+    page.get_by_role("button", name="Save the decision").click()
     expect(page.get_by_role("alert")).to_contain_text("Tell the worker why")
     page.get_by_label("Feedback to the worker").fill("All the same answer.")
-    page.get_by_role("button", name="Record the decision").click()
+    page.get_by_role("button", name="Save the decision").click()
     expect(page.get_by_role("status")).to_contain_text("Rejected.")
 
     disputes.object_to(assignment_id=done.assignment_id, worker=done.worker, text="They differ.")
     page.reload()
     page.get_by_label("Your answer to the objection").fill("Not by much.")
-    page.get_by_role("button", name="Send the answer").click()
-    expect(page.get_by_role("status")).to_contain_text("Your answer is stored.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("status")).to_contain_text("Your answer is saved.")
     operator = new_page()
     sign_in(operator, live_server, "olga")
     operator.get_by_role("link", name="Disputes").click()
@@ -114,10 +115,52 @@ def test_a_requester_rejects_and_an_operator_overturns(live_server: LiveServer, 
     expect(operator.get_by_text("Not by much.")).to_be_visible()
     operator.get_by_label("Overturned").check()
     operator.get_by_label("Reason").fill("Three different answers.")
-    operator.get_by_role("button", name="Record the decision").click()
+    operator.get_by_role("button", name="Save the decision").click()
     expect(operator.get_by_role("status")).to_contain_text("overturned; the worker is paid")
     page.reload()
     expect(page.get_by_text("Approved", exact=True).first).to_be_visible()
+
+
+def test_a_requester_runs_a_hit_without_a_program(live_server: LiveServer, new_page: NewPage) -> None:
+    make_requester(name="Speech lab", balance="20.00", user=make_user("sue"))
+    page = new_page()
+    sign_in(page, live_server, "sue")
+    page.get_by_role("link", name="New HIT").click()
+    page.get_by_label("Title").fill("Rate a reply")
+    page.get_by_label("Description").fill("Read and rate.")
+    page.get_by_label("Reward in $").fill("0.25")
+    page.get_by_label("Workers", exact=True).fill("2")
+    page.get_by_label("A page typed here (HTML").check()
+    page.locator("#id_html").fill("<!doctype html><p>Is it fluent?</p>")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("It can cost up to $0.60")).to_be_visible()
+    page.get_by_role("button", name="Create the HIT").click()
+    expect(page.get_by_role("status")).to_contain_text("The HIT is on offer.")
+
+    hit = Hit.objects.get()
+    done = [make_submitted(hit=hit) for _ in range(2)]
+    page.reload()
+    page.get_by_label(f"Select {done[0].assignment_id}").check()
+    page.get_by_role("button", name="Approve…").click()
+    expect(page.get_by_role("heading", name="Approve 1 assignment and pay $0.25?")).to_be_visible()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("1 assignment approved. The workers earned $0.25.")
+    assert page.url.endswith(reverse("operate_my_hit", args=[hit.hit_id]))
+
+    page.get_by_role("link", name=done[0].assignment_id).click()
+    page.get_by_text("Pay a bonus", exact=True).click()
+    page.get_by_label("Bonus in $").fill("0.10")
+    page.get_by_label("Reason").fill("Very careful.")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Pay the bonus").click()
+    expect(page.get_by_role("status")).to_contain_text("got a bonus of $0.10")
+
+    page.get_by_role("link", name="Blocked workers").click()
+    page.get_by_label("Worker ID").fill(done[1].worker.worker_id)
+    page.get_by_label("Reason").fill("Copies answers.")
+    page.get_by_role("button", name="Block", exact=True).click()
+    page.get_by_role("button", name=f"Unblock {done[1].worker.worker_id}").click()
+    expect(page.get_by_role("status")).to_contain_text("can work on your HITs again")
 
 
 def fill_the_marketplace() -> dict[str, list[str]]:
@@ -150,8 +193,18 @@ def fill_the_marketplace() -> dict[str, list[str]]:
         reverse("operate_payroll", args=[open_payroll.number]),
         reverse("operate_welcome", args=[sign_ins.invite_user(requester=alone, actor="olga")]),
     ]
-    mine = [reverse(f"operate_my_{name}") for name in ("hits", "assignments", "balance", "keys", "blocks", "log")]
+    deliveries.send_test(
+        requester=lab,
+        transport="SNS",
+        destination="arn:aws:sns:us-east-1:123456789012:events",
+        event_type="HITReviewable",
+        now=clock.now(),
+    )
+    operators += [reverse("operate_replies"), reverse("operate_reply", args=[make_reply(done.worker, None).message_id])]
+    plain = ("hits", "new_hit", "assignments", "balance", "replies", "notifications", "keys", "blocks", "log")
+    mine = [reverse(f"operate_my_{name}") for name in plain]
     mine += [
+        reverse("operate_my_reply", args=[make_reply(done.worker, lab).message_id]),
         reverse("operate_my_hit", args=[done.hit.hit_id]),
         reverse("operate_my_assignment", args=[done.assignment_id]),
         reverse("operate_my_assignment", args=[dispute.assignment_id]),

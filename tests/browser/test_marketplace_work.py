@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -14,11 +16,11 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from marketplace.answers import read_answers
 from marketplace.models import Assignment, Worker
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import accounts, assignments, messages
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
-from tests.marketplace.work_site.helpers import (
+from tests.marketplace.support.work_site import (
     FORM,
     KEY,
     PASSWORD,
@@ -34,7 +36,9 @@ from tests.marketplace.work_site.helpers import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-#: What a requester has on a server of their own: a form that goes where MTurk's parameters say.
+#: A folder for pictures of every page, to look at them.
+PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
+#: What a requester has on their own server: a form that goes where MTurk's parameters say.
 REQUESTERS_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Task</title>
 <h1>How does it sound?</h1><p id="who"></p>
 <form id="answer" method="post"><input type="hidden" name="assignmentId">
@@ -116,10 +120,10 @@ def test_from_the_invitation_to_the_history(
     page.get_by_role("button", name="Join").click()
     expect(page.get_by_text("You do not qualify")).to_be_visible()
 
-    page.get_by_role("link", name="Ask for it").click()
+    page.get_by_role("link", name="Request it").click()
     page.get_by_role("button", name="Start the test").click()
     page.get_by_label("Four").check()
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status")).to_contain_text("with the value 100")
 
     page.get_by_role("link", name="Tasks", exact=True).click()
@@ -127,7 +131,7 @@ def test_from_the_invitation_to_the_history(
     preview = page.frame_locator("iframe")
     expect(preview.locator("#who")).to_have_text("preview")
     expect(preview.get_by_role("button", name="Send")).to_be_disabled()
-    page.get_by_role("button", name="Accept and work").click()
+    page.get_by_role("button", name="Accept", exact=True).click()
 
     worker = Worker.objects.get(user__username="robin")
     frame = page.frame_locator("iframe")
@@ -145,7 +149,7 @@ def test_from_the_invitation_to_the_history(
     frame.get_by_role("button", name="Send").click()
 
     expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
-    page.get_by_role("button", name="Next task of this group").click()
+    page.get_by_role("button", name="Accept the next task").click()
     expect(page.frame_locator("iframe").locator("#who")).to_have_text(worker.worker_id)
     page.get_by_role("button", name="Return this task").click()
     page.get_by_role("link", name="My work").click()
@@ -153,6 +157,62 @@ def test_from_the_invitation_to_the_history(
     expect(row.get_by_role("link", name="Sound of sentences")).to_be_visible()
     assignment.refresh_from_db()
     assert read_answers(assignment.answer) == {"tone": ["sad, quiet"]}
+
+
+def test_the_next_task_begins_by_itself_until_the_worker_says_no(
+    live_server: LiveServer, new_page: NewPage, requesters_site: tuple[str, list[dict[str, list[str]]]]
+) -> None:
+    requester = make_requester("Reading Lab")
+    for _ in range(3):
+        make_hit(requester, question=external(requesters_site[0]), title="Sound of sentences")
+    make_worker("robin")
+    page = new_page()
+    sign_in(page, live_server, "robin")
+    page.get_by_role("button", name="Accept: Sound of sentences").click()
+    page.get_by_text("About this task").click()
+    with page.expect_response(lambda response: response.url.endswith("/next")) as saved:
+        page.get_by_label("Accept the next task automatically").check()
+    assert saved.value.status == 204
+    for _ in range(2):
+        frame = page.frame_locator("iframe")
+        frame.get_by_label("Tone").fill("sad")
+        before = page.url
+        frame.get_by_role("button", name="Send").click()
+        expect(page).not_to_have_url(before)
+        expect(page.get_by_role("status").first).to_contain_text("Submitted. This is your next task.")
+    page.get_by_text("About this task").click()
+    with page.expect_response(lambda response: response.url.endswith("/next")):
+        page.get_by_label("Accept the next task automatically").uncheck()
+    page.frame_locator("iframe").get_by_label("Tone").fill("sad")
+    page.frame_locator("iframe").get_by_role("button", name="Send").click()
+    expect(page.get_by_text("There are no more tasks for you in this group.")).to_be_visible()
+    assert Assignment.objects.filter(state="Submitted").count() == 3
+
+
+def test_on_a_phone_the_task_begins_in_the_first_screen(
+    live_server: LiveServer, new_page: NewPage, requesters_site: tuple[str, list[dict[str, list[str]]]]
+) -> None:
+    requester, worker = make_requester("Laboratory for Spoken and Written Language"), make_worker("robin")
+    title = "Which of the two summaries is closer to the article, and why?"
+    framed = make_assignment(worker, make_hit(requester, title=title, question=external(requesters_site[0])))
+    form = make_assignment(worker, make_hit(requester, title=title, question=FORM))
+    page = new_page(viewport=NARROW)
+    sign_in(page, live_server, "robin")
+    for assignment, task in ((framed, "iframe"), (form, "form.card")):
+        page.goto(live_server.url + reverse("market_task", args=[assignment.assignment_id]))
+        box = page.locator(task).bounding_box()
+        assert box is not None and box["y"] < 844 / 3  # two thirds of the first screen are the task's
+
+
+def test_times_are_the_workers_own(live_server: LiveServer, new_page: NewPage) -> None:
+    worker = make_worker("robin")
+    letter = messages.send(worker=worker, subject="News", text="More.", now=datetime(2026, 1, 31, 23, 30, tzinfo=UTC))
+    page = new_page(timezone_id="Asia/Tokyo")
+    sign_in(page, live_server, "robin")
+    page.goto(live_server.url + reverse("market_message", args=[letter.message_id]))
+    time = page.locator("time").first
+    expect(time).to_contain_text("1 Feb 2026, 08:30")
+    expect(time).to_have_attribute("title", "31 Jan 2026, 23:30 UTC")
 
 
 def test_a_page_written_for_mturk_works_and_reaches_nothing_of_ours(live_server: LiveServer, new_page: NewPage) -> None:
@@ -220,7 +280,7 @@ def everything_there_is(url: str) -> tuple[Worker, list[str]]:
         ("market_done", done.assignment_id),
         ("market_assignment", rejected.assignment_id),
         ("market_qualification", wanted.type_id),
-        ("market_message", letter.pk),
+        ("market_message", letter.message_id),
     ]
     plain = ("home", "history", "earnings", "qualifications", "messages", "account")
     return worker, [reverse(f"market_{name}") for name in plain] + [reverse(n, args=[a]) for n, a in names]
@@ -247,6 +307,9 @@ def test_every_page_is_accessible_and_fits(
     for url in urls:
         page.goto(live_server.url + url)
         problems += problems_of(page, axe_core, url)
+        if PICTURES:
+            called = url.strip("/").replace("/", "-").removeprefix("marketplace-")[:40] or "home"
+            page.screenshot(path=Path(PICTURES) / f"w-{called}-{size['width']}-{scheme}.png", full_page=True)
     assert not problems
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from playwright.sync_api import Page, expect
 from annotation.models import Draft, Participant, Step, Study
 from annotation.services import answers
 from annotation.tokens import participant_token
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NARROW, NewPage
+from tests.browser.work_helpers import check_looks
 from tests.factories import make_participant, make_study
 from tests.services import wait_for
 
@@ -76,20 +78,54 @@ def test_closing_the_tab_at_once_still_saves(page: Page) -> None:
     expect(again.locator("textarea")).to_have_value(TEXT)
 
 
-def test_without_a_connection_the_page_keeps_everything_and_goes_on_later(page: Page) -> None:
+def test_without_a_connection_a_banner_says_so_and_the_page_saves_later(page: Page) -> None:
     page.context.set_offline(True)
     page.locator("textarea").fill(TEXT)
-    expect(page.locator("#saved")).to_contain_text("kept on this device")
+    expect(page.locator("#trouble")).to_contain_text("You are offline")
+    expect(page.locator("#trouble")).to_contain_text("Your answers are safe on this device. Keep this page open")
     page.locator(".send button").click()
-    expect(page.locator("#saved")).to_contain_text("The server cannot be reached")
+    expect(page.locator("#trouble")).to_contain_text("Nothing was sent")
+    expect(page.locator("#trouble")).to_contain_text("Press the button again in a minute")
+    expect(page.locator("#trouble")).to_be_in_viewport()
     expect(page.locator(".send button")).to_be_enabled()
     assert kept_here(page)[0]["own"] == TEXT
     page.context.set_offline(False)
     expect(page.locator("#saved")).to_have_text("Saved")
+    expect(page.locator("#trouble")).to_be_empty()
     page.locator(".send button").click()
     expect(page.locator("h1")).to_have_text("Rate one reply")
     assert Step.objects.get().answers == {"own": TEXT}
     assert kept_here(page) == []
+
+
+def test_going_offline_is_named_before_anything_is_typed(page: Page) -> None:
+    page.context.set_offline(True)
+    expect(page.locator("#trouble")).to_contain_text("You are offline")
+    page.context.set_offline(False)
+    expect(page.locator("#trouble")).to_be_empty()
+
+
+def test_the_banner_stays_in_sight_on_a_long_page_and_passes_axe(
+    new_page: NewPage, live_server: Any, axe_core: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make_study(task_type="sim_hds", items=1, config={"write_first": False, "rate_first": False})
+    page = new_page(viewport=NARROW)
+    page.goto(f"{live_server.url}/w/{participant_token(make_participant(study=study).pk)}/")
+    monkeypatch.setattr("annotation.views.work.save_draft", fail)
+    page.get_by_role("radio").first.check()
+    expect(page.locator("#trouble h2")).to_have_text("Your answers are not saved yet")
+    expect(page.locator("#trouble h2")).to_be_in_viewport()
+    check_looks(page, axe_core, "banner")
+
+
+def test_where_nothing_can_be_stored_on_the_device_the_banner_does_not_claim_it(
+    new_page: NewPage, live_server: Any, participant: Participant
+) -> None:
+    page = new_page()
+    page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('blocked'); }})")
+    page.goto(f"{live_server.url}/w/{participant_token(participant.pk)}/")
+    page.context.set_offline(True)
+    expect(page.locator("#trouble")).to_contain_text("only on this page: do not close or reload it")
 
 
 def test_when_the_server_cannot_save_the_page_says_so_and_a_second_press_works(
@@ -102,9 +138,9 @@ def test_when_the_server_cannot_save_the_page_says_so_and_a_second_press_works(
         page.locator(".send button").click()
         expect(page.locator("#notice")).to_contain_text("could not be saved just now")
         expect(page.locator("textarea")).to_have_value(TEXT)
-        expect(page.locator("#saved")).to_contain_text("kept on this device")
+        expect(page.locator("#trouble")).to_contain_text("The server does not answer")
         page.locator(".send button").click()
-        expect(page.locator("#saved")).to_contain_text("The server cannot be reached")
+        expect(page.locator("#trouble")).to_contain_text("Nothing was sent")
     page.locator(".send button").click()
     expect(page.locator("h1")).to_have_text("Rate one reply")
     assert Step.objects.get().answers == {"own": TEXT}
@@ -150,9 +186,11 @@ def test_an_old_tab_learns_that_its_step_was_sent(page: Page) -> None:
     other.locator(".send button").click()
     expect(other.locator("h1")).to_have_text("Rate one reply")
     page.locator("textarea").fill("From the old tab.")
-    expect(page.locator("#saved")).to_contain_text("sent already, perhaps in another tab")
+    expect(page.locator("#trouble")).to_contain_text("This step was already sent")
+    expect(page.locator("#trouble")).to_contain_text("What you type here is not saved")
     page.locator(".send button").click()
     expect(page.locator("h1")).to_have_text("Rate one reply")
+    expect(page.get_by_text("What you just sent was not saved")).to_be_visible()
     assert Step.objects.get().answers == {"own": "From the other tab."}
 
 
@@ -192,7 +230,7 @@ def test_time_left_ticks_and_warns_two_minutes_before_the_end(
     expect(page.locator("#say")).to_have_text("Two minutes left for this task.")
     page.clock.fast_forward(3 * 60_000)
     expect(page.locator("#left")).to_have_text("The time is up")
-    expect(page.locator("#notice")).to_contain_text("You can still send it")
+    expect(page.locator("#notice")).to_contain_text("Send it now: it still counts")
     page.locator("textarea").fill(TEXT)
     page.locator(".send button").click()
     expect(page.locator("h1")).to_have_text("Rate one reply")

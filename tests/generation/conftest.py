@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from generation import requirements
-from generation.services import presence, work
-from tests.generation.run_toy import Toy
+from generation.backends import requirements
+from generation.registry import open_models, presence
+from tests.generation.support.toy_runs import Toy
 
 start_presence, stop_presence = presence.Presence.start, presence.Presence.stop
 
@@ -52,7 +52,7 @@ def use_toy(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> Call
     """Makes a toy the backend of every model."""
 
     def use(toy: Toy) -> Toy:
-        monkeypatch.setattr(work, "default_backend_of", toy.backend_of)
+        monkeypatch.setattr(open_models, "backend_of", toy.backend_of)
         return toy
 
     return use

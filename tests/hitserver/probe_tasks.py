@@ -6,12 +6,12 @@ from pathlib import Path
 from celery import shared_task
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]  # Celery has no types
 def write(path: str, text: str) -> None:
     Path(path).write_text(text)
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]
 def begin_and_wait(path: str, seconds: float) -> None:
     """Leaves one line for each time it was begun and one for its end."""
     with Path(path).open("a") as file:
@@ -21,7 +21,7 @@ def begin_and_wait(path: str, seconds: float) -> None:
         file.write("done\n")
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]
 def begin_and_wait_once(path: str) -> None:
     """Takes for ever the first time and no time after that."""
     first = not Path(path).exists()

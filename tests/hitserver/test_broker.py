@@ -8,7 +8,7 @@ from pathlib import Path
 from queue import Empty
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 
 from hitserver.broker import Channel, Transport
 

@@ -49,6 +49,26 @@ def test_from_a_csv_file_to_report_and_exports(tmp_path: Path, task: str) -> Non
     assert {row["synthetic"] for row in ratings} == {"true"}
 
 
+def test_written_texts_are_judged_in_a_second_act(tmp_path: Path) -> None:
+    data = tmp_path / "sets.csv"
+    data.write_text("sample_id,context\na,First context.\nb,Second context.\n", encoding="utf-8")
+    done = run(tmp_path, "--data", str(data), "--task", "con_test", "--ratings", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = tmp_path / "out"
+    [written] = out.glob("*outputs*.csv")
+    with written.open(encoding="utf-8", newline="") as file:
+        outputs = list(csv.DictReader(file))
+    # Two contexts × two writers × two sets; each set is judged by two.
+    assert len(outputs) == 8
+    judged = json.loads((out / "judged" / "report.json").read_text("utf-8"))["sections"]
+    assert (judged["data"]["items"], judged["data"]["submissions_used"]) == (8, 16)
+    [wide] = (out / "judged").glob("*wide*.csv")
+    with wide.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["resp_0"] for row in rows) == sorted(row["text_0"] for row in outputs)
+    assert {row["label_value"] for row in rows} == {"0", "1"}
+
+
 def test_a_file_that_will_not_do_is_explained_without_a_stack_trace(tmp_path: Path) -> None:
     data = tmp_path / "sets.csv"
     data.write_text(SETS + "s1,,1,content_diversity,Yes.,No.\n", encoding="utf-8")

@@ -1,9 +1,16 @@
 import logging
+import re
+import secrets
 import sys
+from collections.abc import Callable
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
 
-from hitserver.logs import OneLineFormatter, PrivateFormatter
+from hitserver.logs import SECRET_PATHS, OneLineFormatter, PrivateFormatter, masked
+from tests.support import Server
 
 
 def record(message: str, *, failed: bool = False) -> logging.LogRecord:
@@ -33,8 +40,71 @@ def test_a_line_cannot_be_forged() -> None:
         ("GET /w/1.abc", "GET /w/…"),
         ("null value\nDETAIL:  Failing row contains (1, what I think).\nmore", "null value\nDETAIL:…\nmore"),
         ("Not Found: /console/", "Not Found: /console/"),
+        ("Gone: /marketplace/join/aB_c-9/", "Gone: /marketplace/join/…/"),
+        ("POST /marketplace/sign-in/link/aB_c-9/ 410", "POST /marketplace/sign-in/link/…/ 410"),
+        ("Gone: /marketplace/operate/welcome/aB_c-9/", "Gone: /marketplace/operate/welcome/…/"),
+        ("Not Found: /marketplace/files/WzEs:1vM:x_-y/", "Not Found: /marketplace/files/…/"),
+        ("Not Found: /marketplace/frame/WzEs:1vM:x_-y/", "Not Found: /marketplace/frame/…/"),
+        ("see https://hits.example.org/marketplace/join/aB_c-9/.", "see https://hits.example.org/marketplace/join/…/."),
+        ("/sign-in/?next=%2Fw%2F1.abc%2F&x=1", "/sign-in/?next=%2Fw%2F…%2F&x=1"),
+        ("GET /s/replies/?k=Zx_9-q HTTP/1.1", "GET /s/replies/?k=… HTTP/1.1"),
+        ("GET /s/replies/?a=1&bot=3~x.y&b=2", "GET /s/replies/?a=1&bot=…&b=2"),
+        ("Authorization: Bearer hits_" + "x" * 43, "Authorization: Bearer hits_…"),
+        ("Not Found: /marketplace/sign-in/", "Not Found: /marketplace/sign-in/"),
+        ("/s/replies/?page=2&kind=3", "/s/replies/?page=2&kind=3"),
     ],
 )
 def test_tokens_and_answers_are_left_out(message: str, logged: str) -> None:
     assert PrivateFormatter("%(message)s").format(record(message)) == logged
     assert OneLineFormatter("%(message)s").format(record(message)) == logged.replace("\n", "\\n")
+
+
+def routes(resolver: URLResolver, before: str = "") -> list[str]:
+    found: list[str] = []
+    for entry in resolver.url_patterns:
+        route = before + str(entry.pattern)
+        found += [route] if isinstance(entry, URLPattern) else routes(entry, route)
+    return found
+
+
+def test_every_address_with_a_token_is_masked() -> None:
+    with_token = [route for route in routes(get_resolver()) if re.search(r"<\w+:(token|secret)>", route)]
+    assert {route.partition("<")[0].strip("/") for route in with_token} == set(SECRET_PATHS)
+    for route in with_token:
+        filled = "/" + re.sub("<[^>]+>", "WzEs:1vM:x_-y", route)
+        assert "WzEs" not in masked(f"Not Found: {filled}"), route
+
+
+SECRET = "5ecretT0ken_of-somebody"
+
+
+def ask(server: Server, path: str, method: str = "GET", **headers: str) -> int:
+    parts = urlsplit(server.base_url)
+    connection = HTTPConnection(str(parts.hostname), parts.port, timeout=20)
+    own = {"Host": "hits.example.org", "X-Forwarded-Proto": "https", "Referer": "https://hits.example.org/"}
+    connection.request(method, path, headers=own | headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_no_secret_reaches_the_log_of_a_real_server(live_processes: Callable[..., Server]) -> None:
+    """In production, with every message logged."""
+    server = live_processes(
+        env={
+            "HITSERVER_ENV": "production",
+            "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
+            "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
+            "HITSERVER_LOG_LEVEL": "debug",
+        }
+    )
+    for path in SECRET_PATHS:
+        assert ask(server, f"/{path}/{SECRET}/") in (200, 404, 410)
+        assert ask(server, f"/{path}/{SECRET}/nothing-here/") == 404
+        assert ask(server, f"/{path}/{SECRET}/", "POST") in (403, 404, 405)
+    assert ask(server, f"/s/no-such-study/?k={SECRET}") == 404
+    assert ask(server, "/api/v1/studies/", Authorization=f"Bearer hits_{SECRET}") == 401
+    assert ask(server, f"/not-there/?next=/marketplace/join/{SECRET}/") == 404
+    said = server.said()
+    assert "Not Found: /marketplace/files/…/" in said
+    assert SECRET not in said

@@ -77,3 +77,13 @@ def test_a_request_that_is_too_large_is_turned_away_unread(length: str, status: 
     request = RequestFactory().generic("POST", "/", b"", CONTENT_LENGTH=length)
 
     assert upload_limit(plain)(request).status_code == status
+
+
+@pytest.mark.parametrize(("path", "most"), [("/w/x/", "3 MB"), ("/s/x/", "3 MB"), ("/console/", "64 MB")])
+def test_a_request_is_limited_by_what_its_address_is_for(path: str, most: str) -> None:
+    request = RequestFactory().generic("POST", path, b"", CONTENT_LENGTH="70000000")
+    response = upload_limit(plain)(request)
+
+    assert response.status_code == 413
+    assert f"At most {most} can be sent" in response.content.decode()  # type: ignore[attr-defined]
+    assert upload_limit(plain)(RequestFactory().generic("POST", path, b"", CONTENT_LENGTH="3145728")).status_code == 200

@@ -1,40 +1,39 @@
-"""Every address of the server, found by asking the server: what is not meant for everybody is shown to nobody else."""
+"""Who gets which answer from every address of the server. ``permissions.txt`` has the table.
+
+The addresses are found by asking the server, so a new one needs a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import get_resolver, reverse
 
 from annotation.models import Item, Study, Submission
-from tests.analysis.run_factories import make_run
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.factories import make_study, make_submission
+from tests.generation.support.finished_runs import make_run
+from tests.hitserver.support.everybody import ROLES, Everybody, addresses, make_everybody
 
 pytestmark = pytest.mark.django_db
-
-
-def addresses(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, str]]:
-    for entry in resolver.url_patterns:
-        route = before + str(entry.pattern)
-        if isinstance(entry, URLPattern):
-            yield route, str(entry.name)
-        else:
-            yield from addresses(entry, route)
 
 
 ROUTES = dict(addresses(get_resolver()))
 OF_STUDIES = sorted(route for route in ROUTES if route.startswith("console/studies/<slug:slug>/"))
 OF_RUNS = sorted(route for route in ROUTES if route.startswith(("console/runs/<slug:name>", "console/runs/<slug:run_")))
 FOR_EVERYBODY = {"console_login", "console_logout"}
+TABLE = Path(__file__).with_name("permissions.txt")
 RUN = "somebodys-run"
 VALUES = {
     "<str:name>": "report.html",
     "<slug:kind>": "long",
     "<slug:format>": "csv",
     "<int:user_id>": "1",
+    "<int:number>": "0",
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
 }
@@ -50,7 +49,9 @@ def study() -> Study:
 def fill(route: str, study: Study) -> str:
     model = Submission if "submissions/" in route else Item
     pk = str(model._default_manager.values_list("pk", flat=True).get())
-    for name, value in (VALUES | {"<slug:slug>": study.slug, "<int:pk>": pk, "<str:task_type>": "abs_hds"}).items():
+    worker = study.participants.get().pseudonym
+    own = {"<slug:slug>": study.slug, "<int:pk>": pk, "<str:task_type>": "abs_hds", "<str:pseudonym>": worker}
+    for name, value in (VALUES | own).items():
         route = route.replace(name, value)
     assert "<" not in route, "a new kind of part: give it a value here"
     return f"/{route}"
@@ -91,3 +92,57 @@ def test_a_visitor_is_sent_to_sign_in_or_away(route: str, method: str, study: St
     response = getattr(Client(), method)(fill(route, study))
     assert response.status_code in (302, 404, 405)
     assert response.headers.get("Location", reverse("console_login")).startswith(reverse("console_login"))
+
+
+# --- the whole table ------------------------------------------------------------------------------------------------
+
+#: Parts of the table, each a test: what a route begins with. What begins with nothing here is in the last.
+PARTS = (
+    *("console/studies/", "console/runs/", "console/", "api/", "marketplace/operate/my/", "marketplace/operate/"),
+    *("marketplace/", ""),
+)
+
+
+def part_of(route: str) -> str:
+    return next(part for part in PARTS if route.startswith(part))
+
+
+def answers(everybody: Everybody, method: str, route: str) -> list[str]:
+    """The status that each role gets, nothing of what a request does being kept."""
+    address, found = everybody.address(route), []
+    for role in ROLES:
+        with transaction.atomic():
+            client = everybody.client(role)
+            response = client.post(address, {}) if method == "POST" else client.get(address)
+            found.append(str(response.status_code))
+            transaction.set_rollback(True)
+    return found
+
+
+def row(method: str, route: str, statuses: list[str]) -> str:
+    return f"{method:4}  /{route:66}" + "".join(f"{status:>10}" for status in statuses)
+
+
+def expected(part: str) -> list[str]:
+    lines = TABLE.read_text().splitlines()
+    rows = [line.rstrip() for line in lines if line.startswith(("GET", "POST"))]
+    return [line for line in rows if part_of(line.split()[1].removeprefix("/")) == part]
+
+
+@pytest.fixture
+def nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A POST that is allowed may start a task, which would load a model or build a report here."""
+    for method in ("celery.app.task.Task.apply_async", "celery.app.base.Celery.send_task"):
+        monkeypatch.setattr(method, lambda *_, **__: None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.usefixtures("nothing_is_queued")
+def test_everybody_gets_the_answer_that_the_table_says(part: str, settings: Any, tmp_path: Path) -> None:
+    settings.MARKETPLACE_FILES = tmp_path
+    everybody = make_everybody()
+    routes = sorted({route for route, _ in addresses(get_resolver()) if part_of(route) == part})
+    found = [row(method, route, answers(everybody, method, route)) for route in routes for method in ("GET", "POST")]
+    found = [line.rstrip() for line in found if set(line.split()[2:]) != {"405"}]
+    assert found == expected(part), "\n".join(found)

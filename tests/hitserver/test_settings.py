@@ -1,20 +1,22 @@
 import json
 import re
+import secrets
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hitserver import settings
-from hitserver.settings import kept_secret
+from hitserver.private import kept_secret, private_folder, weakness
 from tests.services import ROOT
 from tests.support import clean_environment
 
 PRODUCTION = {
     "HITSERVER_ENV": "production",
-    "HITSERVER_SECRET_KEY": "k" * 50,
+    "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
     "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
 }
 SHOWN = [
@@ -24,16 +26,24 @@ SHOWN = [
 READ = f"import json; from hitserver import settings as s; print(json.dumps({{n: getattr(s, n) for n in {SHOWN}}}))"
 
 
-def load(var: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+def load(var: Path, *, read: str = READ, **environ: str) -> subprocess.CompletedProcess[str]:
     """Reads the settings in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", READ],
+        [sys.executable, "-c", read],
         env=clean_environment({"HITSERVER_VAR": str(var), **environ}),
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def load_named(var: Path, names: list[str], **environ: str) -> dict[str, Any]:
+    """These settings, as they are in this environment."""
+    done = load(var, read=READ.replace(str(SHOWN), str(names)), **environ)
+    assert done.returncode == 0, done.stderr
+    loaded: dict[str, Any] = json.loads(done.stdout)
+    return loaded
 
 
 def test_development_works_with_nothing_set(tmp_path: Path) -> None:
@@ -64,7 +74,7 @@ def test_a_kept_secret_leaves_one_file(tmp_path: Path) -> None:
 def test_production_is_https_only(tmp_path: Path) -> None:
     loaded = json.loads(load(tmp_path, **PRODUCTION).stdout)
 
-    assert loaded["SECRET_KEY"] == "k" * 50
+    assert loaded["SECRET_KEY"] == PRODUCTION["HITSERVER_SECRET_KEY"]
     assert loaded["BASE_URL"] == "https://hits.example.org"
     assert loaded["SESSION_COOKIE_SECURE"] and loaded["CSRF_COOKIE_SECURE"] and loaded["SECURE_SSL_REDIRECT"]
     assert loaded["SECURE_HSTS_SECONDS"] >= 365 * 24 * 3600
@@ -75,6 +85,7 @@ def test_production_is_https_only(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"HITSERVER_SECRET_KEY": ""}, "HITSERVER_SECRET_KEY is not set"),
+        ({"HITSERVER_SECRET_KEY": "changeme" * 8}, "can be guessed: it contains “changeme”"),
         ({"HITSERVER_SECRET_KEY": "k" * 49}, "HITSERVER_SECRET_KEY is '49 characters long'"),
         ({"HITSERVER_ALLOWED_HOSTS": ""}, "HITSERVER_ALLOWED_HOSTS is not set"),
         ({"HITSERVER_ALLOWED_HOSTS": "*"}, "HITSERVER_ALLOWED_HOSTS is '*'"),
@@ -122,3 +133,44 @@ def test_every_variable_is_documented_with_its_default_and_no_other() -> None:
     read = {variable.name: variable.default for variable in settings.env.variables.values()}
 
     assert documented() == read
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "k" * 50,
+        "changeme" * 7,
+        "django-insecure-rMrLugBsj_5JHIuVgOHwXy7ehf1JV9iAPJg5ty2JvE0w0TeGtqy6bg",
+        "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        "correct horse " * 5,
+        "0123456789" * 6,
+    ],
+)
+def test_a_secret_that_can_be_guessed_is_weak(secret: str) -> None:
+    assert weakness(secret)
+
+
+def test_secrets_as_programs_make_them_are_not_weak() -> None:
+    made = [secrets.token_urlsafe(64), secrets.token_hex(32), secrets.token_urlsafe(38), secrets.token_hex(25)]
+    assert [weakness(secret) for _ in range(50) for secret in made] == [""] * 200
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_folder_is_private_and_one_of_this_server_becomes_so(tmp_path: Path) -> None:
+    assert private_folder(tmp_path / "new" / "var") == ""
+    assert mode(tmp_path / "new" / "var") == 0o700
+    used = tmp_path / "used"
+    (used / "broker").mkdir(parents=True)
+    used.chmod(0o755)
+    assert private_folder(used) == ""
+    assert mode(used) == 0o700
+
+
+def test_a_folder_of_somebody_else_is_left_alone_and_named(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    tmp_path.chmod(0o755)
+    assert private_folder(tmp_path).endswith(f"Run: chmod 700 {tmp_path}")
+    assert mode(tmp_path) == 0o755

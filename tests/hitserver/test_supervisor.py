@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import secrets
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -42,6 +44,17 @@ def child_with(server: Server, word: str) -> psutil.Process:
     return next(child for child in children if any(word in part for part in child.cmdline()))
 
 
+def both_workers_run(server: Server) -> bool:
+    """Each has started the process that does its tasks.
+
+    A child has its parent's command line until it has begun its own program, so it may not be found yet.
+    """
+    try:
+        return all([child_with(server, word).children() for word in ("gpu@", "default@")])
+    except (StopIteration, psutil.Error):
+        return False
+
+
 def gone(processes: list[psutil.Process]) -> bool:
     return not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes)
 
@@ -51,7 +64,7 @@ def test_it_starts_serves_and_stops_whole(live_processes: Start) -> None:
     assert healthy(server)
     for word in ("gunicorn", "default", "gpu", "beat"):
         assert child_with(server, word).is_running()
-    wait_for(lambda: "gpu@" in server.said() and "default@" in server.said(), "the workers")
+    wait_for(lambda: both_workers_run(server), "the workers", seconds=60)
     processes = server.processes()
 
     assert server.stop() == 0
@@ -77,7 +90,7 @@ def test_production_sends_everybody_to_https(live_processes: Start) -> None:
     server = live_processes(
         env={
             "HITSERVER_ENV": "production",
-            "HITSERVER_SECRET_KEY": "k" * 50,
+            "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
             "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
         }
     )
@@ -119,7 +132,7 @@ def child_with_other_pid(server: Server, pid: int) -> bool:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
 def test_nothing_outlives_a_killed_supervisor(live_processes: Start) -> None:
     server = live_processes(worker=True)
-    wait_for(lambda: "gpu@" in server.said() and "default@" in server.said(), "the workers")
+    wait_for(lambda: both_workers_run(server), "the workers", seconds=60)
     processes = server.processes()
     assert len(processes) > 6
     server.process.kill()
@@ -211,14 +224,22 @@ def test_what_does_not_stop_in_time_is_killed_with_its_own(monkeypatch: pytest.M
     wait_for(lambda: gone(processes), "the end of both")
 
 
-def test_a_connection_on_which_nothing_moves_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "STALLED_SECONDS", 1)
-    with supervisor.listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
-        connection, _ = listener.accept()
-        with connection:
-            client.sendall(b"POST / HT")
-            assert connection.recv(100) == b"POST / HT"
-            with pytest.raises(BlockingIOError):
-                connection.recv(100)
-            with pytest.raises(BlockingIOError):
-                connection.sendall(b"x" * 50_000_000)
+@pytest.mark.parametrize(
+    ("bind", "loopback"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), (".".join("0000"), False),
+     ("::", False), ("192.0.2.1", False), ("lab.example", False)],
+)  # fmt: skip
+def test_a_development_server_that_others_can_reach_says_so(
+    bind: str, loopback: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert supervisor.is_loopback(bind) is loopback
+    supervisor.warn(bind)
+    assert ("WARNING: this is a development server" in capsys.readouterr().err) is not loopback
+
+
+def test_what_a_server_writes_is_private(live_processes: Start) -> None:
+    server = live_processes()
+    assert stat.S_IMODE(server.var.stat().st_mode) == 0o700
+    server.manage("backup", str(server.var / "b.tar.gz"))
+    for path in (server.var / "secret_key", server.var / "b.tar.gz"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600

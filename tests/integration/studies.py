@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,36 +14,41 @@ from tests.support import Server
 
 MAKE = """
 import json
-from annotation.services import studies
+from annotation.services import importing, planning, studies
 from annotation.tables import Table
-from annotation.task_types.base import Row
+from annotation.task_types.items import Row
 texts = {{f"resp_{{k}}": f"I heard that it would rain in town {{k}} tomorrow." for k in range(5)}}
 cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in town {{n}}?"}} | texts
 rows = [Row(n + 1, cells(n)) for n in range({items})]
 study = studies.create_study(slug="load", task_type="abs_hds", actor="test", owner=None, texts={{}},
     config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}})
-studies.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
-studies.publish(study=study, actor="test")
+    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}, arms={arms})
+importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
+planning.publish(study=study, actor="test")
 """
 COUNT = """
 import json
 from django.db.models import Count
-from annotation.models import Assignment, Hit, Rating, Submission
+from annotation.models import Arm, Assignment, Hit, Rating, Submission
 print(json.dumps({
     "ratings per item": sorted(Rating.objects.filter(question="diversity").values_list("item").annotate(n=Count("pk"))
         .values_list("n", flat=True)),
     "hits": sorted(Hit.objects.values_list("n_live", "n_submitted")),
     "states": dict(Assignment.objects.values_list("state").annotate(n=Count("pk")).values_list("state", "n")),
     "submissions": Submission.objects.count(),
+    "arms": [[arm.name, arm.n_enrolled, arm.participants.count()] for arm in Arm.objects.all()],
+    "rewards": sorted({(hit.arm.name, str(hit.reward)) for hit in Hit.objects.filter(assignments__isnull=False)}),
     "codes": sorted(Submission.objects.values_list("feedback", flat=True)),
 }))
 """
 
 
-def make_study(server: Server, *, items: int, ratings: int, warm_up: bool = False) -> str:
+def make_study(
+    server: Server, *, items: int, ratings: int, warm_up: bool = False, arms: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """The path of a live absHDS study's first page."""
-    server.manage("shell", "-c", MAKE.format(items=items, ratings=ratings, warm_up=warm_up))
+    code = MAKE.format(items=items, ratings=ratings, warm_up=warm_up, arms=list(arms))
+    server.manage("shell", "-c", code)
     return "/s/load/"
 
 

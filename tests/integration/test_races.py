@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from annotation.bots import Browser, Page
+from annotation.bots import Browser, Response
 from bench.load import fill
 from tests.integration.studies import count, database, make_study
 from tests.support import Server
@@ -51,10 +51,12 @@ def test_twenty_workers_racing_over_twenty_items_give_exactly_three_ratings_each
     with database(kind, request) as env:
         server = live_processes(env=env)
         path = make_study(server, items=20, ratings=3)
+        # All start before the race: a study that is complete does not admit anybody.
+        started = [start(server, path, seed) for seed in range(20)]
 
         def work(seed: int) -> None:
             rng = random.Random(seed)
-            browser, address = start(server, path, seed)
+            browser, address = started[seed]
             for _ in range(21):
                 page = browser.get(address)
                 if not re.search(r'name="form"', page.body):
@@ -79,7 +81,7 @@ def test_the_same_step_sent_ten_times_at_once_is_stored_once(
         path = make_study(server, items=1, ratings=3)
         browser, address = start(server, path, 1)
         form = fill(browser.get(address).body.encode(), random.Random(1))
-        answers: list[Page] = []
+        answers: list[Response] = []
         assert together(lambda _: answers.append(Browser(server.base_url).post(address, form)), 10) == []
         found = count(server)
     assert {page.status for page in answers} == {303}
@@ -96,9 +98,32 @@ def test_one_worker_opening_twelve_tabs_at_once_gets_one_hit(
         path = make_study(server, items=20, ratings=3)
         browser, address = start(server, path, 1)
         assert browser  # keeps the first connection open while the tabs load
-        tabs: list[Page] = []
+        tabs: list[Response] = []
         assert together(lambda _: tabs.append(Browser(server.base_url).get(address)), 12) == []
         found = count(server)
     assert {page.status for page in tabs} == {200}
     assert found["states"] == {"accepted": 1}
     assert sum(n_live for n_live, _ in found["hits"]) == 1
+
+
+@BOTH
+def test_forty_workers_starting_at_once_fill_two_arms_of_different_reward_evenly(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    arms = [{"name": "low", "reward": "0.10"}, {"name": "high", "reward": "0.50"}]
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=10, ratings=20, arms=arms)
+
+        def work(seed: int) -> None:
+            rng = random.Random(seed)
+            browser, address = start(server, path, seed)
+            sent = browser.post(address, fill(browser.get(address).body.encode(), rng))
+            assert sent.status == 303, sent.body[:500]
+
+        assert together(work, 40) == []
+        found = count(server)
+    assert [enrolled for _, enrolled, _ in found["arms"]] == [people for _, _, people in found["arms"]]
+    assert abs(found["arms"][0][1] - found["arms"][1][1]) <= 1
+    assert sum(people for _, _, people in found["arms"]) == found["submissions"] == 40
+    assert found["rewards"] == [["high", "0.500"], ["low", "0.100"]]

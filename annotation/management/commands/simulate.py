@@ -7,19 +7,24 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db.models import F, Sum
+from django.db.models import F, Max, Sum
 from tqdm import tqdm
 
 from annotation.bots import Mix, Tally, simulate_workers
 from annotation.models import Study
+from common.commands import written_out
+from common.words import counted, duration
+
+#: More than enough: each round fills at least one place, and few are left after the first.
+MOST_ROUNDS = 5
 
 
 class Command(BaseCommand):
-    help = "Let simulated workers do a live study through its real pages. Their data are marked as simulated."
+    help = "Simulated workers do a live study through its real pages. Their data are marked as simulated."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", help="the study's short name")
-        parser.add_argument("--workers", type=int, help="how many (default: as many as it takes to finish the study)")
+        parser.add_argument("--workers", type=int, help="how many (default: enough to finish the study)")
         parser.add_argument("--at-once", type=int, default=8, help="how many at a time (default 8)")
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same workers (default 1)")
         parser.add_argument("--base-url", default=settings.BASE_URL, help=f"the server (default {settings.BASE_URL})")
@@ -32,39 +37,64 @@ class Command(BaseCommand):
         if study is None:
             raise CommandError(f"There is no study “{options['slug']}”. `manage.py study status` lists them all.")
         if study.status != Study.Status.LIVE:
-            raise CommandError(f"The status of {study.slug} is “{study.status}”; simulated workers need it live.")
+            raise CommandError(f"The status of {study.slug} is “{study.status}”; simulated workers need a live study.")
         shares = Mix(options["careful"], options["noisy"], options["careless"])
         if (
             min(shares.careful, shares.noisy, shares.careless) < 0
             or shares.careful + shares.noisy + shares.careless <= 0
         ):
-            raise CommandError("--careful, --noisy and --careless are shares: none below 0, not all 0.")
-        left = study.hits.aggregate(left=Sum(F("wanted") - F("n_live")))["left"] or 0
-        options["workers"] = options["workers"] or workers_needed(study, left)
-        try:
-            tally = self.run_bots(study, left=left, mix=shares, **options)
-        except KeyboardInterrupt:
-            raise CommandError("Interrupted. What was sent is kept; the same command goes on from there.") from None
-        self.stdout.write(
-            f"{tally.workers} simulated workers sent {tally.submissions} submissions in {tally.seconds:.1f} s."
-        )
-        if tally.problems:
-            raise CommandError("\n".join([f"{len(tally.problems)} workers could not go on:", *tally.problems[:5]]))
-
-    def run_bots(self, study: Study, *, workers: int, left: int, mix: Mix, **options: Any) -> Tally:
-        with tqdm(total=left, unit=" hits", disable=None) as bar:
-            return simulate_workers(
-                study=study,
-                base_url=options["base_url"],
-                workers=workers,
-                mix=mix,
-                seed=options["seed"],
-                at_once=options["at_once"],
-                progress=bar.update,
+            raise CommandError(
+                "--careful, --noisy and --careless must not be negative, and at least one must be above 0."
             )
+        try:
+            tally = self.run_bots(study, mix=shares, **options)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. What was sent is saved. Run the same command to continue.") from None
+        with written_out(self.stdout):
+            workers, submissions = counted(tally.workers, "simulated worker"), counted(tally.submissions, "submission")
+            self.stdout.write(f"{workers} sent {submissions} in {duration(tally.seconds)}.")
+            if tally.turned_away:
+                more = counted(tally.turned_away, "more worker")
+                self.stdout.write(f"{more} could not take part: the study has enough participants.")
+        if tally.problems:
+            stopped = counted(len(tally.problems), "worker")
+            raise CommandError("\n".join([f"{stopped} could not continue:", *tally.problems[:5]]))
+
+    def run_bots(self, study: Study, *, workers: int | None, mix: Mix, **options: Any) -> Tally:
+        """Runs the requested number of workers, or enough to finish the study. The last place may be on a hit that all
+        remaining workers have already done, so more workers start until no place is left."""
+        tally, left = Tally(), places_left(study)
+        with tqdm(total=left, unit=" hits", disable=None) as bar:
+            for _ in range(1 if workers else MOST_ROUNDS):
+                came = simulate_workers(
+                    study=study,
+                    base_url=options["base_url"],
+                    workers=workers or min(workers_needed(study), left),
+                    mix=mix,
+                    seed=options["seed"],
+                    first=tally.workers + tally.turned_away,
+                    at_once=options["at_once"],
+                    progress=bar.update,
+                )
+                tally += came
+                left = places_left(study)
+                if came.problems or not left:
+                    break
+        return tally
 
 
-def workers_needed(study: Study, left: int) -> int:
-    """The fewest workers who can finish the study: nobody does a hit twice, nor more hits than allowed."""
-    by_limit = math.ceil(left / study.hits_per_worker) if study.hits_per_worker else 1
-    return max(study.ratings_per_item, by_limit)
+def places_left(study: Study) -> int:
+    """How many submissions are still missing that nobody is working on."""
+    return study.hits.aggregate(left=Sum(F("wanted") - F("n_live")))["left"] or 0
+
+
+def workers_needed(study: Study) -> int:
+    """The fewest workers who can finish the study: nobody does a hit twice, or more hits than allowed.
+
+    Arms fill evenly, so each gets as many workers as the arm that needs most.
+    """
+    needs = []
+    for arm in study.arms.annotate(left=Sum(F("hits__wanted") - F("hits__n_live")), most=Max("hits__wanted")):
+        by_limit = math.ceil((arm.left or 0) / study.hits_per_worker) if study.hits_per_worker else 1
+        needs.append(max(arm.most or 0, by_limit))
+    return len(needs) * max(needs, default=0)

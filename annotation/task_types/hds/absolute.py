@@ -1,24 +1,37 @@
-"""absHDS and aspHDS: how diverse is the set, over all or in one aspect?"""
+"""absHDS and aspHDS: how diverse is the set, overall or in one aspect?"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from django import forms
 
-from annotation.task_types.base import ItemData, Json, Shown, StepSpec
-from annotation.task_types.hds.common import WORDING, HdsConfig, HdsType, rough_diversity, shuffled_places
-from annotation.task_types.questions import Question, Scale
+from annotation.task_types.base import Page, Shown
+from annotation.task_types.hds.common import HdsConfig, HdsType, rough_diversity, shuffled_places
+from annotation.task_types.hds.making import SetsForm, output_rows, set_rows
+from annotation.task_types.hds.words import DIVERSITY, WORDING
+from annotation.task_types.items import ItemData, Json, SourceOutput, SourceRow
+from annotation.task_types.questions import Question
 
-DIVERSITY = Scale.of(
-    "diversity",
-    "ordinal",
-    ["Very diverse", "Diverse", "Slightly diverse", "Almost not diverse", "Not diverse at all"],
-    half_steps=True,
-)
+if TYPE_CHECKING:
+    from generation.runs.samples import SampleRow
 
 
-class AbsHds(HdsType):
+class OneSet(HdsType):
+    """A type whose item is one set. Subclasses share how samples and outputs become items."""
+
+    sample_form = SetsForm
+
+    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+        return set_rows(samples, options)
+
+    def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
+        return output_rows(outputs)
+
+
+class AbsHds(OneSet):
     """One set, one question, nine points."""
 
     name = "abs_hds"
@@ -27,15 +40,14 @@ class AbsHds(HdsType):
     scale = DIVERSITY
 
     def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
-        """The responses in random order. The warm-up is about the file's first one, wherever it stands."""
+        """The responses in random order. The warm-up is about the first one in the file, wherever it is shown."""
         return {"responses": shuffled_places(item.payload["responses"], rng)}
 
-    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
-        question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
+    def judge_page(self, shown: Shown, index: int, common: Json) -> Page:
         responses = shown.items[index].payload["responses"]
         context = common | {"responses": [responses[at] for at in shown.order["shown"][index]["responses"]]}
         name = f"diversity-{common['place']}"
-        return StepSpec(name, "Judge the set", "hds/judge.html", [question], context, index)
+        return Page(name, "Judge the set", "hds/judge.html", [self.main_question(shown.texts)], context, index)
 
     def ask(self, config: Json) -> str:
         return f"How diverse is this set of {WORDING[config['generation_task']]['responses']}?"
@@ -43,15 +55,15 @@ class AbsHds(HdsType):
     def task_in_words(self, config: Json) -> str:
         return f"you read a set of {WORDING[config['generation_task']]['responses']} and say how diverse the set is"
 
-    def explain(self, config: Json) -> str:
+    def define(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
         return (
-            f"A set is diverse when its {plural} differ from each other in what they say and how they say it; it is "
-            "not diverse when they all say much the same."
+            f"A set is diverse when its {plural} differ from each other in what they say and how they say it. It is "
+            "not diverse when they all say much the same thing."
         )
 
-    def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
-        return rough_diversity(shown.items[step.item].payload["responses"])
+    def true_score(self, shown: Shown, page: Page, question: Question) -> float:
+        return rough_diversity(shown.items[page.item or 0].payload["responses"])
 
 
 class AspHdsConfig(HdsConfig):
@@ -82,13 +94,13 @@ class AspHds(AbsHds):
         plural = WORDING[config["generation_task"]]["responses"]
         return f"you read a set of {plural} and say how diverse their {config['aspect']} is"
 
-    def explain(self, config: Json) -> str:
+    def define(self, config: Json) -> str:
         if config["aspect"] == "content":
             return (
-                "Content is what they say: the same thing in other words is not diverse; different things in much the "
-                "same words are."
+                "Content is what they say. Saying the same thing in other words is not diverse; saying different "
+                "things in much the same words is."
             )
         return (
-            "Form is how they say it: words, order, style and tone. The same thing in other words is diverse in form; "
-            "different things in sentences of one pattern are not."
+            "Form is how they say it: words, order, style and tone. Saying the same thing in other words is diverse; "
+            "saying different things in sentences of one pattern is not."
         )

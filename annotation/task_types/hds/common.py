@@ -1,4 +1,4 @@
-"""What the four HDS types share: settings, warm-up, texts, simulated answers."""
+"""What the four HDS types share: settings, warm-up, pages, texts, simulated answers."""
 
 from __future__ import annotations
 
@@ -8,62 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from django import forms
 
-from annotation.task_types.base import (
-    ConfigForm,
-    FlagData,
-    ItemData,
-    Json,
-    Problem,
-    Profile,
-    Row,
-    Score,
-    Shown,
-    StepSpec,
-    TaskType,
-)
-from annotation.task_types.hds.sets import name_sets, read_sets, set_columns
-from annotation.task_types.questions import Answer, Question, Scale, TextQuestion
-from annotation.task_types.text_checks import text_flags
-
-QUALITY = Scale.of("quality", "ordinal", ["Excellent", "Good", "Somewhat", "Poor", "Invalid"], half_steps=True)
-
-#: Wording by generation task: what the context is called, what one response is, and what the worker writes.
-WORDING = {
-    "story": {
-        "context": "Beginning of a story",
-        "response": "ending",
-        "responses": "endings",
-        "write": "Write your own ending for this story in one sentence.",
-        "fit": "How well does this ending fit the story?",
-    },
-    "response": {
-        "context": "Comment",
-        "response": "reply",
-        "responses": "replies",
-        "write": "Write your own reply to this comment in one sentence.",
-        "fit": "How well does this reply fit the comment?",
-    },
-    "prompt": {
-        "context": "First words of a sentence",
-        "response": "continuation",
-        "responses": "continuations",
-        "write": "Continue these words in your own way, up to the end of the sentence.",
-        "fit": "How well does this continuation fit the first words?",
-    },
-}
-
-#: What simulated workers write as their own response.
-OWN_RESPONSES = (
-    "In the end everybody went home and had a long quiet dinner.",
-    "I would rather wait until tomorrow and ask somebody who knows.",
-    "That sounds like a good reason to try something different.",
-    "Nobody expected the weather to change so quickly that day.",
-    "My neighbour told me almost the same thing last week.",
-    "They looked at each other and started to laugh out loud.",
-    "It took a while, but the plan worked better than before.",
-    "Perhaps the old answer was the right one after all.",
-)
-NOISE = {"careful": 0.5, "noisy": 1.3}
+from analysis.description import ReportSection, Scale, Score
+from annotation.task_types.base import Answers, FixedPages, FlagData, Page, Shown, Text
+from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
+from annotation.task_types.hds.words import IGNORE_QUALITY, QUALITY, WORDING, scale_for
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
+from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
+from annotation.task_types.settings import ConfigForm
+from annotation.task_types.text_checks import paste_flags, text_flags
+from annotation.task_types.wording import scale_texts, task_in_sentences, worded
 
 
 class HdsConfig(ConfigForm):
@@ -104,179 +57,202 @@ class HdsConfig(ConfigForm):
     )
 
 
-class HdsType(TaskType):
+class HdsType(FixedPages):
     """Warm-up, then the diversity question of the subclass."""
 
     config_form = HdsConfig
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
-    report_sections = ("diversity",)
-    run_format = "diversity"
+    item_settings = ("empty_responses",)
+    takes_outputs = ("set",)
     scale: Scale
     topic: str = "diversity"
 
-    def columns(self, config: Json) -> str:
-        return (
-            "One row per response set: sample_id, context, resp_0, resp_1 … (2 to 10 responses). Optional: label_name "
-            "and label_value, the parameter that should change diversity (temp and 0.7, or content_diversity and 0 or "
-            "1). Further columns are kept and come back in exports. The released diversity-eval files load as they are."
-        )
+    # --- items ---
 
-    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[Problem]]:
+    def columns(self, config: Json) -> Sequence[Column]:
+        return COLUMNS
+
+    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
         sets, problems = read_sets(rows, keep_empty=config["empty_responses"] == "keep")
         return ([] if problems else name_sets(sets)), problems
 
     def export_columns(self, payload: Json) -> dict[str, str]:
         return set_columns(payload)
 
-    def parameter(self, payload: Json) -> tuple[str, float] | None:
-        if payload["label_value"] is None:
-            return None
-        return payload["label_name"], float(payload["label_value"])
+    def describe_item(self, payload: Json) -> ItemFacts:
+        responses = list(payload["responses"])
+        return ItemFacts(payload["context"], set_label(payload), [responses], responses, set_metrics(payload))
 
-    def responses(self, payload: Json) -> list[str]:
-        return list(payload["responses"])
+    def scores(self, config: Json) -> Sequence[Score]:
+        return (Score(self.topic, self.title),)
 
-    def scores(self) -> Sequence[Score]:
-        return (Score(self.topic, self.title, +1),)
+    def sections(self, config: Json) -> Sequence[ReportSection]:
+        return (ReportSection("diversity"),)
 
     # --- pages ---
 
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        """The order of the hit's items under ``items``, and what `arrange_item` gives for each under ``shown``."""
+        """The order of the hit's items under ``items``, and the result of `arrange_item` for each under ``shown``."""
         places = shuffled_places(items, rng)
         return {"items": places, "shown": [self.arrange_item(item, slot=slot, rng=rng) for item in items]}
 
     @abstractmethod
     def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
-        """What of one item is shown in which order. Stored under ``shown``, by the item's index in the hit."""
+        """What to show of one item, and in which order. Stored under ``shown``, by the item's index in the hit."""
 
-    def steps(self, shown: Shown, texts: Mapping[str, str]) -> list[StepSpec]:
-        pages: list[StepSpec] = []
-        for place, index in enumerate(shown.order["items"], start=1):
-            item = shown.items[index]
-            common = {
-                "wording": WORDING[shown.config["generation_task"]],
-                "context_text": item.payload["context"],
-                "place": place,
-                "places": len(shown.items),
-            }
-            if shown.config["write_first"]:
-                pages.append(self._write_page(shown, index, common))
-            if shown.config["rate_first"]:
-                pages.append(self._quality_page(item, index, common))
-            pages.append(self.judge_page(shown, index, common | {"ignore_quality": texts["ignore_quality"]}))
-        return pages
+    def kinds(self, config: Json) -> list[str]:
+        """The pages about one item."""
+        warm_up = [("write", config["write_first"]), ("quality", config["rate_first"])]
+        return [kind for kind, wanted in warm_up if wanted] + ["judge"]
 
-    def _write_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
-        most = shown.config["max_words"]
-        question = TextQuestion(
-            "own",
-            str(common["wording"]["write"]),
-            "own_response",
-            help=f"One sentence, at most {most} words.",
-            max_words=most,
-        )
+    def length(self, shown: Shown) -> int:
+        return len(self.kinds(shown.config)) * len(shown.items)
+
+    def pages(self, shown: Shown) -> Sequence[Page]:
+        return [page for number in range(self.length(shown)) if (page := self.page_at(shown, number))]
+
+    def page_at(self, shown: Shown, number: int) -> Page | None:
+        """Only one page: making all pages would be most of the cost of each request."""
+        kinds = self.kinds(shown.config)
+        at, kind = divmod(number, len(kinds))
+        if at >= len(shown.items):
+            return None
+        index = shown.order["items"][at]
+        common = {
+            "wording": WORDING[shown.config["generation_task"]],
+            "heading": shown.texts["heading"],
+            "context_text": shown.items[index].payload["context"],
+            "place": at + 1,
+            "places": len(shown.items),
+        }
+        if kinds[kind] == "write":
+            return self._write_page(shown, index, common)
+        if kinds[kind] == "quality":
+            return self._quality_page(shown, index, common)
+        notices = {name: shown.texts[name] for name in ("ignore_quality", "definition")}
+        return self.judge_page(shown, index, common | notices)
+
+    def _write_page(self, shown: Shown, index: int, common: Json) -> Page:
         title = f"Write your own {common['wording']['response']}"
-        return StepSpec(f"write-{common['place']}", title, "hds/write.html", [question], common, index)
+        question = self._own_question(shown.config, shown.texts)
+        return Page(f"write-{common['place']}", title, "hds/write.html", [question], common, index)
 
-    def _quality_page(self, item: ItemData, index: int, common: Json) -> StepSpec:
-        question = Question("quality", str(common["wording"]["fit"]), "quality", QUALITY, about="0")
-        context = common | {"first": self.first_response(item.payload)}
-        name = f"quality-{common['place']}"
+    def _quality_page(self, shown: Shown, index: int, common: Json) -> Page:
+        context = common | {"first": self.first_response(shown.items[index].payload)}
         title = f"Rate one {common['wording']['response']}"
-        return StepSpec(name, title, "hds/quality.html", [question], context, index)
+        question = self._quality_question(shown.texts)
+        return Page(f"quality-{common['place']}", title, "hds/quality.html", [question], context, index)
 
     def first_response(self, payload: Json) -> str:
         return str(payload["responses"][0])
 
     @abstractmethod
-    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
+    def judge_page(self, shown: Shown, index: int, common: Json) -> Page:
         """The page with the diversity question of this type about ``shown.items[index]``."""
 
-    def question_topics(self, config: Json) -> dict[str, Question]:
-        wording = WORDING[config["generation_task"]]
-        topics: dict[str, Question] = {}
-        if config["write_first"]:
-            topics["own_response"] = TextQuestion("own", wording["write"], "own_response")
-        if config["rate_first"]:
-            topics["quality"] = Question("quality", wording["fit"], "quality", QUALITY)
-        topics[self.topic] = Question(self.topic, self.ask(config), self.topic, self.scale)
-        return topics
+    # --- questions ---
 
-    @abstractmethod
-    def ask(self, config: Json) -> str:
-        """The diversity question as workers read it."""
+    def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
+        warm_up: list[Question] = []
+        if config["write_first"]:
+            warm_up.append(self._own_question(config, texts))
+        if config["rate_first"]:
+            warm_up.append(self._quality_question(texts))
+        return [*warm_up, self.main_question(texts)]
+
+    def _own_question(self, config: Json, texts: Mapping[str, str]) -> TextQuestion:
+        label, help_text = texts["own_response.question"], texts["own_response.help"]
+        return TextQuestion("own", label, "own_response", help=help_text, max_words=config["max_words"])
+
+    def _quality_question(self, texts: Mapping[str, str]) -> ScaleQuestion:
+        scale = worded("quality", QUALITY, texts)
+        return ScaleQuestion("quality", texts["quality.question"], "quality", scale, about="0")
+
+    def main_question(self, texts: Mapping[str, str]) -> ScaleQuestion:
+        """The diversity question of this type, in the study's words."""
+        return ScaleQuestion(
+            self.topic, texts[f"{self.topic}.question"], self.topic, worded(self.topic, self.scale, texts)
+        )
 
     # --- texts ---
 
-    def default_texts(self, config: Json) -> dict[str, str]:
+    def texts(self, config: Json) -> Sequence[Text]:
+        wording = WORDING[config["generation_task"]]
+        main = [
+            Text("heading", "Heading of the context", wording["heading"], "The set"),
+            Text("ignore_quality", "Notice to ignore quality", IGNORE_QUALITY, "The set", 3),
+            Text("definition", "Definition, shown above the question", self.define(config), "The set", 3),
+            Text(f"{self.topic}.question", "Question", self.ask(config), "The set"),
+            *scale_texts(self.topic, self.default_scale(config), "The set"),
+        ]
+        return [Text("instructions", "Instructions", self._instructions(config), lines=6), *_warm_up(config), *main]
+
+    def _instructions(self, config: Json) -> str:
         wording = WORDING[config["generation_task"]]
         parts = []
         if config["write_first"]:
             parts.append(f"you write one {wording['response']} of your own")
         if config["rate_first"]:
             parts.append(f"you say how well one {wording['response']} fits")
-        parts.append(self.task_in_words(config))
-        order = (["First"] if len(parts) > 1 else []) + ["Then"] * (len(parts) - 2)
-        sentences = [f"{word} {part}." for word, part in zip(order, parts, strict=False)]
-        last = f"Last, {parts[-1]}." if len(parts) > 1 else f"{parts[-1][0].upper()}{parts[-1][1:]}."
-        return {
-            "instructions": "\n\n".join([" ".join([*sentences, last]), self.explain(config)]),
-            "ignore_quality": (
-                "From here on, ignore quality: it does not matter whether what you read is good, true or well written. "
-                "Judge only what is asked below."
-            ),
-        }
+        return f"{task_in_sentences([*parts, self.task_in_words(config)])}\n\n{self.define(config)}"
+
+    def default_scale(self, config: Json) -> Scale:
+        return scale_for(self.scale, config["generation_task"])
+
+    @abstractmethod
+    def ask(self, config: Json) -> str:
+        """The diversity question as workers read it."""
 
     @abstractmethod
     def task_in_words(self, config: Json) -> str:
-        """What the worker does for the main question, as a clause that begins with “you”."""
+        """The worker's task in the main question, as a clause that begins with “you”."""
 
     @abstractmethod
-    def explain(self, config: Json) -> str:
-        """What the words of the main question mean, as whole sentences."""
+    def define(self, config: Json) -> str:
+        """Definitions of the words in the main question, as whole sentences."""
 
-    # --- flags and bots ---
+    # --- flags and simulated workers ---
 
     def flags(
-        self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]], *, pastes: int
+        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
     ) -> Iterable[FlagData]:
-        for step, given in zip(steps, answers, strict=True):
+        for page, given in zip(pages, answers, strict=True):
             own = given.get("own")
-            if isinstance(own, str):
-                payload = shown.items[step.item].payload
-                yield from text_flags(own, sources=[payload["context"], *self.all_responses(payload)])
-        if pastes:
-            yield FlagData("pasted", f"Text was pasted {pastes} time{'s' if pastes > 1 else ''}.")
+            if isinstance(own, str) and page.item is not None:
+                payload = shown.items[page.item].payload
+                judged = [text for group in self.describe_item(payload).texts for text in group]
+                yield from text_flags(own, sources=[payload["context"], *judged])
+        yield from paste_flags(pastes)
 
-    def all_responses(self, payload: Json) -> list[str]:
-        return self.responses(payload)
-
-    def simulate(self, shown: Shown, step: StepSpec, *, profile: Profile, rng: random.Random) -> dict[str, str]:
-        form: dict[str, str] = {}
-        payload = shown.items[step.item].payload
-        for question in step.questions:
-            if isinstance(question, TextQuestion):
-                words = rng.choice(OWN_RESPONSES).split() if profile != "careless" else ["ok"]
-                form[question.key] = " ".join(words[: question.max_words])
-            elif question.topic == "quality":
-                fit = 4.0 if self.first_response(payload).strip() else 1.0
-                form[question.key] = nearest_point(question.scale, fit, profile, rng)
-            else:
-                form[question.key] = nearest_point(question.scale, self.true_score(shown, step, question), profile, rng)
-        return form
+    def true_answer(self, shown: Shown, page: Page, question: Question) -> float | None:
+        if page.item is None or not isinstance(question, ScaleQuestion):
+            return None
+        payload = shown.items[page.item].payload
+        if question.topic == "quality":
+            return 4.0 if self.first_response(payload).strip() else 1.0
+        return self.true_score(shown, page, question)
 
     @abstractmethod
-    def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
-        """What an ideal simulated worker would answer: a rough figure from the words alone."""
+    def true_score(self, shown: Shown, page: Page, question: Question) -> float:
+        """An ideal simulated worker's answer to the main question: a rough estimate from the words alone."""
 
 
-def nearest_point(scale: Scale, true: float, profile: Profile, rng: random.Random) -> str:
-    """The point that a simulated worker chooses when ``true`` is right."""
-    if profile == "careless":
-        return rng.choice(scale.points).key
-    wanted = true + rng.gauss(0, NOISE[profile])
-    return min(scale.points, key=lambda point: abs(point.value - wanted)).key
+def _warm_up(config: Json) -> list[Text]:
+    """The texts of the study's warm-up pages."""
+    wording = WORDING[config["generation_task"]]
+    found: list[Text] = []
+    if config["write_first"]:
+        group = "Warm-up: a response of their own"
+        help_text = f"One sentence, at most {config['max_words']} words."
+        found += [
+            Text("own_response.question", "Question", wording["write"], group),
+            Text("own_response.help", "Line below the question", help_text, group),
+        ]
+    if config["rate_first"]:
+        group = "Warm-up: quality of the first response"
+        found.append(Text("quality.question", "Question", wording["fit"], group))
+        found += scale_texts("quality", scale_for(QUALITY, config["generation_task"]), group)
+    return found
 
 
 def shuffled_places(things: Sequence[object], rng: random.Random) -> list[int]:
@@ -291,7 +267,7 @@ def words_of(text: str) -> set[str]:
 
 
 def word_overlap(first: str, second: str) -> float:
-    """Shared words over all words of two texts, 0 to 1; two empty texts share everything."""
+    """Shared words divided by all words of two texts, 0 to 1; 1 for two empty texts."""
     one, two = words_of(first), words_of(second)
     return len(one & two) / len(one | two) if one | two else 1.0
 

@@ -6,31 +6,26 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from annotation.task_types.base import ItemData, Json, Problem, RatingData, Row, Score, Shown, StepSpec
-from annotation.task_types.hds.common import WORDING, HdsType, rough_diversity, shuffled_places
-from annotation.task_types.hds.sets import SetRow, read_sets, set_columns
-from annotation.task_types.questions import Answer, Question, Scale
+from analysis.description import Point, QuestionDescription, Score
+from annotation.task_types.base import Answers, Page, RatingData, Shown
+from annotation.task_types.hds.common import HdsType, rough_diversity, shuffled_places
+from annotation.task_types.hds.making import PairsForm, output_pair_rows, pair_rows
+from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label
+from annotation.task_types.hds.words import RANKING, WORDING
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.questions import Question
 
-RANKING = Scale.of(
-    "ranking",
-    "ordinal",
-    [
-        "Set A is much more diverse",
-        "Set A is somewhat more diverse",
-        "The diversity of both sets is similar",
-        "Set B is somewhat more diverse",
-        "Set B is much more diverse",
-    ],
-    half_steps=True,
-)
+if TYPE_CHECKING:
+    from generation.runs.samples import SampleRow
 
 
 class RnkHds(HdsType):
     """An item is a pair of sets, ``sets[0]`` being set 1. The stored rating is about set 1 against set 2.
 
-    Which of them stands on side A alternates over the hit's slots, beginning with one or the other by the item's
-    id, so that an item that is rated an even number of times has each set on each side equally often.
+    Which set is on side A alternates over the hit's slots. The item's id decides which comes first. So if an item is
+    rated an even number of times, each set is on each side equally often.
     """
 
     name = "rnk_hds"
@@ -39,16 +34,16 @@ class RnkHds(HdsType):
     scale = RANKING
     topic = "ranking"
 
-    def scores(self) -> Sequence[Score]:
+    sample_form = PairsForm
+
+    def scores(self, config: Json) -> Sequence[Score]:
         return (Score(self.topic, self.title, middle=(self.scale.low + self.scale.high) / 2),)
 
-    def columns(self, config: Json) -> str:
-        return (
-            "Two rows per item with one sample_id and one context: the first row is set 1, the second set 2. "
-            + super().columns(config)
-        )
+    def columns(self, config: Json) -> Sequence[Column]:
+        meaning = "the comparison's id, in two rows with one context: set 1 first, then set 2"
+        return [replace(column, meaning=meaning) if column is ID else column for column in super().columns(config)]
 
-    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[Problem]]:
+    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
         sets, problems = read_sets(rows, keep_empty=config["empty_responses"] == "keep")
         if not any(problem.row == 0 for problem in problems):
             problems += _pairing_problems(rows)
@@ -60,28 +55,31 @@ class RnkHds(HdsType):
         return [_pair(sample_id, group) for sample_id, group in groups.items()], []
 
     def export_columns(self, payload: Json) -> dict[str, str]:
-        """Both sets in one row: the columns of set 2 carry ``set2_`` before their names."""
+        """Both sets in one row. The columns of set 2 have the prefix ``set2_``."""
         first, second = self.source_rows(payload)
         return first | {f"set2_{name}": cell for name, cell in second.items() if name not in ("sample_id", "context")}
 
     def source_rows(self, payload: Json) -> list[dict[str, str]]:
         return [set_columns(part) for part in payload["sets"]]
 
-    def parameter(self, payload: Json) -> tuple[str, float] | None:
-        """The difference of the two sets' labels, set 1 less set 2; None unless both have the same label."""
-        first, second = payload["sets"]
-        if None in (first["label_value"], second["label_value"]) or first["label_name"] != second["label_name"]:
-            return None
-        # Without rounding 0.6 − 0.9 and 0.3 − 0.6 were two values.
-        apart = round(float(first["label_value"]) - float(second["label_value"]), 12)
-        return f"{first['label_name']} (set 1 − set 2)", apart
+    def describe_item(self, payload: Json) -> ItemFacts:
+        """The parameter is the difference of the two sets' labels, set 1 minus set 2, if both have the same label.
 
-    def responses(self, payload: Json) -> list[str]:
-        """None: the rating is about a difference of two sets, which a metric of one set cannot be compared with."""
-        return []
+        No responses: the rating is about the difference of two sets, so it cannot be compared with a metric of one set.
+        """
+        texts = [list(part["responses"]) for part in payload["sets"]]
+        first, second = (set_label(part) for part in payload["sets"])
+        if first is None or second is None or first[0] != second[0]:
+            return ItemFacts(payload["context"], None, texts)
+        # Without rounding, 0.6 − 0.9 and 0.3 − 0.6 would be two different values.
+        apart = round(first[1] - second[1], 12)
+        return ItemFacts(payload["context"], (f"{first[0]} (set 1 − set 2)", apart), texts)
 
-    def all_responses(self, payload: Json) -> list[str]:
-        return [text for part in payload["sets"] for text in part["responses"]]
+    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+        return pair_rows(samples, options)
+
+    def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
+        return output_pair_rows(outputs)
 
     def first_response(self, payload: Json) -> str:
         return str(payload["sets"][0]["responses"][0])
@@ -93,8 +91,7 @@ class RnkHds(HdsType):
             "responses": [shuffled_places(part["responses"], rng) for part in item.payload["sets"]],
         }
 
-    def judge_page(self, shown: Shown, index: int, common: Json) -> StepSpec:
-        question = Question(self.topic, self.ask(shown.config), self.topic, self.scale)
+    def judge_page(self, shown: Shown, index: int, common: Json) -> Page:
         order = shown.order["shown"][index]
         sets = [
             [part["responses"][at] for at in places]
@@ -103,28 +100,25 @@ class RnkHds(HdsType):
         on_a = order["set_on_a"] - 1
         context = common | {"sides": [("A", sets[on_a]), ("B", sets[1 - on_a])]}
         name = f"ranking-{common['place']}"
-        return StepSpec(name, "Compare the sets", "hds/ranking.html", [question], context, index)
+        return Page(name, "Compare the sets", "hds/ranking.html", [self.main_question(shown.texts)], context, index)
 
-    def ratings(
-        self, shown: Shown, steps: Sequence[StepSpec], answers: Sequence[Mapping[str, Answer]]
-    ) -> list[RatingData]:
-        """The sides undone: 5 always means that set 1 is much more diverse."""
+    def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
+        """Converts sides back to sets: 5 always means that set 1 is much more diverse."""
         return [
             replace(row, value=6.0 - row.value)
             if row.question == self.topic and row.value is not None and shown.order["shown"][row.item]["set_on_a"] == 2
             else row
-            for row in super().ratings(shown, steps, answers)
+            for row in super().ratings(shown, pages, answers)
         ]
 
-    def stored_scale(self, question: Question) -> Scale:
-        """The sides undone: what workers chose about A and B is kept about set 1 and set 2."""
-        if question.topic != self.topic:
-            return question.scale
-        sides = (("Set A", "Set 1"), ("Set B", "Set 2"))
-        points = question.scale.points
-        for side, of in sides:
-            points = tuple(replace(point, label=point.label.replace(side, of)) for point in points)
-        return replace(question.scale, points=points)
+    def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
+        """Answers about A and B are stored as ratings of set 1 and set 2."""
+        return [
+            replace(each, stored_scale=replace(each.scale, points=tuple(map(about_sets, each.scale.points))))
+            if each.topic == self.topic
+            else each
+            for each in super().describe_questions(config, texts)
+        ]
 
     def ask(self, config: Json) -> str:
         return "Which set is more diverse?"
@@ -133,19 +127,28 @@ class RnkHds(HdsType):
         plural = WORDING[config["generation_task"]]["responses"]
         return f"you read two sets of {plural}, A and B, and say which set is more diverse"
 
-    def explain(self, config: Json) -> str:
+    def define(self, config: Json) -> str:
         plural = WORDING[config["generation_task"]]["responses"]
         return f"A set is diverse when its {plural} differ from each other in what they say and how they say it."
 
-    def true_score(self, shown: Shown, step: StepSpec, question: Question) -> float:
-        sides = step.context["sides"]
-        assert isinstance(sides, list)  # noqa: S101 - written by judge_page above
-        (_, first), (_, second) = sides
-        return min(5.0, max(1.0, 3.0 + rough_diversity(first) - rough_diversity(second)))
+    def true_score(self, shown: Shown, page: Page, question: Question) -> float:
+        payload, order = shown.items[page.item or 0].payload, shown.order["shown"][page.item or 0]
+        one, two = (rough_diversity(part["responses"]) for part in payload["sets"])
+        return min(5.0, max(1.0, 3.0 + (one - two if order["set_on_a"] == 1 else two - one)))
 
 
-def _pairing_problems(rows: Sequence[Row]) -> list[Problem]:
-    """Looked for in the rows as they are, so that a mistake in one cell does not hide one in another row."""
+def about_sets(point: Point) -> Point:
+    """The point as stored, about sets 1 and 2. A study with its own words for the sides gets the published names."""
+    published = {each.value: each.label for each in RANKING.points}
+    for label in (point.label, published[point.value]):
+        told = label.replace("Set A", "Set 1").replace("Set B", "Set 2")
+        if told != label or point.value == 3.0:
+            return replace(point, label=told, description="")
+    return replace(point, description="")
+
+
+def _pairing_problems(rows: Sequence[Row]) -> list[RowProblem]:
+    """Checks the raw rows, so that a mistake in one cell does not hide one in another row."""
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         if name := row.cells.get("sample_id", ""):
@@ -153,25 +156,25 @@ def _pairing_problems(rows: Sequence[Row]) -> list[Problem]:
     return [problem for name, group in groups.items() for problem in _group_problems(name, group)]
 
 
-def _group_problems(sample_id: str, group: Sequence[Row]) -> list[Problem]:
+def _group_problems(sample_id: str, group: Sequence[Row]) -> list[RowProblem]:
     if len(group) != 2:
         there = f"{len(group)} row{'s' if len(group) > 1 else ''}"
         return [
-            Problem(
+            RowProblem(
                 row.number,
                 "sample_id",
-                f"“{sample_id[:80]}” stands in {there}; a comparison needs exactly two.",
-                "Give each pair of sets a sample_id of its own, or take the odd rows out.",
+                f"“{sample_id[:80]}” is in {there}; a comparison needs exactly two.",
+                "Give each pair of sets its own sample_id, or remove the extra rows.",
             )
             for row in group
         ]
     first, second = (row.cells.get("context", "") for row in group)
     if first and second and first != second:
         return [
-            Problem(
+            RowProblem(
                 group[1].number,
                 "context",
-                f"Not the context of row {group[0].number}, which has the same sample_id.",
+                f"This is not the context of row {group[0].number}, which has the same sample_id.",
                 "Both sets of a comparison answer one context: make the two cells equal.",
             )
         ]
@@ -179,4 +182,5 @@ def _group_problems(sample_id: str, group: Sequence[Row]) -> list[Problem]:
 
 
 def _pair(sample_id: str, group: Sequence[SetRow]) -> ItemData:
-    return ItemData(sample_id, {"context": group[0].payload["context"], "sets": [found.payload for found in group]})
+    payload = {"context": group[0].payload["context"], "sets": [found.payload for found in group]}
+    return ItemData(sample_id, payload, rows=tuple(found.number for found in group))

@@ -1,4 +1,4 @@
-"""Response sets as rows of a file: the columns of the released diversity-eval data."""
+"""Response sets as rows of a file, with the columns of the released diversity-eval data."""
 
 from __future__ import annotations
 
@@ -8,18 +8,38 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from annotation.task_types.base import ItemData, Json, Problem, Row
+from annotation.task_types.items import Column, ItemData, Json, Row, RowProblem
+from annotation.task_types.labels import check_number, number_in
+from annotation.task_types.reading import LONGEST_ID, cell_problems, missing_columns
 
 FEWEST, MOST = 2, 10
-#: An item's id holds 200 characters; what `name_sets` puts behind a repeated sample_id has to fit as well.
-LONGEST_SAMPLE_ID = 160
+METRIC = "metric_"
 _RESP = re.compile(r"resp_(0|[1-9][0-9]{0,4})")
 _LABELS = ("label_value", "label_name")
 
 
+def _short_enough(cell: str) -> tuple[str, str] | None:
+    if len(cell) <= LONGEST_ID:
+        return None
+    return f"This id has {len(cell):,} characters; at most {LONGEST_ID} fit.", "Shorten it."
+
+
+ID = Column("sample_id", "the set's id", check=_short_enough, example="s1")
+CONTEXT = Column("context", "the text that the responses answer", example="I lost my keys again.")
+COLUMNS = (
+    ID,
+    CONTEXT,
+    Column(
+        "resp_0 …", "the responses, 2 to 10 of them: resp_0, resp_1, and so on", example="Where did you see them last?"
+    ),
+    Column("label_name", "the parameter that should change diversity, such as temp or content_diversity", False),
+    Column("label_value", "its value, a number such as 0.7", False, check_number),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SetRow:
-    """One response set, with the file row that it came from."""
+    """One response set, with its row in the file."""
 
     number: int
     sample_id: str
@@ -27,124 +47,100 @@ class SetRow:
 
 
 def response_columns(columns: Iterable[str]) -> list[str]:
-    """Those of ``columns`` that are called resp_0, resp_1, …, in the order of their numbers."""
+    """The ``columns`` named resp_0, resp_1, …, in the order of their numbers."""
     found = [(int(match[1]), name) for name in columns if (match := _RESP.fullmatch(name))]
     return [name for _, name in sorted(found)]
 
 
-def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], list[Problem]]:
-    """All rows as sets, and every problem of every row. A missing column is told once, for the whole file."""
+def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], list[RowProblem]]:
+    """All rows as sets, and all problems in all rows. A missing column is reported once, for the whole file."""
     if not rows:
-        return [], [Problem(0, "", "The file has no data rows.", "Add one row per response set below the header.")]
+        return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per response set below the header.")]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     names = response_columns(columns)
-    problems = [*_missing_columns(columns), *_response_column_problems(columns, names)]
+    problems = [
+        *missing_columns(columns, (ID, CONTEXT)),
+        *_label_column_problems(columns),
+        *_response_column_problems(columns, names),
+    ]
     if problems:
         return [], problems
     sets: list[SetRow] = []
     for row in rows:
         wrong = _row_problems(row, names)
-        label, wrong_label = _read_label(row)
-        problems += [*wrong, *wrong_label]
-        if not wrong and not wrong_label:
-            sets.append(_read_set(row, names, label, keep_empty=keep_empty))
+        problems += wrong
+        if not wrong:
+            sets.append(_read_set(row, names, keep_empty=keep_empty))
     return sets, problems
 
 
-def _missing_columns(columns: Sequence[str]) -> list[Problem]:
-    there = ", ".join(columns)
-    problems = [
-        Problem(0, name, f"The column {name} is missing; the file has {there}.", f"Add or rename a column to {name}.")
-        for name in ("sample_id", "context")
-        if name not in columns
-    ]
+def _label_column_problems(columns: Sequence[str]) -> list[RowProblem]:
     lone = [name for name in _LABELS if name in columns]
-    if len(lone) == 1:
-        other = _LABELS[1 - _LABELS.index(lone[0])]
-        problems.append(
-            Problem(0, other, f"There is a column {lone[0]} but no {other}.", f"Add {other}, or take {lone[0]} out.")
-        )
-    return problems
+    if len(lone) != 1:
+        return []
+    other = _LABELS[1 - _LABELS.index(lone[0])]
+    what = f"The file has a column {lone[0]} but no column {other}."
+    return [RowProblem(0, other, what, f"Add {other}, or remove {lone[0]}.")]
 
 
-def _response_column_problems(columns: Sequence[str], names: Sequence[str]) -> list[Problem]:
+def _response_column_problems(columns: Sequence[str], names: Sequence[str]) -> list[RowProblem]:
     gap = next((f"resp_{place}" for place, name in enumerate(names) if name != f"resp_{place}"), None)
     if gap:
-        what = f"The column {gap} is missing, but later ones are there."
-        return [Problem(0, gap, what, "Number the response columns from resp_0 up, without a gap.")]
+        what = f"The column {gap} is missing, but there are later ones."
+        return [RowProblem(0, gap, what, "Number the response columns from resp_0 up, without a gap.")]
     if len(names) < FEWEST:
-        there = f"the file has {len(names) or 'none'} such: {', '.join(columns)}."
+        there = f"the file has {len(names) or 'none'}: {', '.join(columns)}."
         return [
-            Problem(
+            RowProblem(
                 0,
                 f"resp_{len(names)}",
                 f"A set needs at least {FEWEST} responses, in columns resp_0, resp_1, …; {there}",
-                "Put each response of a set in a column of its own.",
+                "Put each response of a set in its own column.",
             )
         ]
     if len(names) > MOST:
         what = f"A set has at most {MOST} responses; the file has {len(names)} columns resp_0 … {names[-1]}."
-        return [Problem(0, names[MOST], what, f"Keep {MOST} of them, or split the sets.")]
+        return [RowProblem(0, names[MOST], what, f"Keep {MOST} of them, or split the sets.")]
     return []
 
 
-def _row_problems(row: Row, names: Sequence[str]) -> list[Problem]:
+def _row_problems(row: Row, names: Sequence[str]) -> list[RowProblem]:
     cells = row.cells
-    problems = [
-        Problem(row.number, name, "This cell is empty.", f"Write {what} here, or take the row out.")
-        for name, what in (("sample_id", "an id for the set"), ("context", "the text that the responses answer"))
-        if not cells.get(name, "").strip()
-    ]
-    if len(cells.get("sample_id", "")) > LONGEST_SAMPLE_ID:
-        what = f"This id has {len(cells['sample_id']):,} characters; at most {LONGEST_SAMPLE_ID} fit."
-        problems.append(Problem(row.number, "sample_id", what, "Shorten it."))
+    problems = cell_problems(row, [column for column in COLUMNS if column.name in cells])
+    if cells.get("label_value", "").strip() and not cells.get("label_name", "").strip():
+        what = "This row has a label_value but no name for it."
+        problems.append(RowProblem(row.number, "label_name", what, "Say what the value is, such as temp."))
     if sum(1 for name in names if cells.get(name, "").strip()) < FEWEST:
         empty = next(name for name in names if not cells.get(name, "").strip())
         what = f"This set has fewer than {FEWEST} responses that are not empty."
-        problems.append(Problem(row.number, empty, what, "Fill in the responses, or take the row out."))
+        problems.append(RowProblem(row.number, empty, what, "Fill in the responses, or remove the row."))
     return problems
 
 
-def _read_label(row: Row) -> tuple[float | None, list[Problem]]:
-    text = row.cells.get("label_value", "").strip()
-    if not text:
-        return None, []
-    try:
-        # Python alone would read 1_000 as a number.
-        value = float(text.replace("_", "?"))
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        what = f"“{text[:40]}” is not a number."
-        return None, [Problem(row.number, "label_value", what, "Write a number such as 0.7, or leave the cell empty.")]
-    if not row.cells.get("label_name", "").strip():
-        what = "There is a label_value but no name for it."
-        return None, [Problem(row.number, "label_name", what, "Say what the value is, such as temp.")]
-    return value, []
-
-
-def _read_set(row: Row, names: Sequence[str], label: float | None, *, keep_empty: bool) -> SetRow:
+def _read_set(row: Row, names: Sequence[str], *, keep_empty: bool) -> SetRow:
     cells = row.cells
-    responses = [cells.get(name, "") for name in names]
+    # A row made from outputs has as many cells as its set has texts. In a file, a missing cell counts as empty.
+    responses = [cells.get(name, "") for name in names if name in cells or not row.sources]
     known = {"sample_id", "context", *_LABELS, *names}
+    label = cells.get("label_value", "")
     payload: Json = {
         "sample_id": cells["sample_id"],
         "context": cells["context"],
         "responses": [text for text in responses if keep_empty or text.strip()],
         "label_name": cells.get("label_name", ""),
-        "label_value": label,
-        "label_text": cells.get("label_value", ""),
-        # Pairs, because PostgreSQL does not keep the order of an object's names.
+        "label_value": number_in(label) if label.strip() else None,
+        "label_text": label,
+        # Pairs, because PostgreSQL does not preserve the order of an object's names.
         "extra": [[name, cell] for name, cell in cells.items() if name not in known],
     }
     return SetRow(row.number, cells["sample_id"], payload)
 
 
 def name_sets(sets: Sequence[SetRow]) -> list[ItemData]:
-    """Items with an id each: the sample_id where it is unique in the file, else with the label behind it.
+    """Items with ids: the sample_id if it is unique in the file, otherwise the sample_id followed by the label.
 
-    The released files repeat a sample_id for the sets of one context, and a few repeat sample_id and label too;
-    from the second on those get a running number. The same file always gives the same ids.
+    The released files repeat a sample_id for the sets of one context, and a few also repeat sample_id and label.
+    Those get a running number from the second one on. The same file always produces the same ids.
     """
     ids = Counter(found.sample_id for found in sets)
     taken = {name for name, count in ids.items() if count == 1}
@@ -154,7 +150,7 @@ def name_sets(sets: Sequence[SetRow]) -> list[ItemData]:
         if ids[name] > 1:
             name = _free_name(_with_label(found), taken)
             taken.add(name)
-        items.append(ItemData(name, found.payload))
+        items.append(ItemData(name, found.payload, rows=(found.number,)))
     return items
 
 
@@ -181,3 +177,14 @@ def set_columns(payload: Json) -> dict[str, str]:
     }
     columns |= {f"resp_{place}": text for place, text in enumerate(payload["responses"])}
     return columns | dict(payload["extra"])
+
+
+def set_metrics(payload: Json) -> dict[str, float]:
+    """The figures in the set's columns ``metric_…``, by the rest of the column's name."""
+    found = {name.removeprefix(METRIC): number_in(cell) for name, cell in payload["extra"] if name.startswith(METRIC)}
+    return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def set_label(payload: Json) -> tuple[str, float] | None:
+    """The name and value of the varied parameter."""
+    return None if payload["label_value"] is None else (payload["label_name"], float(payload["label_value"]))

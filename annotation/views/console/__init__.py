@@ -1,1 +1,1 @@
-"""The researcher's console: pages to set a study up, to watch it and to look at what came in."""
+"""The researcher's console: pages to set up a study, follow its progress and look at the submissions."""

@@ -1,4 +1,4 @@
-"""A submission as a person reads it: what was shown in which order, what was answered and how fast."""
+"""A submission in readable form: what was shown in which order, what the worker answered, and how fast."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.instrument import Instrument, hit_items, shown_to
-from annotation.models import Step, Study, Submission
+from annotation.models import Step, Submission
 from annotation.task_types.questions import Question
 
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item of the hit, its texts as columns, and the order in which its parts were shown."""
+    """An item of the hit, its texts as columns."""
 
     pk: int
     external_id: str
@@ -22,7 +22,7 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One question with its answer as the scale names it."""
+    """One question and its answer, in the words of the scale."""
 
     label: str
     about: str
@@ -33,38 +33,40 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredStep:
-    """One page as it was sent."""
+class AnsweredPage:
+    """One page as it was sent. ``item`` counts the hit's items from 1; None for a page without an item."""
 
     number: int
     title: str
-    item: int
-    step: Step
+    item: int | None
     answers: list[Answered]
 
 
-def shown_items(submission: Submission, study: Study) -> list[ShownItem]:
-    task = Instrument.of(study).task
+def shown_items(submission: Submission, instrument: Instrument) -> list[ShownItem]:
     return [
-        ShownItem(pk, data.external_id, task.export_columns(data.payload))
+        ShownItem(pk, data.external_id, instrument.task.export_columns(data.payload))
         for pk, data in hit_items(submission.assignment.hit_id)
     ]
 
 
-def answered_steps(submission: Submission, study: Study) -> list[AnsweredStep]:
-    """The type's steps for this assignment beside what was stored for each."""
-    instrument = Instrument.of(study)
-    specs = instrument.steps(shown_to(submission.assignment, instrument))
+def answered_pages(submission: Submission, instrument: Instrument) -> list[AnsweredPage]:
+    """The type's pages for this assignment, each with what was stored for it."""
+    assignment = submission.assignment
+    steps = list(assignment.steps.all())
+    pages = instrument.pages(shown_to(assignment, instrument), [step.answers for step in steps])
     return [
-        AnsweredStep(
+        AnsweredPage(
             number=step.number + 1,
-            title=spec.title,
-            item=spec.item + 1,
-            step=step,
-            answers=[_answered(question, step) for question in spec.questions],
+            title=page.title,
+            item=None if page.item is None else page.item + 1,
+            answers=[_answered(question, step) for question in page.questions if _was_asked(question, step)],
         )
-        for spec, step in zip(specs, submission.assignment.steps.all(), strict=False)
+        for page, step in zip(pages, steps, strict=False)
     ]
+
+
+def _was_asked(question: Question, step: Step) -> bool:
+    return question.shown_if is None or question.shown_if.holds(step.answers)
 
 
 def _answered(question: Question, step: Step) -> Answered:
@@ -84,6 +86,10 @@ def _answered(question: Question, step: Step) -> Answered:
 def _in_words(question: Question, given: object) -> str:
     if given is None:
         return ""
+    if isinstance(given, list):
+        labels = {option.key: option.label for option in getattr(question, "options", ())}
+        named = [labels.get(key, str(key)) for key in given] or ["none of the options"]
+        return " > ".join(named) if question.kind == "ranking" else "; ".join(named)
     for point in question.scale.points:
         if point.value == given:
             return point.text

@@ -1,4 +1,4 @@
-"""Bars as plain figures, for templates to draw as inline SVG without any style attribute."""
+"""Bars as plain figures. Templates draw them as inline SVG without style attributes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 480, 90
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One hour: where its bar stands, and what it says."""
+    """One hour: the position of its bar, and its label."""
 
     x: float
     y: float
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """All bars of a chart with the largest count, by which they are scaled."""
+    """All bars of a chart, and the largest count, which sets their scale."""
 
     bars: list[Bar]
     most: int

@@ -1,4 +1,4 @@
-"""The two responses that the server's policy on frames is eased for: the preview, and the page it frames."""
+"""Relaxes the server's policy on frames for two responses: the preview, and the page inside its frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BASE = (
 
 
 def embeds_own_pages(view: View[P]) -> View[P]:
-    """The page may hold frames with pages of this server."""
+    """Lets the page contain frames with pages of this server."""
 
     @wraps(view)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
@@ -30,7 +30,7 @@ def embeds_own_pages(view: View[P]) -> View[P]:
 
 
 def framed_by_own_pages(view: View[P]) -> View[P]:
-    """The page may stand in a frame on a page of this server."""
+    """Lets the page appear in a frame on a page of this server."""
 
     @wraps(view)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""The registry of language models. Everybody sees which there are; those who run the server change it."""
+"""The registry of language models. Researchers see the list; administrators change it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.views.console.forms import ModelForm
 from annotation.views.console.page import SignedIn, signed_in, superuser
+from common.problems import Invalid
 from generation.models import LanguageModel
-from generation.problems import Invalid
-from generation.queries.workers import workers_alive
-from generation.services import models as registry
-from generation.tasks import send_check
+from generation.queueing import send_check
+from generation.registry import registration as registry
+from generation.registry.presence import all_alive
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -27,7 +27,7 @@ def models(request: SignedIn) -> HttpResponse:
     form = ModelForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            model = registry.register_model(**form.cleaned_data)
+            model = registry.register_model(**form.cleaned_data, actor=request.user.get_username())
         except Invalid as refused:
             show(form, refused)
         else:
@@ -36,25 +36,23 @@ def models(request: SignedIn) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "models": LanguageModel.objects.order_by("retired", "name"),
-        "workers": workers_alive(),
+        "workers": all_alive(),
         "here": "models",
     }
     return render(request, "console/models.html", context, status=422 if form.errors else 200)
 
 
 def show(form: forms.Form, refused: Invalid) -> None:
-    """Each problem beside the field it is about."""
+    """Show each problem beside its field."""
     for problem in refused.problems:
-        form.add_error(
-            problem.place if problem.place in form.fields else None, f"{problem.what} {problem.mend}".strip()
-        )
+        form.add_error(problem.where if problem.where in form.fields else None, f"{problem.what} {problem.fix}".strip())
 
 
 def ask_for_check(request: SignedIn, model: LanguageModel) -> None:
     if send_check(model.pk):
-        messages.success(request, f"{model.name} is registered; a worker is checking it. Load this page again soon.")
+        messages.success(request, f"{model.name} is registered. A worker is checking it: reload this page soon.")
     else:
-        messages.error(request, f"{model.name} is registered, but the task queue does not answer: check it later.")
+        messages.error(request, f"{model.name} is registered, but the task queue does not respond. Check it later.")
 
 
 @require_POST
@@ -67,8 +65,8 @@ def check(request: SignedIn, name: str) -> HttpResponse:
 @require_POST
 @superuser
 def retire(request: SignedIn, name: str) -> HttpResponse:
-    """Or take it back in, where it is retired."""
+    """Retire the model or, if it is retired, allow it again."""
     model = get_object_or_404(LanguageModel, name=name)
-    registry.retire_model(model_id=model.pk, retired=not model.retired)
+    registry.retire_model(model_id=model.pk, retired=not model.retired, actor=request.user.get_username())
     messages.success(request, f"{name} can be used again." if model.retired else f"{name} is retired.")
     return redirect("console_models")

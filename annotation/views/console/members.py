@@ -1,4 +1,4 @@
-"""Who may see and change a study."""
+"""Who can see and change a study."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.models import Membership, Study
-from annotation.services import studies as service
+from annotation.services.members import add_member, remove_member
 from annotation.views.console.forms import MemberForm
 from annotation.views.console.page import SignedIn, member, say_refused, study_page
+from common.problems import Refused
+
+ROLE_NAMES = {"viewer": "a viewer", "editor": "an editor", "owner": "an owner"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,11 +24,11 @@ def members(request: SignedIn, study: Study) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and form.found:
         role = form.cleaned_data["role"]
         try:
-            service.add_member(study=study, user=form.found, role=role, actor=request.user.get_username())
-        except service.Refused as refused:
+            add_member(study=study, user=form.found, role=role, actor=request.user.get_username())
+        except Refused as refused:
             say_refused(request, refused)
         else:
-            messages.success(request, f"{form.found.username} is now {role} of this study.")
+            messages.success(request, f"{form.found.username} is now {ROLE_NAMES[role]} of this study.")
         return redirect("console_members", study.slug)
     memberships = Membership.objects.filter(study=study).select_related("user").order_by("user__username")
     context = {"form": form, "memberships": memberships}
@@ -37,11 +40,11 @@ def members(request: SignedIn, study: Study) -> HttpResponse:
 def remove(request: SignedIn, study: Study, user_id: int) -> HttpResponse:
     user = get_object_or_404(User, pk=user_id, memberships__study=study)
     try:
-        service.remove_member(study=study, user=user, actor=request.user.get_username())
-    except service.Refused as refused:
+        remove_member(study=study, user=user, actor=request.user.get_username())
+    except Refused as refused:
         say_refused(request, refused)
         return redirect("console_members", study.slug)
-    messages.success(request, f"{user.username} does not see “{study.title}” any more.")
+    messages.success(request, f"{user.username} can no longer see “{study.title}”.")
     if user == request.user and not user.is_superuser:
         return redirect("console_studies")
     return redirect("console_members", study.slug)

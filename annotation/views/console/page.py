@@ -1,4 +1,4 @@
-"""What every page of the console shares: who may see it, and how it is drawn."""
+"""What all pages of the console share: who can see them, and how they are rendered."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from accounts.roles import is_researcher
 from annotation.access import study_for
 from annotation.models import Membership, Study
-from annotation.services.refusals import Refused
 from annotation.task_types.registry import UnknownTaskType, get_type
+from common.problems import Refused
 
 P = ParamSpec("P")
 M = TypeVar("M", bound=Model)
@@ -28,7 +29,7 @@ PER_PAGE = 50
 
 
 class SignedIn(HttpRequest):
-    """A request of a user: ``signed_in`` lets no other through."""
+    """A researcher's request. ``signed_in`` lets nobody else through."""
 
     user: User
 
@@ -36,13 +37,15 @@ class SignedIn(HttpRequest):
 def signed_in(
     view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Sends everybody else to the sign-in page and back here afterwards."""
+    """For researchers. Visitors sign in first and come back here. An account that is not a researcher's gets a 403."""
 
     @never_cache
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        if request.user.is_authenticated:
+        if is_researcher(request.user):
             return view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
+        if request.user.is_authenticated:
+            return render(request, "console/not_researcher.html", status=403)
         login = reverse("console_login")
         if "HX-Request" in request.headers:
             return HttpResponse(status=204, headers={"HX-Redirect": login})
@@ -55,7 +58,7 @@ def signed_in(
 def superuser(
     view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """For those who run the server; nobody else learns that there is such a page."""
+    """For administrators. All other researchers get a 404."""
 
     @signed_in
     @wraps(view)
@@ -73,9 +76,9 @@ def member(
     [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
     Callable[..., HttpResponseBase],
 ]:
-    """Turns the slug in an address into the study, for members whose role is enough; 404 for everybody else.
+    """Turns the slug in an address into the study, for members with a sufficient role. Other researchers get a 404.
 
-    A page that cannot do without the study's task type says so where that is not installed any more.
+    A page that needs the study's task type shows a message if the type is no longer installed.
     """
 
     def decorate(
@@ -103,7 +106,7 @@ def role_in(study: Study, user: User) -> str:
 
 
 def task_title(name: str) -> str:
-    """The type's title; its name if it is not installed any more."""
+    """The type's title, or its name if it is no longer installed."""
     try:
         return get_type(name).title
     except UnknownTaskType:
@@ -128,18 +131,18 @@ def study_page(
 
 
 def page_of(rows: QuerySet[M, Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[M]:
-    """The page that ``?page=`` asks for; the nearest there is when it asks for nonsense."""
+    """The page that ``?page=`` asks for, or the nearest one if there is no such page."""
     return Paginator(rows, per_page).get_page(request.GET.get("page"))
 
 
 def query_without_page(request: HttpRequest) -> str:
-    """The filters of the address, to be put before ``page=`` in the links between pages."""
+    """The filters in the address, to go before ``page=`` in the links between pages."""
     query = request.GET.copy()
     query.pop("page", None)
     return query.urlencode()
 
 
 def say_refused(request: HttpRequest, refused: Refused) -> None:
-    """Why a service said no, as messages on the next page."""
+    """Shows the service's reasons as messages on the next page."""
     for problem in refused.problems:
-        messages.error(request, f"{problem.what} {problem.mend}".strip())
+        messages.error(request, f"{problem.what} {problem.fix}".strip())

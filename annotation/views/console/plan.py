@@ -1,23 +1,33 @@
-"""What going live would start: the hits, their price, and what is still missing."""
+"""What a launch would start: the hits, their cost, the pay per hour, and what is still missing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from annotation.models import Item, Study
-from annotation.services.planning import reasons_not_to_publish
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+
+from annotation.instrument import item_data
+from annotation.models import Arm, Item, Study
+from annotation.queries.identical import identical_ids, identical_in_words
+from annotation.queries.pay import TimePerHit, hourly, is_low, time_per_hit
+from annotation.services import planning
+from annotation.services.studies import arm_as_given, stored_parts
+from annotation.task_types.base import PlannedHit
 from annotation.task_types.registry import get_type
+from common.problems import Problem, Refused
+from common.words import counted, money
 
 CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at before going live. ``level`` is good, warn or bad; bad is in the way."""
+    """One thing to look at before the launch. ``level`` is good, warn or bad; bad prevents the launch."""
 
     level: str
     text: str
@@ -25,18 +35,63 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The figures of the page, and ``version``, which tells whether the study is still what the page showed."""
+class ArmCost:
+    """The cost and workload of one arm. ``limited``: its wanted participants cannot do as many submissions as its hits
+    need. ``per_hour`` is the pay at the lowest reward; None if the time per hit is unknown."""
 
-    n_items: int
+    name: str
     n_hits: int
-    ratings_per_item: int
     n_submissions: int
-    reward: Decimal
+    rewards: tuple[Decimal, ...]
     cost: Decimal
     least_workers: int
+    wanted: int | None
+    limited: bool
+    per_hour: Decimal | None
+
+    @property
+    def reward(self) -> Decimal:
+        return self.rewards[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The figures of the page, and ``version``, which changes when the study is no longer what the page showed."""
+
+    n_items: int
+    arms: list[ArmCost]
+    ratings_per_item: int
+    time: TimePerHit | None
     checks: list[Check]
     version: str
+
+    @property
+    def n_hits(self) -> int:
+        return sum(arm.n_hits for arm in self.arms)
+
+    @property
+    def n_submissions(self) -> int:
+        return sum(arm.n_submissions for arm in self.arms)
+
+    @property
+    def cost(self) -> Decimal:
+        return sum((arm.cost for arm in self.arms), Decimal(0)).quantize(CENT, ROUND_HALF_UP)
+
+    @property
+    def least_workers(self) -> int:
+        return sum(arm.least_workers for arm in self.arms)
+
+    @property
+    def has_arms(self) -> bool:
+        return any(arm.name for arm in self.arms)
+
+    @property
+    def one_reward(self) -> bool:
+        return len({reward for arm in self.arms for reward in arm.rewards}) == 1
+
+    @property
+    def limited(self) -> bool:
+        return any(arm.limited for arm in self.arms)
 
     @property
     def blocked(self) -> bool:
@@ -44,73 +99,121 @@ class Plan:
 
 
 def fingerprint(study: Study) -> str:
-    """Changes with anything that a form of the study shows; tells an editor that somebody else was faster."""
+    """Changes with anything that a form of the study shows. Reveals that somebody else saved first."""
+    parts = stored_parts(study)
     shown = [
         *(str(getattr(study, field.attname)) for field in study._meta.concrete_fields if field.name not in _INNER),
-        json.dumps([study.config, study.texts], sort_keys=True),
+        json.dumps([study.config, study.texts, parts.exclude_studies], sort_keys=True),
+        json.dumps([arm_as_given(arm) for arm in parts.arms], sort_keys=True, cls=DjangoJSONEncoder),
     ]
     return hashlib.sha256("\n".join(shown).encode()).hexdigest()[:16]
 
 
-_INNER = ("config", "texts", "created_at", "live_at", "closed_at")
+_INNER = (
+    *("config", "texts", "items_read_with", "has_authors"),
+    *("created_at", "live_at", "closed_at", "complete_at", "duplicated_from"),
+)
 
 
 def plan_of(study: Study) -> Plan:
-    ids = list(Item.objects.filter(study=study).order_by("position").values_list("external_id", flat=True))
-    n_hits = _count_hits(study, ids)
-    n_submissions = n_hits * study.ratings_per_item
-    marker = Item.objects.filter(study=study).order_by("-pk").values_list("pk", flat=True).first()
+    items = list(Item.objects.filter(study=study).order_by("position"))
+    problems = planning.reasons_not_to_publish(study)
+    arms = list(study.arms.order_by("position"))
+    planned: list[PlannedHit] = []
+    if items:
+        try:
+            planned = planning.plan(study, arms, [item_data(item) for item in items], seed=study.seed)
+        except Refused as refused:
+            problems += refused.problems
+    marker = max((item.pk for item in items), default=None)
+    time = time_per_hit(study)
+    costs = _costs(study, arms, planned, time)
     return Plan(
-        n_items=len(ids),
-        n_hits=n_hits,
+        n_items=len(items),
+        arms=costs,
         ratings_per_item=study.ratings_per_item,
-        n_submissions=n_submissions,
-        reward=study.reward,
-        cost=(n_submissions * study.reward).quantize(CENT, ROUND_HALF_UP),
-        least_workers=_least_workers(study, n_submissions),
-        checks=_checks(study, len(ids)),
-        version=f"{fingerprint(study)}-{len(ids)}-{marker}",
+        time=time,
+        checks=[*_checks(study, items, problems), *_pay_checks(costs, time)],
+        version=f"{fingerprint(study)}-{len(items)}-{marker}",
     )
 
 
-def _count_hits(study: Study, ids: list[str]) -> int:
-    """By the plan that going live would make: a type may bundle items in a way of its own."""
-    if not ids:
-        return 0
-    rng = random.Random(study.seed)  # noqa: S311 - a plan, not a secret
-    task = get_type(study.task_type)
-    return len(task.plan(ids, items_per_hit=study.items_per_hit, config=study.config, rng=rng))
-
-
-def _least_workers(study: Study, n_submissions: int) -> int:
-    """Nobody does the same hit twice, nor more hits than the study allows."""
-    if not n_submissions:
-        return 0
-    by_limit = -(-n_submissions // study.hits_per_worker) if study.hits_per_worker else 0
-    return max(study.ratings_per_item, by_limit)
-
-
-def _checks(study: Study, n_items: int) -> list[Check]:
-    checks = [
-        Check("bad", f"{found.what} {found.mend}", _place(found.field)) for found in reasons_not_to_publish(study)
+def _costs(study: Study, arms: Sequence[Arm], planned: Sequence[PlannedHit], time: TimePerHit | None) -> list[ArmCost]:
+    by_name: dict[str, Arm | None] = {arm.name: arm for arm in arms}
+    return [
+        _cost(study, name, arm, [hit for hit in planned if hit.arm == name], time)
+        for name, arm in (by_name or {"": None}).items()
     ]
-    if n_items:
-        checks.append(Check("good", f"{n_items:,} item{'s' if n_items != 1 else ''} imported"))
+
+
+def _cost(study: Study, name: str, arm: Arm | None, hits: Sequence[PlannedHit], time: TimePerHit | None) -> ArmCost:
+    """No worker does the same hit twice, or more hits than the study allows."""
+    rewards = [planning.reward_of(study, arm, hit) for hit in hits]
+    submissions = sum(hit.wanted for hit in hits)
+    cost = sum((reward * hit.wanted for reward, hit in zip(rewards, hits, strict=True)), Decimal(0))
+    least = max((hit.wanted for hit in hits), default=0)
+    if study.hits_per_worker:
+        least = max(least, -(-submissions // study.hits_per_worker))
+    wanted = arm.wanted if arm else None
+    most = wanted * min(study.hits_per_worker or len(hits), len(hits)) if wanted else submissions
+    limited = most < submissions
+    if limited:
+        submissions, cost, least = most, most * max(rewards), int(wanted or 0)
+    shown = tuple(sorted(set(rewards))) or (study.reward if arm is None or arm.reward is None else arm.reward,)
+    per_hour = hourly(shown[0], time.seconds) if time else None
+    total = cost.quantize(CENT, ROUND_HALF_UP)
+    return ArmCost(name, len(hits), submissions, shown, total, least, wanted, limited, per_hour)
+
+
+def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) -> list[Check]:
+    checks = [Check("bad", f"{found.what} {found.fix}".strip(), _place(found.where)) for found in problems]
+    if items:
+        checks.append(Check("good", f"{counted(len(items), 'item')} imported"))
+        task = get_type(study.task_type)
+        if same := identical_in_words(identical_ids(task, ((i.external_id, i.payload, i.role) for i in items))):
+            checks.append(Check("warn", same, "console_upload"))
+    if simulated := sum(1 for item in items if item.source.get("simulated")):
+        were = "was" if simulated == 1 else "were"
+        what = f"{counted(simulated, 'item')} {were} written by simulated workers."
+        checks.append(Check("warn", what, "console_upload"))
     checks.append(
         Check("good", "Workers read a consent text first")
         if study.consent.strip()
-        else Check("warn", "No consent text: workers start without being asked.", "console_settings")
+        else Check("warn", "No consent text: workers start without agreeing to anything.", "console_settings")
     )
     checks.append(
         Check("good", f"Workers can write to {study.contact}")
         if study.contact.strip()
-        else Check("warn", "No contact: workers have nobody to write to.", "console_settings")
+        else Check("warn", "No contact: workers cannot ask you anything.", "console_settings")
     )
-    if not study.reward:
-        checks.append(Check("warn", "The reward is zero: workers are not paid.", "console_settings"))
+    if study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE:
+        text = "The open link cannot tell people apart: the same person can take part several times."
+        checks.append(Check("warn", text, "console_settings"))
     return checks
 
 
-def _place(field: str) -> str:
-    """The page where a field can be mended."""
-    return {"items": "console_upload", "task_type": "console_type"}.get(field, "console_settings")
+def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]:
+    """Whether workers are paid, and enough."""
+    if not any(reward for arm in arms for reward in arm.rewards):
+        return [Check("warn", "The reward is zero: workers are not paid.", "console_settings")]
+    if time is None:
+        return [Check("warn", "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”.")]
+    least = settings.MINIMUM_HOURLY_PAY
+    checks = []
+    for arm in arms:
+        if arm.per_hour is None or not is_low(arm.per_hour):
+            continue
+        where = f"Arm {arm.name} pays" if arm.name else "This study pays"
+        text = f"{where} about {money(arm.per_hour)} an hour, less than the minimum of {money(least)}."
+        checks.append(Check("warn", text, "console_arms" if arm.name else "console_settings"))
+    if not checks:
+        lowest = min(arm.per_hour for arm in arms if arm.per_hour is not None)
+        checks.append(Check("good", f"Workers earn about {money(lowest)} an hour"))
+    return checks
+
+
+def _place(where: str) -> str:
+    """The page where a problem can be fixed."""
+    head = where.partition(".")[0]
+    places = {"items": "console_upload", "task_type": "console_type", "arms": "console_arms"}
+    return places.get(head, "console_settings")

@@ -1,13 +1,13 @@
-"""The workers' pages inside the console: start page and every step, with one of the study's items.
+"""The workers' pages inside the console: the start page and every step, for any item and arm of the study.
 
-Drawn from the workers' own templates and nothing else, so that what is looked at here is what they get. Unlike the
-public preview it works for drafts, holds the start page, and all its links stay within the frame.
+It uses only the workers' own templates, so it shows exactly what workers get. Unlike the public preview, it works for
+drafts and includes the start page, and all its links stay within the frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -16,26 +16,65 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.instrument import Instrument, shown_to
-from annotation.models import Item, Study, Submission
+from annotation.models import Arm, Item, Study, Submission
+from annotation.task_types.base import Answers, Page
 from annotation.views.console.framing import embeds_own_pages, framed_by_own_pages
 from annotation.views.console.page import SignedIn, member, study_page
 from annotation.views.console.stepper import stepper
 from annotation.views.work_pages import Notice, page
-from annotation.views.work_start import preview_context, preview_steps
+from annotation.views.work_start import preview_context, preview_pages, start_context
+from common.numbers import whole_number
 
 WIDTHS = ("phone", "wide")
+#: How many ids the box for an item suggests.
+LISTED_ITEMS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which arm and item to show, and how wide. Ignores anything in the address that makes no sense."""
+
+    arm: Arm | None
+    item: Item | None
+    width: str
+
+    @property
+    def arm_number(self) -> int:
+        return self.arm.position + 1 if self.arm else 1
+
+    def query(self, **changes: object) -> str:
+        """The address's parameters. Parameters without a value are left out."""
+        chosen = {"arm": self.arm_number if self.arm else "", "item": self.item.external_id if self.item else ""}
+        return urlencode({name: value for name, value in (chosen | changes).items() if value not in ("", None)})
 
 
 @require_safe
 @embeds_own_pages
 @member()
 def preview(request: SignedIn, study: Study) -> HttpResponse:
-    width = request.GET.get("width", "")
+    choice = _choice(request, study)
+    items = Item.objects.filter(study=study).order_by("position")
+    shown = choice.item or items.first()
+    around = {
+        "previous": items.filter(position__lt=shown.position).last() if shown else None,
+        "next": items.filter(position__gt=shown.position).first() if shown else None,
+    }
+    typed = request.GET.get("item", "").strip()
     context = {
         "steps": stepper(study, "preview") if study.status == Study.Status.DRAFT else [],
-        "has_items": Item.objects.filter(study=study).exists(),
-        "width": width if width in WIDTHS else WIDTHS[0],
-        "frame_url": reverse("console_preview_page", args=[study.slug]),
+        "has_items": shown is not None,
+        "item": shown,
+        "not_found": typed[:60] if typed and choice.item is None and shown else "",
+        "some_ids": list(items.values_list("external_id", flat=True)[:LISTED_ITEMS]),
+        "width": choice.width,
+        "arms": study.arms.exclude(name="").order_by("position"),
+        "number": choice.arm_number,
+        "links": {
+            name: choice.query(item=item.external_id, width=choice.width) for name, item in around.items() if item
+        },
+        "phone": choice.query(width="phone"),
+        "wide": choice.query(width="wide"),
+        "frame_url": f"{reverse('console_preview_page', args=[study.slug])}?{choice.query()}",
     }
     return study_page(request, study, "preview.html", context, section="preview")
 
@@ -45,54 +84,65 @@ def preview(request: SignedIn, study: Study) -> HttpResponse:
 @framed_by_own_pages
 @member(write="viewer")
 def preview_page(request: SignedIn, study: Study) -> HttpResponse:
+    choice = _choice(request, study)
+    query = choice.query()
     here = reverse("console_preview_page", args=[study.slug])
-    specs = preview_steps(study, items=study.items_per_hit)
-    if request.method == "POST" and specs:
-        return redirect(f"{here}?step=1")
-    at = _step_number(request, len(specs))
+    first = choice.item.position if choice.item else 0
+    pages = preview_pages(study, items=study.items_per_hit, arm=choice.arm, first=first)
+    first_page = f"{here}?{choice.query(step=1)}"
+    if request.method == "POST" and pages:
+        return redirect(first_page)
+    at = _step_number(request, len(pages))
     if at == 0:
-        return page("annotation/start.html", _start_context(study, here))
-    context = preview_context(study, specs[at - 1], at=at, steps=len(specs))
-    return page(specs[at - 1].template, context | {"start_url": here})
+        start = {"start": "", "preview_url": first_page, "problems": []}
+        return page("annotation/start.html", start_context(study, choice.arm) | start)
+    context = preview_context(study, pages[at - 1], at=at, steps=len(pages), arm=choice.arm)
+    return page(pages[at - 1].template, context | {"start_url": f"{here}?{query}", "key": f"&{query}" if query else ""})
 
 
 @require_safe
 @member()
 def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-    """The pages as one worker saw them, everything in its recorded order, with what they answered."""
-    submission = get_object_or_404(Submission.objects.select_related("assignment", "participant"), pk=pk, study=study)
-    instrument = Instrument.of(study)
-    specs = instrument.steps(shown_to(submission.assignment, instrument))
-    at = _step_number(request, len(specs)) or 1
-    back = reverse("console_submission", args=[study.slug, pk])
+    """The pages as one worker saw them, everything in its recorded order, with their answers."""
+    found = Submission.objects.select_related("assignment__hit__arm", "participant")
+    submission = get_object_or_404(found, pk=pk, study=study)
+    arm = submission.assignment.hit.arm
+    instrument = Instrument.of(study, arm)
+    pages = instrument.pages(shown_to(submission.assignment, instrument), submission.answers)[: len(submission.answers)]
+    at = _step_number(request, len(pages)) or 1
+    shown_page = pages[at - 1]
     context = {
-        **preview_context(study, specs[at - 1], at=at, steps=len(specs)),
-        "start_url": back,
-        "values": {name: _typed(answer) for name, answer in submission.answers[at - 1].items()},
+        **preview_context(study, shown_page, at=at, steps=len(pages), arm=arm),
+        "start_url": reverse("console_submission", args=[study.slug, pk]),
+        "values": typed_values(shown_page, submission.answers[at - 1]),
         "notice": Notice(
             "",
             f"What {submission.participant.pseudonym} saw and answered",
-            "Everything stands where it stood for them.",
+            "In the order that the worker saw.",
         ),
     }
-    return page(specs[at - 1].template, context)
+    return page(shown_page.template, context)
 
 
-def _typed(answer: object) -> str:
-    """An answer as its form field held it."""
-    return f"{answer:g}" if isinstance(answer, float | int) else str(answer or "")
+def typed_values(shown_page: Page, answers: Answers) -> dict[str, str]:
+    """The answers as the page's form fields contained them."""
+    values: dict[str, str] = {}
+    for question in shown_page.questions:
+        if (answer := answers.get(question.key)) is not None:
+            values |= question.typed(answer)
+    return values
 
 
 def _step_number(request: SignedIn, steps: int) -> int:
-    wanted = request.GET.get("step", "0")
-    return int(wanted) if wanted in {str(number) for number in range(steps + 1)} else 0
+    return whole_number(request.GET.get("step", ""), least=0, most=steps) or 0
 
 
-def _start_context(study: Study, here: str) -> Mapping[str, Any]:
-    return {
-        "study": study,
-        "instructions": Instrument.of(study).texts["instructions"],
-        "start": "",
-        "preview_url": f"{here}?step=1",
-        "problems": [],
-    }
+def _choice(request: SignedIn, study: Study) -> Choice:
+    """The arm by its number from 1 (default: the first), the item by its id (default: no particular item)."""
+    arms = list(study.arms.order_by("position"))
+    number = whole_number(request.GET.get("arm", ""), least=1, most=len(arms)) or 1
+    arm = arms[number - 1] if arms else None
+    name = request.GET.get("item", "").replace("\x00", "").strip()
+    item = Item.objects.filter(study=study, external_id=name).first() if name else None
+    width = request.GET.get("width", "")
+    return Choice(arm, item, width if width in WIDTHS else WIDTHS[0])

@@ -15,16 +15,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import run_for, runs_of
 from annotation.views.console.forms import RunForm
 from annotation.views.console.page import SignedIn, page_of, signed_in
-from generation.documents import parse_yaml
-from generation.exporting import FORMATS
-from generation.models import GenerationRun, LanguageModel, Sample
-from generation.problems import Invalid, Problem, invalid
-from generation.queries.runs import progress, runs_with_counts
-from generation.run_files import RunFile, read_run
-from generation.services import presence
-from generation.services import runs as service
+from common.problems import Invalid, Problem, invalid
+from generation.models import GenerationRun, LanguageModel
+from generation.registry import presence
+from generation.runs import lifecycle as service
+from generation.runs.progress import latest_samples, progress, runs_with_counts
+from generation.runs.run_files import RunFile, read_run
+from generation.runs.yaml_documents import parse_yaml
 
-FIRST_SAMPLES = 12
+SHOWN_SAMPLES = 12
 
 
 @require_safe
@@ -38,7 +37,7 @@ def runs(request: SignedIn) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def new_run(request: SignedIn) -> HttpResponse:
-    """A run from a run file, typed or pasted, and a file of contexts."""
+    """A new run from a typed or pasted run file, and an optional file of contexts."""
     form = RunForm(request.POST or None, request.FILES or None)
     problems: list[Problem] = []
     if request.method == "POST" and form.is_valid():
@@ -51,7 +50,7 @@ def new_run(request: SignedIn) -> HttpResponse:
             problems = refused.problems
         else:
             service.start_run(run_id=run.pk)
-            told = f"{run.name} is on its way." if created else f"{run.name} was there already, with the same contents."
+            told = f"{run.name} has started." if created else f"{run.name} already exists with the same contents."
             messages.success(request, told)
             return redirect("console_run", run.name)
     known = LanguageModel.objects.filter(retired=False).order_by("name")
@@ -60,9 +59,9 @@ def new_run(request: SignedIn) -> HttpResponse:
 
 
 def read_upload(text: str, contexts: Any) -> RunFile:
-    """The run of a typed run file. Raises Invalid.
+    """The run that a typed run file describes. Raises Invalid.
 
-    It may name only the file that came with it, and no path on this server.
+    It can use only the uploaded file of contexts, never a path on this server.
     """
     with tempfile.TemporaryDirectory(prefix="run-") as folder:
         path = Path(folder) / "run.yaml"
@@ -75,7 +74,7 @@ def read_upload(text: str, contexts: Any) -> RunFile:
             upload.write_bytes(contexts.read())
             document["contexts"] = given | {"file": upload.name} if isinstance(given, dict) else upload.name
         elif isinstance(named, str):
-            what = f"The run file names {named[:60]}, which did not come with it."
+            what = f"The run file names {named[:60]}, but no file was uploaded."
             raise invalid("contexts", what, "Choose the file below the run file, or write the contexts as a list.")
         return read_run(document, folder=Path(folder), lines=lines)
 
@@ -83,22 +82,25 @@ def read_upload(text: str, contexts: Any) -> RunFile:
 @require_safe
 @signed_in
 def run_page(request: SignedIn, name: str) -> HttpResponse:
-    run = run_for(request.user, name)
-    samples = Sample.objects.filter(run=run).select_related("context", "model").order_by("-pk")[:FIRST_SAMPLES]
-    context = progress_context(run) | {"samples": samples, "formats": FORMATS, "here": "runs"}
+    context = progress_context(run_for(request.user, name)) | {"here": "runs"}
     return render(request, "console/run.html", context)
 
 
 @require_safe
 @signed_in
 def run_progress(request: SignedIn, name: str) -> HttpResponse:
-    """What the run's page fetches again every few seconds."""
-    return render(request, "console/_run_progress.html", progress_context(run_for(request.user, name)))
+    """The part that the run's page fetches every few seconds. Once the run has ended, the whole page reloads and stops
+    fetching."""
+    context = progress_context(run_for(request.user, name))
+    response = render(request, "console/_run_progress.html", context)
+    if not context["polled"]:
+        response["HX-Refresh"] = "true"
+    return response
 
 
 def progress_context(run: GenerationRun) -> dict[str, Any]:
     found = progress(run)
-    return {"run": run, "progress": found, "polled": not found.ended}
+    return {"run": run, "progress": found, "polled": not found.ended, "samples": latest_samples(run, SHOWN_SAMPLES)}
 
 
 def _act(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBase]:
@@ -107,10 +109,10 @@ def _act(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBas
     def view(request: SignedIn, name: str) -> HttpResponse:
         run = run_for(request.user, name)
         try:
-            act(run_id=run.pk)
+            act(run_id=run.pk, actor=request.user.get_username())
         except Invalid as refused:
             for problem in refused.problems:
-                messages.error(request, f"{problem.what} {problem.mend}".strip())
+                messages.error(request, f"{problem.what} {problem.fix}".strip())
         else:
             messages.success(request, done)
         return redirect("console_run", name)
@@ -118,5 +120,5 @@ def _act(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBas
     return view
 
 
-cancel = _act("Cancelled. The samples made so far stay.", service.cancel_run)
-resume = _act("It goes on where it stopped.", service.resume_run)
+cancel = _act("The run is cancelled. Its stored samples stay.", service.cancel_run)
+resume = _act("The run continues where it stopped.", service.resume_run)

@@ -1,64 +1,69 @@
-"""Signing in and out, one's own password, and the users of this server."""
+"""Signing in to the console, signing out, and changing your own password."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import views as auth
-from django.contrib.auth.forms import BaseUserCreationForm, PasswordChangeForm
-from django.contrib.auth.models import User
-from django.db.models import Count
-from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse_lazy
-from django.views.decorators.http import require_http_methods
+from django.utils.decorators import method_decorator
 
-from annotation.views.console.page import SignedIn, page_of, superuser
-from annotation.views.console.sign_in import SignInForm
+from accounts.roles import is_researcher
+from accounts.signing_in import Entrance, SignInForm, sign_in
+from accounts.users import end_sessions
+from annotation.views.console.page import signed_in
+
+CONSOLE = Entrance(
+    name="console",
+    admits=is_researcher,
+    refusal="This account is not a researcher's, so it cannot open the console. Marketplace workers, requesters and "
+    "operators sign in on the marketplace. If you are a researcher, ask an administrator for access.",
+)
+
+
+class ConsoleSignInForm(SignInForm):
+    entrance = CONSOLE
 
 
 class Login(auth.LoginView):
-    """No password e-mail is ever sent: whoever forgot theirs asks the administrator."""
+    """For researchers. There is no e-mail for a forgotten password: the administrator sets a new one."""
 
     template_name = "console/login.html"
-    authentication_form = SignInForm
+    authentication_form = ConsoleSignInForm
     next_page = "console_studies"
-    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "GET" and is_researcher(request.user):
+            return HttpResponseRedirect(self.get_success_url())
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        sign_in(self.request, form.get_user(), entrance=CONSOLE)
+        return HttpResponseRedirect(self.get_success_url())
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = form.status
+        return response
 
 
 class Logout(auth.LogoutView):
     next_page = "console_login"
 
 
+@method_decorator(signed_in, name="dispatch")
 class Password(auth.PasswordChangeView):
+    """A new password ends all other sessions of the user."""
+
     template_name = "console/password.html"
-    success_url = reverse_lazy("console_studies")
+    success_url = reverse_lazy("console_account")
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        messages.success(self.request, "Your password has been changed.")
-        return super().form_valid(form)
-
-
-class NewUserForm(BaseUserCreationForm):  # type: ignore[type-arg]  # it is generic for the type checker alone
-    """Name and password; whether the user may manage users, too."""
-
-    class Meta:
-        model = User
-        fields = ("username", "is_superuser")
-        labels = {"username": "User name", "is_superuser": "Administrator"}
-        help_texts = {
-            "username": "Letters, digits and @ . + - _ only.",
-            "is_superuser": "Sees every study and adds users.",
-        }
-
-
-@superuser
-@require_http_methods(["GET", "HEAD", "POST"])
-def users(request: SignedIn) -> HttpResponse:
-    form = NewUserForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        user = form.save()
-        messages.success(request, f"{user.username} can sign in now. Hand them the password yourself.")
-        return redirect("console_users")
-    found = User.objects.annotate(n_studies=Count("memberships")).order_by("username")
-    status = 422 if form.errors else 200
-    return render(request, "console/users.html", {"form": form, "users": page_of(found, request)}, status=status)
+        response = super().form_valid(form)
+        name = form.user.get_username()
+        end_sessions(user=form.user, actor=name, keep=self.request.session.session_key)
+        messages.success(self.request, "Your password has been changed, and all your other sessions have ended.")
+        return response

@@ -1,59 +1,53 @@
-"""The settings of a study as one page: the study's form, its type's form, the wordings, and what is in the way."""
+"""The settings of a study on one page: the study's form, its type's form, the wordings, and all problems."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from annotation.access import studies_of
 from annotation.models import Study
 from annotation.services import studies as service
 from annotation.services.checking import default_config
-from annotation.task_types.base import Json, TaskType
-from annotation.views.console.forms import TEXT_PREFIX, SettingsForm, type_form, typed_texts
+from annotation.task_types.base import TaskType, Text
+from annotation.task_types.items import Json
+from annotation.views.console.forms import SettingsForm, type_form, typed_texts
 from annotation.views.console.plan import fingerprint
+from annotation.views.console.wording import WordingGroup, wording_groups
+from common.problems import Problem, Refused
 
 Status = Study.Status
 THEIRS = (
     "Somebody else changed this study while you had this page open, so nothing was saved. What you typed is still "
-    "here; save again to put it in place of theirs."
+    "here. Save again to replace their changes."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """One text that a study may word itself, beside the type's own."""
-
-    name: str
-    field: str
-    label: str
-    value: str
-    default: str
-    error: str
-
-
 class SettingsPage:
-    """Reads one request, and keeps everything typed so that it can be shown again."""
+    """Reads one request, and keeps everything typed to show it again."""
 
-    def __init__(self, task: TaskType, *, study: Study | None = None, data: Mapping[str, Any] | None = None) -> None:
-        self.task = task
+    def __init__(
+        self, task: TaskType, *, user: User, study: Study | None = None, data: Mapping[str, Any] | None = None
+    ) -> None:
+        self.task, self.user = task, user
         self.study = study or Study(task_type=task.name)
         self.stale = False
         self.data = data
         self.version = fingerprint(study) if study else ""
         # A model form writes into its instance while it validates; the page still shows the study as it is stored.
-        self.study_form = SettingsForm(data, instance=Study.objects.get(pk=study.pk)) if study else SettingsForm(data)
+        instance = Study.objects.get(pk=study.pk) if study else None
+        self.study_form = SettingsForm(data, instance=instance, user=user)
         self.type_form = type_form(task, data, study.config if study else None)
         self.text_errors: dict[str, str] = {}
         if self.frozen:
             self._disable(
                 service.FROZEN_WHEN_CLOSED if self.study.status == Status.CLOSED else service.FROZEN_WHEN_LIVE
             )
-        self.defaults = task.default_texts(self._config_for_defaults())
+        self.texts = self._texts()
 
     @property
     def frozen(self) -> bool:
@@ -66,7 +60,7 @@ class SettingsPage:
         return bool(self.study_form.errors or self.type_form.errors or self.text_errors)
 
     def problems(self) -> list[tuple[str, str, str]]:
-        """Id, label and error of every field that has one, in the order of the page."""
+        """Id, label and error of every field with an error, in page order."""
         if not self.refused:
             return []
         found = [
@@ -75,47 +69,40 @@ class SettingsPage:
             for field in form
             for error in field.errors
         ]
-        return found + [(f"id_{text.field}", text.label, text.error) for text in self.wordings() if text.error]
+        wordings = [wording for group in self.wordings() for wording in group.wordings]
+        return found + [(wording.id, wording.label, wording.error) for wording in wordings if wording.error]
 
     def is_valid(self) -> bool:
         return all([self.study_form.is_valid(), self.type_form.is_valid()])
 
-    def wordings(self) -> list[Wording]:
-        """The texts in the type's order, with what was typed or stored."""
-        names = list(self.defaults)
-        given = self.study.texts if self.data is None or self.frozen else typed_texts(self.data, names)
-        return [
-            Wording(
-                name,
-                TEXT_PREFIX + name,
-                name.replace("_", " ").capitalize(),
-                given.get(name, ""),
-                self.defaults[name],
-                self.text_errors.get(name, ""),
-            )
-            for name in names
-        ]
+    def wordings(self) -> list[WordingGroup]:
+        """The texts by group, with what was typed or stored."""
+        given = self.study.texts
+        if self.data is not None and not self.frozen:
+            given = self._typed_texts()
+        return wording_groups(self.texts, given, self.text_errors)
 
-    def create(self, *, owner: User) -> Study | None:
-        """The new draft; None if the service found something, which the page then shows."""
-        assert self.data is not None  # noqa: S101 - called for a POST
-        values = dict(self.study_form.cleaned_data)
+    def create(self) -> Study | None:
+        """The new draft, or None if the service found problems, which the page then shows."""
+        values = self._values()
         try:
             return service.create_study(
                 slug=values.pop("slug"),
                 task_type=self.task.name,
                 values=values,
                 config=self.type_form.cleaned_data,
-                texts=typed_texts(self.data, list(self.defaults)),
-                actor=owner.get_username(),
-                owner=owner,
+                texts=self._typed_texts(),
+                exclude_studies=self.study_form.chosen_studies(),
+                visible=studies_of(self.user),
+                actor=self.user.get_username(),
+                owner=self.user,
             )
-        except service.Refused as refused:
+        except Refused as refused:
             self._show(refused.problems)
         return None
 
-    def change(self, *, actor: str) -> bool:
-        """Stores the changes unless another editor was faster or the service found something."""
+    def change(self) -> bool:
+        """Stores the changes, unless somebody else saved first or the service found problems."""
         assert self.data is not None  # noqa: S101 - called for a POST
         try:
             with transaction.atomic():
@@ -125,20 +112,38 @@ class SettingsPage:
                     return False
                 self.study = service.change_study(
                     study=now,
-                    values=self.study_form.cleaned_data,
+                    values=self._values(),
                     config=None if self.frozen else self.type_form.cleaned_data,
-                    texts=None if self.frozen else typed_texts(self.data, list(self.defaults)),
-                    actor=actor,
+                    texts=None if self.frozen else self._typed_texts(),
+                    exclude_studies=None if self.study.status == Status.CLOSED else self.study_form.chosen_studies(),
+                    visible=studies_of(self.user),
+                    actor=self.user.get_username(),
                 )
-        except service.Refused as refused:
+        except Refused as refused:
             self._show(refused.problems)
             return False
         return True
 
-    def _config_for_defaults(self) -> Json:
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in self.study_form.cleaned_data.items() if name != "exclude_studies"}
+
+    def _texts(self) -> list[Text]:
+        """The texts for the settings in the form; in a study with arms, those of every arm."""
+        config = self._config_now()
+        arms = self.study.arms.order_by("position") if self.study.pk else []
+        found: dict[str, Text] = {}
+        for each in [config, *(config | arm.config for arm in arms)]:
+            for text in self.task.texts(each):
+                found.setdefault(text.name, text)
+        return list(found.values())
+
+    def _config_now(self) -> Json:
         if self.data is not None and not self.frozen and self.type_form.is_valid():
             return self.type_form.cleaned_data
         return self.study.config if self.study.pk else default_config(self.task)
+
+    def _typed_texts(self) -> dict[str, str]:
+        return typed_texts(self.data or {}, [text.name for text in self.texts])
 
     def _disable(self, frozen: Mapping[str, str]) -> None:
         for name, reason in frozen.items():
@@ -148,15 +153,16 @@ class SettingsPage:
         for field in self.type_form.fields.values():
             field.disabled = True
 
-    def _show(self, problems: Iterable[service.FieldProblem]) -> None:
+    def _show(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
-            text = f"{problem.what} {problem.mend}".strip()
-            part, _, name = problem.field.rpartition(".")
+            text = f"{problem.what} {problem.fix}".strip()
+            part, _, name = problem.where.partition(".")
             if part == "texts":
                 self.text_errors[name] = text
                 continue
             form: forms.BaseForm = self.type_form if part == "config" else self.study_form
-            form.add_error(name if name in form.fields else None, text)
+            field = name or part
+            form.add_error(field if field in form.fields else None, text)
 
     def _show_stale(self, now: Study) -> None:
         self.stale = True
@@ -164,7 +170,7 @@ class SettingsPage:
         self.study_form.add_error(None, f"{THEIRS} {self._differences(now)}")
 
     def _differences(self, now: Study) -> str:
-        typed, config = self.study_form.cleaned_data, self.type_form.cleaned_data
+        typed, config = self._values(), self.type_form.cleaned_data
         found = [
             f"{bound.label} is now “{getattr(now, bound.name)}”"
             for bound in self.study_form
@@ -175,7 +181,8 @@ class SettingsPage:
             for bound in self.type_form
             if bound.name in config and now.config.get(bound.name) != config[bound.name]
         ]
-        assert self.data is not None  # noqa: S101 - called for a POST
-        if not self.frozen and now.texts != typed_texts(self.data, list(self.defaults)):
+        if not self.frozen and now.texts != self._typed_texts():
             found.append("the wording differs")
-        return f"Theirs: {'; '.join(found)}." if found else "What they saved is what you typed."
+        if sorted(now.exclude_studies.values_list("slug", flat=True)) != sorted(self.study_form.chosen_studies()):
+            found.append("other studies are excluded")
+        return f"Theirs: {'; '.join(found)}." if found else "They saved the same values as you typed."

@@ -1,20 +1,22 @@
-"""Setting a study up: type, settings, going live. Items and preview have modules of their own."""
+"""Setting up a study: type, settings, launch. Items, arms and preview have their own modules."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Item, Study
-from annotation.services import studies as service
+from annotation.services import planning
+from annotation.services.studies import change_study
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from annotation.views.console.page import SignedIn, member, say_refused, signed_in, study_page
 from annotation.views.console.plan import plan_of
 from annotation.views.console.settings_page import SettingsPage
 from annotation.views.console.stepper import stepper
+from common.problems import Refused
 
 Status = Study.Status
 
@@ -30,11 +32,11 @@ def choose_type(request: SignedIn) -> HttpResponse:
 @signed_in
 def new_study(request: SignedIn, task_type: str) -> HttpResponse:
     task = _type_or_404(task_type)
-    page = SettingsPage(task, data=request.POST if request.method == "POST" else None)
+    page = SettingsPage(task, user=request.user, data=request.POST if request.method == "POST" else None)
     if request.method == "POST" and page.is_valid():
-        study = page.create(owner=request.user)
+        study = page.create()
         if study:
-            messages.success(request, "The draft is saved. Nobody but its members sees it.")
+            messages.success(request, "The draft is saved. Only its members can see it.")
             return redirect("console_upload", study.slug)
     context = {"page": page, "task": task, "steps": stepper(None, "settings"), "here": "new"}
     return render(request, "console/new_settings.html", context, status=422 if page.refused else 200)
@@ -43,8 +45,8 @@ def new_study(request: SignedIn, task_type: str) -> HttpResponse:
 @require_safe
 @signed_in
 def wording(request: SignedIn, task_type: str) -> HttpResponse:
-    """The type's own texts for the settings as they stand in the form, before anything is saved."""
-    page = SettingsPage(_type_or_404(task_type), data=request.GET)
+    """The type's own texts for the settings in the form, before anything is saved."""
+    page = SettingsPage(_type_or_404(task_type), user=request.user, data=request.GET)
     if page.type_form.errors:
         return HttpResponse(status=204)
     return render(request, "console/_wording.html", {"page": page})
@@ -60,21 +62,22 @@ def _type_or_404(name: str) -> TaskType:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member()
 def type_of_study(request: SignedIn, study: Study) -> HttpResponse:
-    """A draft may change its type; its settings, wordings and items go, as they are the old type's."""
+    """Changes the type of a draft. Deletes its settings, wordings, arms and items, which belong to the old type."""
     if request.method == "POST":
         task_type = request.POST.get("task_type", "")
         try:
-            service.change_study(
+            change_study(
                 study=study,
                 values={"task_type": task_type},
                 config={},
                 texts={},
+                arms=[],
                 actor=request.user.get_username(),
             )
-        except service.Refused as refused:
+        except Refused as refused:
             say_refused(request, refused)
             return redirect("console_type", study.slug)
-        messages.success(request, f"This is a {get_type(task_type).title} study now. Look through its settings.")
+        messages.success(request, f"This is now a {get_type(task_type).title} study. Check its settings.")
         return redirect("console_settings", study.slug)
     context = {
         "types": list(all_types().values()),
@@ -88,32 +91,48 @@ def type_of_study(request: SignedIn, study: Study) -> HttpResponse:
 @member()
 def settings_of_study(request: SignedIn, study: Study) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
-    page = SettingsPage(_type_or_404(study.task_type), study=study, data=data)
-    if request.method == "POST" and page.is_valid() and page.change(actor=request.user.get_username()):
+    page = SettingsPage(_type_or_404(study.task_type), user=request.user, study=study, data=data)
+    if request.method == "POST" and page.is_valid() and page.change():
         messages.success(request, "Saved.")
         return redirect("console_upload" if "next" in request.POST else "console_settings", page.study.slug)
-    steps = stepper(study, "settings") if study.status == Status.DRAFT else []
+    context = {
+        "page": page,
+        "steps": stepper(study, "settings") if study.status == Status.DRAFT else [],
+        "arms": study.arms.exclude(name="").order_by("position"),
+    }
     status = 409 if page.stale else 422 if page.refused else 200
-    return study_page(
-        request, study, "settings.html", {"page": page, "steps": steps}, section="settings", status=status
-    )
+    return study_page(request, study, "settings.html", context, section="settings", status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="editor")
 def publish(request: SignedIn, study: Study) -> HttpResponse:
     if study.status != Status.DRAFT:
-        messages.info(request, "This study is live already; it was not started twice.")
+        messages.info(request, "This study has already been launched.")
         return redirect("console_study", study.slug)
     plan = plan_of(study)
     if request.method == "POST" and request.POST.get("version") == plan.version:
         try:
-            service.publish(study=study, actor=request.user.get_username())
-        except service.Refused as refused:
+            planning.publish(study=study, actor=request.user.get_username())
+        except Refused as refused:
             say_refused(request, refused)
             return redirect("console_publish", study.slug)
-        messages.success(request, "The study is live. Hand out the study link below.")
+        messages.success(request, "The study is live. Share the study link below.")
         return redirect("console_study", study.slug)
     context = {"plan": plan, "steps": stepper(study, "publish"), "changed": request.method == "POST"}
     status = 409 if request.method == "POST" else 200
     return study_page(request, study, "publish.html", context, section="publish", status=status)
+
+
+@require_POST
+@member()
+def estimate(request: SignedIn, study: Study) -> HttpResponse:
+    """Saves how long a hit takes, entered beside the pay per hour."""
+    minutes = request.POST.get("estimated_minutes", "").strip() or None
+    try:
+        change_study(study=study, values={"estimated_minutes": minutes}, actor=request.user.get_username())
+    except Refused as refused:
+        say_refused(request, refused)
+    else:
+        messages.success(request, "Saved.")
+    return redirect("console_publish" if study.status == Status.DRAFT else "console_study", study.slug)

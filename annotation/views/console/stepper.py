@@ -1,4 +1,4 @@
-"""The steps to a live study, and where one stands."""
+"""The steps towards the launch of a study, and which of them is open."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ STEPS = (
     ("settings", "Settings", "console_settings"),
     ("items", "Items", "console_upload"),
     ("preview", "Preview", "console_preview"),
-    ("publish", "Go live", "console_publish"),
+    ("publish", "Launch", "console_publish"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StepLink:
-    """One step: its address (empty where one cannot go yet), and whether it is done or here."""
+    """One step: its address (empty while it cannot be opened), and whether it is done or open."""
 
     name: str
     label: str
@@ -29,7 +29,7 @@ class StepLink:
 
 
 def stepper(study: Study | None, current: str) -> list[StepLink]:
-    """All steps; before the first save only the type can be gone back to."""
+    """All steps. Before the first save, only the type step can be opened again."""
     if study is None or study.pk is None:
         back = {"type": reverse("console_new")} if current != "type" else {}
         return [

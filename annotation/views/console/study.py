@@ -1,23 +1,37 @@
-"""The list of studies, and one study: its progress, its status, its links and what was done to it."""
+"""The list of studies, and one study: its progress, its status, its links and its activity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Study
+from annotation.describing import describe_study
+from annotation.models import Invitation, Membership, Participant, Study
 from annotation.platforms import link
 from annotation.queries import overview as queries
 from annotation.queries.progress import progress
+from annotation.services import people
 from annotation.services import studies as service
 from annotation.views.console.charts import hourly_bars
-from annotation.views.console.forms import PersonalLinksForm
-from annotation.views.console.page import SignedIn, member, page_of, say_refused, signed_in, study_page, task_title
+from annotation.views.console.forms import InviteParticipantsForm, PersonalLinksForm
+from annotation.views.console.page import (
+    SignedIn,
+    member,
+    page_of,
+    role_in,
+    say_refused,
+    signed_in,
+    study_page,
+    task_title,
+)
 from annotation.views.console.stepper import stepper
+from common.problems import Refused
+from common.words import counted
 
 Status = Study.Status
 POLLED = (Status.LIVE, Status.PAUSED)
@@ -39,6 +53,7 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
     context = progress_context(study) | {
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
+        "rewards": describe_study(study).arms,
     }
     return study_page(request, study, "study.html", context, section="overview")
 
@@ -46,13 +61,21 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
 @require_safe
 @member()
 def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
-    """What the study page fetches again every few seconds."""
-    return render(request, "console/_progress.html", {"study": study} | progress_context(study))
+    """The part that the study page fetches every few seconds. When the status changes, the whole page reloads."""
+    if request.GET.get("status", study.status) != study.status:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    can_edit = role_in(study, request.user) != Membership.Role.VIEWER
+    return render(request, "console/_progress.html", {"study": study, "can_edit": can_edit} | progress_context(study))
 
 
 def progress_context(study: Study) -> dict[str, object]:
     found = progress(study)
-    return {"progress": found, "bars": hourly_bars(found.per_hour), "polled": study.status in POLLED}
+    return {
+        "progress": found,
+        "bars": hourly_bars(found.per_hour),
+        "polled": study.status in POLLED,
+        "minimum_pay": settings.MINIMUM_HOURLY_PAY,
+    }
 
 
 @require_safe
@@ -65,16 +88,38 @@ def activity(request: SignedIn, study: Study) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="editor")
 def personal_links(request: SignedIn, study: Study) -> HttpResponse:
-    """Links for named people. Nothing is stored, so a POST shows them instead of redirecting."""
-    form = PersonalLinksForm(request.POST or None)
-    links: list[tuple[str, str]] = []
-    if request.method == "POST" and form.is_valid():
-        try:
-            links = link.personal_links(study, form.cleaned_data["names"])
-        except service.Refused as refused:
-            form.add_error("names", [f"{problem.what} {problem.mend}" for problem in refused.problems])
-    context = {"form": form, "links": links, "invited": study.access == Study.Access.INVITED}
-    return study_page(request, study, "links.html", context, section="overview", status=422 if form.errors else 200)
+    """Makes personal links for names or for the participants of another study. The same person keeps their link."""
+    posted = request.POST if request.method == "POST" else None
+    names = PersonalLinksForm(posted if posted and "names" in posted else None)
+    others = InviteParticipantsForm(posted if posted and "of" in posted else None, user=request.user, study=study)
+    actor = request.user.get_username()
+    try:
+        if names.is_valid():
+            made = people.invite(study=study, names=names.cleaned_data["names"], actor=actor)
+            return _links_made(request, study, made)
+        if others.is_valid():
+            made = people.invite_participants(study=study, of=others.cleaned_data["of"], actor=actor)
+            return _links_made(request, study, made)
+    except Refused as refused:
+        form = names if names.is_bound else others
+        form.add_error(None, [f"{problem.what} {problem.fix}".strip() for problem in refused.problems])
+    invitations = Invitation.objects.filter(study=study).select_related("study").order_by("pk")
+    context = {
+        "form": names,
+        "others": others,
+        "links": [(each.name, link.personal_url(each)) for each in invitations],
+        "n_started": Participant.objects.filter(study=study, worker__invitations__study=study).count(),
+        "invited": study.access == Study.Access.INVITED,
+    }
+    status = 422 if names.errors or others.errors else 200
+    return study_page(request, study, "links.html", context, section="overview", status=status)
+
+
+def _links_made(request: SignedIn, study: Study, made: Sequence[Invitation]) -> HttpResponse:
+    ready = "is ready" if len(made) == 1 else "are ready"
+    told = f"{counted(len(made), 'personal link')} {ready}." if made else "Nobody took part in that study."
+    (messages.success if made else messages.warning)(request, told)
+    return redirect("console_links", study.slug)
 
 
 def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBase]:
@@ -83,7 +128,7 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
     def view(request: SignedIn, study: Study) -> HttpResponse:
         try:
             act(study=study, actor=request.user.get_username())
-        except service.Refused as refused:
+        except Refused as refused:
             say_refused(request, refused)
         else:
             messages.success(request, done)
@@ -92,9 +137,9 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
     return view
 
 
-pause = _change_status("Paused: nobody is given new work. Hits in progress can still be finished.", service.pause_study)
+pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", service.pause_study)
 resume = _change_status("Live again.", service.resume_study)
-close = _change_status("Closed: nothing more comes in.", service.close_study)
+close = _change_status("Closed: no new work is given out. Workers can finish the hit they are on.", service.close_study)
 
 
 @require_POST
@@ -103,8 +148,8 @@ def delete(request: SignedIn, study: Study) -> HttpResponse:
     title = study.title
     try:
         service.delete_draft(study=study, actor=request.user.get_username())
-    except service.Refused as refused:
+    except Refused as refused:
         say_refused(request, refused)
         return redirect("console_study", study.slug)
-    messages.success(request, f"The draft “{title}” is deleted.")
+    messages.success(request, f"Deleted the draft “{title}”.")
     return redirect("console_studies")

@@ -2,91 +2,100 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connections
+from django.core.management.base import CommandError, CommandParser
+from django.db import connections
 from django.utils import timezone
 
+from common.commands import ActionCommand, AddAction
+from common.problems import invalid
 from generation.backends import open_backend
 from generation.backends.base import BackendError
+from generation.backends.requirements import NONE_HERE, runnable
 from generation.management import suggester_output as output
-from generation.management.generate_output import database_line, problem_lines
 from generation.models import Suggester, Suggestion
-from generation.problems import Invalid, invalid, unknown
-from generation.queries import suggestions as queries
-from generation.queries.runs import find_run
-from generation.requirements import NONE_HERE, runnable
-from generation.services import pool
-from generation.services.models import find_model
-from generation.services.reproducing_suggestions import reproduce_suggestion
-from generation.services.suggest import Answer, ask_several, cancel, read
-from generation.services.suggesters import DEFAULT_LIMITS, change_suggester, create_suggester
-from generation.suggester import DEFAULT_ROWS, SuggesterProcess
+from generation.registry.registration import find_model
+from generation.runs.progress import find_run
+from generation.suggestions import monitoring, pool_filling
+from generation.suggestions.asking import SuggestionStatus, ask_suggesters, cancel_suggestions, read_suggestions
+from generation.suggestions.definitions import DEFAULT_LIMITS, change_suggester, create_suggester, find_suggester
+from generation.suggestions.reproducing_suggestions import reproduce_suggestion
+from generation.suggestions.suggester_process import DEFAULT_ROWS, SuggesterProcess
 
 MOST_ROWS = 4096
 POLL_SECONDS = 0.1
 LOADING_SECONDS = 1800.0
-PLAIN_VALUES = (
-    *("decoder", "template", "least_characters", "most_characters", "wait_seconds", "tries"),
-    "active",
-)
 
 
-class Command(BaseCommand):
-    # A process that runs for good need not hold every page of the server in memory.
+class Command(ActionCommand):
+    # A process that runs for a long time does not need every page of the server in memory.
     requires_system_checks = []
     help = "Live suggestions. “manage.py suggester ACTION --help” says more about each action."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        _add_run(actions)
-        add = actions.add_parser("add", help="make a suggester: a model with its decoder and rules")
-        add.add_argument("name")
-        add.add_argument("--model", required=True, help="a registered model, see: manage.py generate models")
-        _add_values(add)
-        change = actions.add_parser("change", help="give a suggester other rules; only what is named changes")
-        change.add_argument("name")
-        change.add_argument("--model", default="")
-        _add_values(change)
-        state = change.add_mutually_exclusive_group()
-        state.add_argument("--activate", dest="active", action="store_const", const=True)
-        state.add_argument("--deactivate", dest="active", action="store_const", const=False)
-        actions.add_parser("list", help="suggesters, how long writers waited, and the processes that run")
-        _add_pool_actions(actions)
-        again = actions.add_parser("reproduce", help="draw a stored suggestion again, from its seed")
-        again.add_argument("suggestion", type=int, help="its id")
-        ask = actions.add_parser("ask", help="ask once, by hand")
+    def add_actions(self, add: AddAction) -> None:
+        _add_run(add("run", "hold the models and write suggestions, until SIGTERM or Ctrl-C", self.run_process))
+        self._add_suggester_actions(add)
+        self._add_pool_actions(add)
+        ask = add("ask", "ask once, by hand", self.ask)
         ask.add_argument("names", nargs="+", metavar="NAME")
         ask.add_argument("--story", required=True, help="the story so far; for other fields: --field NAME=TEXT")
         ask.add_argument("--field", action="append", default=[], metavar="NAME=TEXT", help="another field")
         ask.add_argument("--round", type=int, default=1)
         ask.add_argument("--seed", type=int, default=None, help="the same seed and story give the same suggestion")
+        again = add("reproduce", "generate a stored suggestion again, from its seed", self.reproduce)
+        again.add_argument("suggestion", type=int, help="its id")
 
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
-        act: Callable[..., None] = getattr(self, f"do_{action.replace('-', '_')}")
-        with _told_plainly(self):
-            act(**options)
+    def explain(self, error: Exception) -> CommandError | None:
+        return CommandError(str(error)) if isinstance(error, BackendError) else None
 
-    def say(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.stdout.write(line)
+    def _add_suggester_actions(self, add: AddAction) -> None:
+        new = add("add", "make a suggester: a model with its decoder and rules", self.add_suggester)
+        new.add_argument("name")
+        new.add_argument("--model", required=True, help="a registered model, see: manage.py generate models")
+        _add_values(new)
+        change = add("change", "change a suggester's rules; only the options given change", self.change)
+        change.add_argument("name")
+        change.add_argument("--model", default="")
+        _add_values(change)
+        state = change.add_mutually_exclusive_group()
+        state.add_argument("--activate", dest="active", action=Value, nargs=0, const=True)
+        state.add_argument("--deactivate", dest="active", action=Value, nargs=0, const=False)
+        add("list", "suggesters, how long writers waited, and the processes that run", self.list_suggesters)
+
+    def _add_pool_actions(self, add: AddAction) -> None:
+        fill = add("pool-fill", "put texts into a suggester's pool, for when suggestions come too late", self.pool_fill)
+        fill.add_argument("name")
+        source = fill.add_mutually_exclusive_group(required=True)
+        source.add_argument(
+            "--run", dest="run_name", metavar="RUN", default="",
+            help="samples of this generation run, made with the suggester's model",
+        )  # fmt: skip
+        source.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file with the columns text and round")
+        fill.add_argument("--decoder", default="", help="of the run's samples (default: the suggester's)")
+        fill.add_argument("--round", type=int, help="the round that the run's samples are for; 0: every round")
+        fill.add_argument(
+            "--round-field", default=pool_filling.ROUND_FIELD, metavar="FIELD",
+            help="the field of the contexts that holds the round (default: round)",
+        )  # fmt: skip
+        status = add("pool-status", "how many texts are left for each round", self.pool_status)
+        status.add_argument("names", nargs="*", metavar="NAME", help="of these suggesters (default: all)")
 
     # --- The process ---
 
-    def do_run(self, *, models: list[str], rows: int, **_: Any) -> None:
+    def run_process(self, *, models: list[str], rows: int) -> None:
         if not runnable():
             raise CommandError(NONE_HERE)
         if not 1 <= rows <= MOST_ROWS:
-            raise CommandError(f"--rows is {rows}; it takes 1 to {MOST_ROWS}.")
+            raise CommandError(f"--rows is {rows}; use 1 to {MOST_ROWS}.")
         for name in models:
             find_model(name)
         process = SuggesterProcess(open_backend=open_backend, models=models, rows=rows)
@@ -99,95 +108,97 @@ class Command(BaseCommand):
 
     # --- Suggesters ---
 
-    def do_add(self, *, name: str, model: str, **values: Any) -> None:
-        made = create_suggester(name=name, model=find_model(model), **_values(values, DEFAULT_LIMITS))
+    def add_suggester(self, *, name: str, model: str, values: Mapping[str, Any]) -> None:
+        made = create_suggester(name=name, model=find_model(model), **_read(values, DEFAULT_LIMITS))
         self.say([f"{made.name} suggests with {made.model.name}, {made.decoder}."])
-        if not queries.any_alive(now=timezone.now()):
+        if not monitoring.any_alive(now=timezone.now()):
             self.say(output.process_lines([]))
 
-    def do_change(self, *, name: str, model: str, **values: Any) -> None:
+    def change(self, *, name: str, model: str, values: Mapping[str, Any]) -> None:
         suggester = find_suggester(name)
-        changes = _values(values, suggester.limits)
+        changes = _read(values, suggester.limits)
         if model:
             changes["model"] = find_model(model)
         if not changes:
-            raise CommandError("Nothing to change was named; see manage.py suggester change --help.")
+            raise CommandError("Say what to change; see manage.py suggester change --help.")
         change_suggester(suggester=suggester, **changes)
         self.say([f"{name}: {', '.join(sorted(changes))} changed."])
 
-    def do_list(self, **_: Any) -> None:
+    def list_suggesters(self) -> None:
         found = Suggester.objects.select_related("model").order_by("name")
-        self.say(output.suggester_lines([(each, queries.waits(suggester=each)) for each in found]))
+        self.say(output.suggester_lines([(each, monitoring.waits(suggester=each)) for each in found]))
         if found:
-            self.say(output.process_lines(queries.processes(now=timezone.now())))
+            self.say(output.process_lines(monitoring.processes(now=timezone.now())))
 
     # --- Pools ---
 
-    def do_pool_fill(self, *, name: str, csv: Path | None, **options: Any) -> None:
+    def pool_fill(
+        self, *, name: str, run_name: str, csv: Path | None, decoder: str, round: int | None, round_field: str
+    ) -> None:
         suggester = find_suggester(name)
-        if csv is not None:
-            if options["decoder"] or options["round"] is not None or options["round_field"] != pool.ROUND_FIELD:
-                mend = "The rounds of a CSV file are in its column round."
-                raise CommandError(f"--decoder, --round and --round-field go with --run. {mend}")
-            filled = pool.fill_from_csv(suggester=suggester, path=csv)
+        if csv is None:
+            filled = pool_filling.fill_from_run(
+                suggester=suggester, run=find_run(run_name), decoder=decoder, round=round, round_field=round_field
+            )
+        elif decoder or round is not None or round_field != pool_filling.ROUND_FIELD:
+            fix = "The rounds of a CSV file are in its column round."
+            raise CommandError(f"--decoder, --round and --round-field go with --run. {fix}")
         else:
-            wanted = {key: options[key] for key in ("decoder", "round", "round_field")}
-            filled = pool.fill_from_run(suggester=suggester, run=find_run(options["run"]), **wanted)
+            filled = pool_filling.fill_from_csv(suggester=suggester, path=csv)
         self.say(output.filled_lines(filled))
-        self.do_pool_status(names=[name])
+        self.pool_status(names=[name])
 
-    def do_pool_status(self, *, names: Iterable[str], **_: Any) -> None:
+    def pool_status(self, *, names: Iterable[str]) -> None:
         found = [find_suggester(name) for name in names] or list(Suggester.objects.order_by("name"))
-        rounds = queries.pool_rounds(suggesters=found)
+        rounds = monitoring.pool_rounds(suggesters=found)
         filled = {each.suggester for each in rounds}
         self.say(output.pool_lines(rounds, [each.name for each in found if each.name not in filled]))
 
-    # --- Trying out ---
+    # --- By hand ---
 
-    def do_ask(self, *, names: Iterable[str], story: str, field: Iterable[str], **options: Any) -> None:
-        here = bool(runnable()) and not queries.any_alive(now=timezone.now())
-        seed = options["seed"]
-        asked = ask_several(
+    def ask(self, *, names: Iterable[str], story: str, field: Iterable[str], round: int, seed: int | None) -> None:
+        here = bool(runnable()) and not monitoring.any_alive(now=timezone.now())
+        asked = ask_suggesters(
             suggesters=[find_suggester(name) for name in names],
             key=f"by hand {secrets.token_hex(6)}",
-            story_fields={"story": story, **_pairs(field, "--field")},
-            round=options["round"],
+            story_fields={"story": story, **dict(_pair(each, "--field") for each in field)},
+            round=round,
             seed=secrets.randbelow(2**31) if seed is None else seed,
             wait_seconds=LOADING_SECONDS if here else None,
         )
-        self.say(output.answer_lines(self._wait(asked, here=here)))
+        self.say(output.suggestion_lines(self._wait(asked, here=here)))
 
-    def do_reproduce(self, *, suggestion: int, **_: Any) -> None:
+    def reproduce(self, *, suggestion: int) -> None:
         made = reproduce_suggestion(suggestion_id=suggestion)
         self.say(output.reproduced_lines(made))
         if not made.same:
             raise CommandError("The suggestion was not reproduced.")
 
-    def _wait(self, asked: Sequence[Suggestion], *, here: bool) -> Sequence[Answer]:
-        """Waits for a process to answer; where none runs, this one does it."""
+    def _wait(self, asked: Sequence[Suggestion], *, here: bool) -> Sequence[SuggestionStatus]:
+        """Wait for a process to answer; if none is running, this process answers."""
         ids = [each.pk for each in asked]
 
-        def settled() -> bool:
-            return not any(each.waiting for each in read(suggestions=ids))
+        def all_answered() -> bool:
+            return not any(each.waiting for each in read_suggestions(suggestions=ids))
 
         try:
             if here:
-                self._write_here(sorted({each.suggester.model.name for each in asked}), settled)
-            while not settled():
+                self._write_here(sorted({each.suggester.model.name for each in asked}), all_answered)
+            while not all_answered():
                 time.sleep(POLL_SECONDS)
         except (KeyboardInterrupt, CommandError) as stopped:
-            cancel(suggestions=ids)
+            cancel_suggestions(suggestions=ids)
             raise stopped if isinstance(stopped, CommandError) else CommandError("Cancelled.") from None
-        return read(suggestions=ids)
+        return read_suggestions(suggestions=ids)
 
-    def _write_here(self, models: Sequence[str], settled: Callable[[], bool]) -> None:
-        self.stderr.write("No suggester process runs: the model is loaded for this one time.")
+    def _write_here(self, models: Sequence[str], all_answered: Callable[[], bool]) -> None:
+        self.stderr.write("No suggester process is running: the model is loaded for this one time.")
         process, failed = SuggesterProcess(open_backend=open_backend, models=models), []
 
         def done() -> bool:
             if process.state == "failed":
                 failed.append(process.message())
-            return bool(failed) or settled()
+            return bool(failed) or all_answered()
 
         process.run(until=done)
         if failed:
@@ -195,83 +206,63 @@ class Command(BaseCommand):
 
 
 def _end_now() -> None:
-    """Without waiting for threads that load a model or wait for a server: all that they do is given back."""
+    """End without waiting for threads that load a model or wait for a server: their work is released."""
     connections.close_all()
     sys.stderr.flush()
     os._exit(0)
 
 
-def find_suggester(name: str) -> Suggester:
-    """The suggester called ``name``. Raises Invalid with the nearest name there is."""
-    found = Suggester.objects.select_related("model").filter(name=name).first()
-    if found is None:
-        raise Invalid([unknown("suggester", name, Suggester.objects.order_by("name").values_list("name", flat=True))])
-    return found
-
-
-def _add_run(actions: Any) -> None:
-    run = actions.add_parser("run", help="hold the models and write suggestions, until SIGTERM or Ctrl-C")
+def _add_run(run: CommandParser) -> None:
     run.add_argument(
         "--model", action="append", default=[], dest="models", metavar="NAME",
-        help="hold this model; may be given several times (default: all that active suggesters use)",
+        help="hold this model; can be repeated (default: all that active suggesters use)",
     )  # fmt: skip
-    run.add_argument("--rows", type=int, default=DEFAULT_ROWS, help="texts in one batch at most (default: %(default)s)")
+    run.add_argument("--rows", type=int, default=DEFAULT_ROWS, help="most texts in one batch (default: %(default)s)")
+
+
+class Value(argparse.Action):
+    """A field of a suggester: collected in ``values``, which has only the fields that were given."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        value = self.const if self.nargs == 0 else values
+        if self.dest == "limits":
+            value = [*namespace.values.get("limits", []), values]
+        namespace.values = {**namespace.values, self.dest: value}
 
 
 def _add_values(parser: CommandParser) -> None:
-    parser.add_argument("--decoder", help="such as ancestral, top_p=0.9, temperature=0.7,top_k=40 (default: ancestral)")
-    parser.add_argument(
-        "--limit", action="append", default=[], metavar="NAME=VALUE",
-        help="max_new_tokens, min_new_tokens, min_words, stop=sentence or stop= (default: one sentence, 60 tokens)",
-    )  # fmt: skip
-    parser.add_argument("--template", help="the prompt; {story} is the story so far (default: {story})")
-    parser.add_argument("--priming-file", type=Path, metavar="FILE", help="a text to stand before every prompt")
-    parser.add_argument("--least", type=int, dest="least_characters", help="characters a suggestion has at least (20)")
-    parser.add_argument("--most", type=int, dest="most_characters", help="characters a suggestion has at most (260)")
-    parser.add_argument("--word-list", type=Path, metavar="FILE", help="words no suggestion may hold, one a line")
-    parser.add_argument("--wait", type=float, dest="wait_seconds", help="seconds before the pool steps in (10)")
-    parser.add_argument("--tries", type=int, help="draws until one is usable (3)")
+    parser.set_defaults(values={})
+
+    def add(*names: str, **options: Any) -> None:
+        parser.add_argument(*names, action=Value, default=argparse.SUPPRESS, **options)
+
+    add("--decoder", help="such as ancestral, top_p=0.9, temperature=0.7,top_k=40 (default: ancestral)")
+    limits = "max_new_tokens, min_new_tokens, min_words, stop=sentence or stop= (default: one sentence, 60 tokens)"
+    add("--limit", dest="limits", metavar="NAME=VALUE", help=limits)
+    add("--template", help="the prompt; {story} is the story so far (default: {story})")
+    add("--priming-file", type=Path, dest="priming", metavar="FILE", help="a text to put before every prompt")
+    add("--least", type=int, dest="least_characters", help="fewest characters of a suggestion (20)")
+    add("--most", type=int, dest="most_characters", help="most characters of a suggestion (260)")
+    add("--word-list", type=Path, metavar="FILE", help="words that no suggestion may contain, one per line")
+    add("--wait", type=float, dest="wait_seconds", help="seconds before the pool steps in (10)")
+    add("--tries", type=int, help="draws until one is usable (3)")
 
 
-def _add_pool_actions(actions: Any) -> None:
-    fill = actions.add_parser("pool-fill", help="put texts for hard times into a suggester's pool")
-    fill.add_argument("name")
-    source = fill.add_mutually_exclusive_group(required=True)
-    source.add_argument("--run", default="", help="samples of this generation run, made with the suggester's model")
-    source.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file with the columns text and round")
-    fill.add_argument("--decoder", default="", help="of the run's samples (default: the suggester's)")
-    fill.add_argument("--round", type=int, help="the round that the run's samples are for; 0: every round")
-    fill.add_argument(
-        "--round-field", default=pool.ROUND_FIELD, metavar="FIELD",
-        help="else the context's field that says it (default: round)",
-    )  # fmt: skip
-    status = actions.add_parser("pool-status", help="how many texts are left for each round")
-    status.add_argument("names", nargs="*", metavar="NAME", help="of these suggesters (default: all)")
+def _read(values: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, with files read and new limits added to ``limits``. Raises Invalid."""
+    read = {name: _text_of(value) if isinstance(value, Path) else value for name, value in values.items()}
+    if "limits" in read:
+        given = dict(_pair(each, "--limit") for each in read["limits"])
+        read["limits"] = {**limits, **{name: text if name == "stop" else _whole(text) for name, text in given.items()}}
+    return read
 
 
-def _values(given: dict[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a suggester that were named on the command line."""
-    values = {name: given[name] for name in PLAIN_VALUES if given.get(name) is not None}
-    if given["limit"]:
-        values["limits"] = dict(limits) | {
-            name: _whole(value) if name != "stop" else value
-            for name, value in _pairs(given["limit"], "--limit").items()
-        }
-    for name, option in (("priming", "priming_file"), ("word_list", "word_list")):
-        if given[option] is not None:
-            values[name] = _text_of(given[option])
-    return values
-
-
-def _pairs(given: Iterable[str], option: str) -> dict[str, str]:
-    """NAME=VALUE arguments. Raises Invalid."""
-    pairs = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name.strip():
-            raise invalid(option, f"It is {each!r}.", "Write it as NAME=VALUE.")
-        pairs[name.strip()] = value
-    return pairs
+def _pair(given: str, option: str) -> tuple[str, str]:
+    """A NAME=VALUE argument. Raises Invalid."""
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip():
+        raise invalid(option, f"It is {given!r}.", "Write it as NAME=VALUE.")
+    return name.strip(), value
 
 
 def _whole(value: str) -> Any:
@@ -285,15 +276,3 @@ def _text_of(path: Path) -> str:
         raise invalid(str(path), f"It cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise invalid(str(path), "It is not UTF-8 text.", "Save it as UTF-8.") from None
-
-
-@contextmanager
-def _told_plainly(command: BaseCommand) -> Iterator[None]:
-    try:
-        yield
-    except Invalid as refused:
-        raise CommandError("\n".join(problem_lines(refused.problems))) from None
-    except BackendError as error:
-        raise CommandError(str(error)) from None
-    except DatabaseError as error:
-        raise CommandError(database_line(error)) from None

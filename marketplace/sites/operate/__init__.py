@@ -1,1 +1,1 @@
-"""Pages for those who run the marketplace and for those who pay for the work on it."""
+"""Pages for the people who run the marketplace, and for those who pay for work on it."""

@@ -1,4 +1,4 @@
-"""Rejections that workers object to, and what the operator decides."""
+"""Rejections that workers dispute, and the operator's decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from marketplace.models import Assignment, DisputeStatement
 from marketplace.services import disputes as service
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import DecisionForm
 from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
@@ -30,7 +30,7 @@ def disputes(request: SignedIn) -> HttpResponse:
 @for_operators
 @require_http_methods(["GET", "HEAD", "POST"])
 def dispute(request: SignedIn, assignment_id: str) -> HttpResponseBase:
-    """What was said about a rejection, and while it is open the form that decides it."""
+    """The statements about a rejection and, while it is open, the form that decides it."""
     known = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
     found = get_object_or_404(known.exclude(statements=None).distinct(), assignment_id=assignment_id)
     form = DecisionForm(request.POST or None)
@@ -39,11 +39,11 @@ def dispute(request: SignedIn, assignment_id: str) -> HttpResponseBase:
         reason, actor = form.cleaned_data["reason"], request.user.get_username()
         try:
             service.decide(assignment=found, overturn=overturn, reason=reason, actor=actor)
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error(None, refused.message)
         else:
             said = "overturned; the worker is paid" if overturn else "upheld"
-            messages.success(request, f"The rejection is {said}. The worker was told why.")
+            messages.success(request, f"The rejection is {said}. The worker got a message with your reason.")
             return redirect("operate_disputes")
     statements = list(found.statements.order_by("pk"))
     decided = any(each.party == DisputeStatement.Party.OPERATOR for each in statements)

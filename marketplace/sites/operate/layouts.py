@@ -1,4 +1,4 @@
-"""A requester's HIT layouts: pages with placeholders, to be named by their id in CreateHIT."""
+"""A requester's HIT layouts: pages with placeholders. CreateHIT uses them by ID."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from marketplace.models import UploadedFile as WorkersFile
 from marketplace.questions import MOST_BYTES
 from marketplace.services import files
 from marketplace.services import layouts as services
-from marketplace.services.refusals import Invalid, Refused
+from marketplace.services.refusals import InvalidParameter, Refusal
 from marketplace.sites.operate.page import SignedIn, for_requesters, page_of, show
 
 
@@ -54,17 +54,17 @@ class LayoutForm(forms.Form):
         elif file is not None:
             data["html"] = self._text_of(file)
         elif not data.get("html", "").strip() and "html" not in self.errors:
-            self.add_error("html", "Type the page, or choose a file with it.")
+            self.add_error("html", "Type the page or choose a file.")
         return data
 
     def _text_of(self, file: UploadedFile[bytes]) -> str:
         if (file.size or 0) > MOST_BYTES:
-            self.add_error("file", f"It has {file.size} bytes; at most {MOST_BYTES} are allowed.")
+            self.add_error("file", f"The file has {file.size:,} bytes. It can have at most {MOST_BYTES:,}.")
             return ""
         try:
             return str(file.read(), "utf-8-sig")
         except UnicodeDecodeError:
-            self.add_error("file", "This is no text in UTF-8.")
+            self.add_error("file", "This file is not UTF-8 text.")
             return ""
 
 
@@ -78,17 +78,17 @@ def layouts(request: SignedIn, requester: Requester) -> HttpResponse:
 @for_requesters
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: SignedIn, requester: Requester) -> HttpResponseBase:
-    """A new layout. ``?like=`` begins with another one's page: a layout itself never changes."""
+    """A new layout. ``?like=`` starts with the page of another layout, because a layout never changes."""
     like = requester.layouts.filter(layout_id=request.GET.get("like", "").replace("\x00", "")).first()
     before = {"name": like.name, "html": like.html, "frame_height": like.frame_height} if like else None
     form = LayoutForm(request.POST, request.FILES) if request.method == "POST" else LayoutForm(initial=before)
     if request.method == "POST" and form.is_valid():
         try:
             made = services.create_layout(requester=requester, **form.cleaned_data)
-        except Invalid as invalid:
+        except InvalidParameter as invalid:
             form.add_error(invalid.parameter, invalid.message)
         else:
-            messages.success(request, "The layout is made.")
+            messages.success(request, "Layout created.")
             return redirect("operate_my_layout", made.layout_id)
     return _show(request, "my_layout_new.html", {"form": form}, status=422 if request.method == "POST" else 200)
 
@@ -108,10 +108,10 @@ def _show(request: SignedIn, template: str, context: dict[str, Any], status: int
 @for_requesters
 @require_safe
 def workers_file(request: SignedIn, requester: Requester, key: str) -> HttpResponseBase:
-    """A file that answers a question of this requester's: off to where it can be fetched for a moment."""
+    """A file that answers one of this requester's questions: redirects to its temporary address."""
     found = WorkersFile.objects.select_related("assignment__hit")
     file = get_object_or_404(found, key=key, submitted=True, assignment__hit__requester=requester)
     try:
         return redirect(files.temporary_path(files.submitted_file(file.assignment, file.question_identifier)))
-    except Refused as refused:
+    except Refusal as refused:
         raise Http404(refused.message) from None

@@ -31,7 +31,7 @@ def balances(request: SignedIn) -> HttpResponse:
 
 
 def _ledger_filter(request: SignedIn) -> tuple[LedgerFilter, dict[str, Any]]:
-    """The form, and what it chooses; a filter that makes no sense is shown as such and chooses nothing."""
+    """The form and its filters. An invalid filter shows an error and filters nothing."""
     form = LedgerFilter(request.GET)
     return form, (form.cleaned_data if form.is_valid() else {})
 

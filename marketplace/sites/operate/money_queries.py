@@ -1,7 +1,7 @@
 """What the pages read about money: balances, the ledger, payrolls.
 
-Sums are rounded to cents once more, as SQLite adds decimals up as binary fractions. Nothing here adds up the whole
-ledger: balances are kept, and every entry knows what its account then held.
+Sums are rounded to cents again, because SQLite adds decimals as binary fractions. Nothing here adds up the whole
+ledger: balances are stored, and every entry has the balance of its account after it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LABELS = {
 
 
 def totals_by_kind() -> list[KindTotal]:
-    """What all accounts of a kind hold. These sums add up to zero."""
+    """The total balance of each kind of account. These totals add up to zero."""
     rows = LedgerAccount.objects.order_by().values_list("kind").annotate(total=Sum("balance"), n=Count("pk"))
     sums = {kind: (cents(total), n) for kind, total, n in rows}
     return [KindTotal(kind.value, label, *sums.get(kind.value, (ZERO, 0))) for kind, label in _LABELS.items()]
@@ -51,7 +51,7 @@ def sum_of(totals: list[KindTotal]) -> Decimal:
 
 
 def balances() -> QuerySet[LedgerAccount, LedgerAccount]:
-    """Every account that has been moved, with the time of its ``last`` entry."""
+    """Every account that has entries, with the time of its ``last`` entry."""
     entries = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-pk")
     return (
         LedgerAccount.objects.select_related("requester", "worker")
@@ -67,10 +67,10 @@ def balances() -> QuerySet[LedgerAccount, LedgerAccount]:
 def entries(
     *, account: str = "", kind: str = "", since: date | None = None, until: date | None = None
 ) -> QuerySet[LedgerEntry, LedgerEntry]:
-    """Entries, newest first. ``account`` is part of a requester's name or a worker's id, or a kind of account."""
+    """Entries, newest first. ``account`` is part of a requester's name or a worker's ID, or a kind of account."""
     found = LedgerEntry.objects.select_related("account__requester", "account__worker", "transaction")
     if account:
-        # Looked up by themselves: they are few beside entries, and the database then takes the entries by account.
+        # A separate query: accounts are few compared with entries, and the database can then find entries by account.
         owners = Q(requester__in=Requester.objects.filter(name__icontains=account).values("pk"))
         owners |= Q(worker__in=Worker.objects.filter(worker_id__icontains=account).values("pk"))
         chosen = LedgerAccount.objects.filter(owners | Q(kind=account.lower()))
@@ -85,7 +85,7 @@ def entries(
 
 
 def entries_of(requester: Requester, kind: str = Kind.REQUESTER) -> QuerySet[LedgerEntry, LedgerEntry]:
-    """The entries of one of a requester's accounts, newest first. One at a time: its index then has them in order."""
+    """The entries of one of a requester's accounts, newest first. For one account, the index has them in order."""
     account = LedgerAccount.objects.filter(requester=requester, kind=kind).values_list("pk", flat=True).first()
     found = LedgerEntry.objects.filter(account=account)
     return found.select_related("account__requester", "account__worker", "transaction").order_by("-pk")
@@ -100,7 +100,7 @@ def total_of(found: QuerySet[LedgerEntry, LedgerEntry]) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """What workers are owed. ``unlisted`` of it is in no payroll, ``open`` is in one and not marked as paid."""
+    """What workers are owed: ``unlisted`` is in no payroll, ``open`` is in a payroll and not marked as paid."""
 
     n_workers: int
     total: Decimal
@@ -129,7 +129,7 @@ def owed() -> QuerySet[LedgerAccount, LedgerAccount]:
 
 
 def payrolls() -> QuerySet[Payroll, Payroll]:
-    """Newest first, each with how many rows it has and their sum, the same of those paid, and how many came back."""
+    """Payrolls, newest first, each with the number and sum of all rows and of paid rows, and how many came back."""
     is_paid = Q(rows__payout__isnull=False)
     return Payroll.objects.annotate(
         n=Count("rows"),
@@ -141,7 +141,7 @@ def payrolls() -> QuerySet[Payroll, Payroll]:
 
 
 def rows_of(found: Payroll) -> QuerySet[PayrollRow, PayrollRow]:
-    """The rows of a payroll in the order of its file, with what became of each."""
+    """The rows of a payroll in the order of its file, with what happened to each."""
     return (
         PayrollRow.objects.filter(payroll=found)
         .select_related("worker", "payout__returned", "payroll")

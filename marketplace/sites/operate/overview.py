@@ -17,7 +17,7 @@ from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One of the steps to a marketplace that works, in the order in which one takes them."""
+    """One of the steps to set up a marketplace, in order."""
 
     text: str
     url: str
@@ -26,7 +26,7 @@ class Step:
 
 
 def overview(request: SignedIn) -> HttpResponse:
-    """Whom there is, where the money is, what waits for the operator, and at first what to do to get going."""
+    """Who takes part, where the money is, what the operator must do, and at the start, the steps to get going."""
     totals = money_queries.totals_by_kind()
     requesters = Requester.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True)))
     workers = Worker.objects.aggregate(all=Count("pk"), active=Count("pk", filter=Q(active=True)))
@@ -56,11 +56,15 @@ def first_steps(any_requester: bool, any_worker: bool) -> list[Step]:
     requester = reverse("operate_requester", args=[one]) if one else ""
     new = reverse("operate_new_requester")
     steps = [
-        Step("Set up a requester: whoever posts the tasks and pays for them", new, any_requester),
-        Step("Deposit what the requester may spend", requester, has_deposit),
-        Step("Make an access key for the requester's programs", requester, has_key),
+        Step("Create a requester, who posts tasks and pays for them", new, any_requester),
+        Step("Make a deposit for the requester", requester, has_deposit),
+        Step("Create an access key for the requester's programs", requester, has_key),
         Step("Invite workers by link", reverse("operate_invitations"), any_worker),
-        Step("Create the first HIT: point an MTurk client at the address below", "", has_key and Hit.objects.exists()),
+        Step(
+            "Create the first HIT: point an MTurk client at the address below",
+            "",
+            has_key and Hit.objects.exists(),
+        ),
     ]
     first = next((number for number, step in enumerate(steps) if not step.done), None)
     return [replace(step, is_next=number == first) for number, step in enumerate(steps)]

@@ -1,4 +1,4 @@
-"""What every page of operators and requesters shares: who may see it, and how it is drawn."""
+"""What all pages of operators and requesters share: who can see them, and how they are rendered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from django.views.decorators.cache import never_cache
 
 from marketplace.access import is_operator, requester_of, require_operator, require_requester
 from marketplace.models import Requester
-from marketplace.sites.operate.cells import csv_lines
+from marketplace.services.messages import unread_replies
+from marketplace.sites.operate.csv_file import csv_lines
 
 P = ParamSpec("P")
 M = TypeVar("M", bound=Model)
@@ -27,7 +28,7 @@ PER_PAGE = 50
 
 
 class SignedIn(HttpRequest):
-    """A request of a user: ``signed_in`` lets no other through."""
+    """A request from a user. ``signed_in`` makes sure of it."""
 
     user: User
 
@@ -35,7 +36,7 @@ class SignedIn(HttpRequest):
 def signed_in(
     view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Sends everybody else to the sign-in page and, where they were reading, back here afterwards."""
+    """Sends everybody else to the sign-in page, and then back to the page they wanted."""
 
     @never_cache
     @wraps(view)
@@ -51,7 +52,7 @@ def signed_in(
 def for_operators(
     view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """For those who run the marketplace; 404 for everybody else who is signed in."""
+    """For operators only; 404 for everybody else who is signed in."""
 
     @signed_in
     @wraps(view)
@@ -65,7 +66,7 @@ def for_operators(
 def for_requesters(
     view: Callable[Concatenate[SignedIn, Requester, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Gives the view the requester whom the user signs in for; 404 for everybody who is none."""
+    """Passes the user's requester to the view; 404 for everybody else."""
 
     @signed_in
     @wraps(view)
@@ -78,11 +79,14 @@ def for_requesters(
 def show(
     request: HttpRequest, template: str, context: dict[str, Any], *, role: str = "operator", status: int = 200
 ) -> HttpResponse:
-    """A page with the menu of one role, and the way to the other for whoever has both."""
-    other = requester_of(request.user) is not None if role == "operator" else is_operator(request.user)
-    return render(
-        request, f"marketplace/operate/{template}", {"role": role, "has_both": other} | context, status=status
-    )
+    """A page with the menu for one role, and a link to the other role for users who have both."""
+    requester = requester_of(request.user)
+    shared = {
+        "role": role,
+        "has_both": requester is not None and is_operator(request.user),
+        "n_replies": unread_replies(requester if role == "requester" else None),
+    }
+    return render(request, f"marketplace/operate/{template}", shared | context, status=status)
 
 
 def confirmed(request: HttpRequest) -> bool:
@@ -101,38 +105,44 @@ def ask(
     lines: Sequence[str] = (),
     form: Form | None = None,
     role: str = "operator",
+    danger: bool = True,
+    kept: Sequence[tuple[str, str]] = (),
     status: int = 200,
 ) -> HttpResponse:
-    """A page that asks before something that cannot be undone: it sends the same form again, with ``confirmed``."""
-    own = {"csrfmiddlewaretoken", "confirmed", *(form.fields if form else ())}
-    kept = [(name, value) for name, values in request.POST.lists() for value in values if name not in own]
+    """A page that asks before an action that cannot be undone. It sends the same form again, with ``confirmed``.
+
+    The fields in ``kept`` replace sent fields with the same name.
+    """
+    own = {"csrfmiddlewaretoken", "confirmed", *(form.fields if form else ()), *(name for name, _ in kept)}
+    sent = [(name, value) for name, values in request.POST.lists() for value in values if name not in own]
     context = {
         "heading": heading,
         "text": text,
         "lines": lines,
         "button": button,
         "back": back,
-        "kept": kept,
+        "kept": [*sent, *kept],
         "form": form,
+        "danger": danger,
         "section": section,
     }
     return show(request, "confirm.html", context, role=role, status=status)
 
 
 def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:
-    """The page that ``?page=`` asks for; the nearest there is when it asks for nonsense."""
+    """The page that ``?page=`` asks for, or the nearest one."""
     return Paginator(rows, per_page).get_page(request.GET.get("page"))
 
 
 def filters_of(request: HttpRequest) -> str:
-    """The filters of the address, to be put before ``page=`` in the links between pages."""
+    """The filters in the address, for the links between pages."""
     query = request.GET.copy()
     query.pop("page", None)
     return query.urlencode()
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> HttpResponseBase:
-    """A file to save; written while it is read, so that its length does not matter."""
+    """A file to save. It is streamed, so it can have any length."""
     lines = csv_lines(columns, rows)
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

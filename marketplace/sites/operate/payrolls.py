@@ -1,4 +1,4 @@
-"""Paying workers: what is owed, payrolls as files for whoever pays, and what was paid."""
+"""Paying workers: what is owed, payrolls as files, and what was paid."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from django.views.decorators.http import require_POST
 
 from marketplace import clock
 from marketplace.models import Payout, Payroll, PayrollRow
-from marketplace.money import ZERO
+from marketplace.money import ZERO, usd
 from marketplace.services import payroll as service
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.forms import PaidForm, PayrollForm, ReturnedForm
 from marketplace.sites.operate.page import SignedIn, ask, confirmed, csv_response, for_operators, page_of, show
 from marketplace.sites.operate.queries import midnight
 
-#: What a payroll reads. New columns may follow; these stay as they are, in this order.
+#: The columns of a payroll. Add new ones only at the end: these stay as they are, in this order.
 COLUMNS = (
     *("payroll", "period_from", "period_until", "worker_id", "name", "email", "payment_address", "country"),
     *("rewards", "bonuses", "returned", "amount", "currency", "earned_since", "earned_until"),
     *("paid_before", "open_before"),
 )
 PAYMENT_COLUMNS = ("payroll", "worker_id", "name", "amount", "currency", "state", "reference", "paid_at", "marked_by")
-#: So many rows are named on the page that asks whether they were paid.
+#: The page that asks whether rows were paid lists at most this many.
 MOST_NAMED = 20
 
 
@@ -48,7 +48,7 @@ def _payrolls_page(request: SignedIn, form: PayrollForm, status: int = 200) -> H
 
 @for_operators
 def owed(request: SignedIn) -> HttpResponse:
-    """Who is owed how much at this moment."""
+    """Who is owed how much now."""
     context = {"page": page_of(queries.owed(), request), "debt": queries.debt(), "section": "payrolls"}
     return show(request, "owed.html", context)
 
@@ -56,16 +56,18 @@ def owed(request: SignedIn) -> HttpResponse:
 @for_operators
 @require_POST
 def make(request: SignedIn) -> HttpResponseBase:
-    """List everything earned until the end of the day that was chosen."""
+    """List everything earned until the end of the chosen day."""
     form = PayrollForm(request.POST)
     if form.is_valid():
         until = midnight(form.cleaned_data["until"] + timedelta(days=1)) - timedelta(microseconds=1)
         try:
             made = service.make_payroll(until=until, actor=request.user.get_username())
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error("until", refused.message)
         else:
-            messages.success(request, f"Payroll {made.number} is made. Save its file, pay, then mark what was paid.")
+            messages.success(
+                request, f"Payroll {made.number} was created. Save its file, pay the workers, then mark them as paid."
+            )
             return redirect("operate_payroll", made.number)
     return _payrolls_page(request, form, status=422)
 
@@ -95,12 +97,12 @@ def _payroll_page(request: SignedIn, found: Payroll, form: PaidForm, status: int
 @for_operators
 @require_POST
 def pay(request: SignedIn, number: int) -> HttpResponseBase:
-    """Mark the ticked rows, or all that are open, as paid; asks first."""
+    """Mark the selected rows, or all open ones, as paid. It asks first."""
     found = _found(number)
     form = PaidForm(request.POST)
     rows = None if "all" in request.POST else [int(pk) for pk in request.POST.getlist("row") if _is_key(pk)]
     if rows == []:
-        form.add_error(None, "Tick who was paid, or all that are open.")
+        form.add_error(None, "Select the workers you have paid, or all.")
     if not form.is_valid():
         return _payroll_page(request, found, form, status=422)
     reference = form.cleaned_data["reference"]
@@ -108,13 +110,13 @@ def pay(request: SignedIn, number: int) -> HttpResponseBase:
         return _ask_whether_paid(request, found, rows, reference)
     try:
         done = service.mark_paid(payroll=found, rows=rows, reference=reference, actor=request.user.get_username())
-    except Refused as refused:
+    except Refusal as refused:
         form.add_error(None, refused.message)
         return _payroll_page(request, found, form, status=422)
     if done.n:
-        messages.success(request, f"{done.total:,.2f} USD marked as paid to {_workers(done.n)}.")
+        messages.success(request, f"{usd(done.total)} marked as paid to {_workers(done.n)}.")
     if done.n_before or not done.n:
-        messages.warning(request, f"{done.n_before or 'All'} had been marked before; nothing happened to those.")
+        messages.warning(request, f"{done.n_before or 'All'} had already been marked as paid and did not change.")
     return redirect("operate_payroll", number)
 
 
@@ -130,16 +132,15 @@ def _ask_whether_paid(request: SignedIn, found: Payroll, rows: list[int] | None,
     chosen = queries.rows_of(found).filter(payout=None)
     unpaid = list(chosen if rows is None else chosen.filter(pk__in=rows))
     total = sum((row.amount for row in unpaid), ZERO)
-    lines = [f"{row.worker.worker_id}  {row.name}  {row.amount:,.2f} USD" for row in unpaid[:MOST_NAMED]]
+    lines = [f"{row.worker.worker_id}  {row.name}  {usd(row.amount)}" for row in unpaid[:MOST_NAMED]]
     if len(unpaid) > MOST_NAMED:
         lines.append(f"and {len(unpaid) - MOST_NAMED} more")
     return ask(
         request,
-        heading=f"Mark {total:,.2f} USD as paid to {_workers(len(unpaid))}?",
-        text=f"Reference: {reference}. This goes into the ledger and is not taken back; "
-        "a payment that comes back later can be noted as such.",
+        heading=f"Mark {usd(total)} as paid to {_workers(len(unpaid))}?",
+        text=f"Reference: {reference}. You cannot undo this. If a payment comes back later, you can record that.",
         lines=lines,
-        button="They were paid",
+        button="Mark as paid",
         back=reverse("operate_payroll", args=[found.number]),
         section="payrolls",
     )
@@ -148,7 +149,7 @@ def _ask_whether_paid(request: SignedIn, found: Payroll, rows: list[int] | None,
 @for_operators
 @require_POST
 def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase:
-    """Note that a payment came back; asks for the reason on a page of its own."""
+    """Record that a payment came back. A separate page asks for the reason."""
     payout = get_object_or_404(
         Payout.objects.select_related("row__worker", "row__payroll"), pk=payout_pk, row__payroll__number=number
     )
@@ -157,18 +158,18 @@ def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase
     if confirmed(request) and form.is_valid():
         try:
             service.mark_returned(payout=payout, reason=form.cleaned_data["reason"], actor=request.user.get_username())
-        except Refused as refused:
+        except Refusal as refused:
             messages.error(request, refused.message)
         else:
             messages.success(
-                request, f"{row.amount:,.2f} USD are owed to {row.worker.worker_id} again; the next payroll has them."
+                request, f"{usd(row.amount)} is owed to {row.worker.worker_id} again. The next payroll includes it."
             )
         return redirect("operate_payroll", number)
     return ask(
         request,
-        heading=f"Did the payment to {row.worker.worker_id} come back?",
-        text=f"{row.amount:,.2f} USD, reference {payout.reference}. They are then owed again, "
-        "and the next payroll lists them.",
+        heading=f"Record that the payment to {row.worker.worker_id} came back?",
+        text=f"{usd(row.amount)}, reference {payout.reference}. The money is then owed again, "
+        "and the next payroll includes it.",
         button="It came back",
         back=reverse("operate_payroll", args=[number]),
         section="payrolls",
@@ -182,7 +183,7 @@ def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase
 
 @for_operators
 def payroll_csv(request: SignedIn, number: int) -> HttpResponseBase:
-    """The payroll as it was made: the same bytes whenever it is asked for."""
+    """The payroll as it was created: the same bytes every time."""
     found = get_object_or_404(Payroll, number=number)
     return csv_response(f"payroll-{number}.csv", COLUMNS, map(_row, queries.rows_of(found).iterator(chunk_size=2000)))
 
@@ -199,7 +200,7 @@ def _row(row: PayrollRow) -> tuple[object, ...]:
 
 @for_operators
 def payments_csv(request: SignedIn, number: int) -> HttpResponseBase:
-    """What became of each row of the payroll until now."""
+    """What has happened to each row of the payroll so far."""
     found = get_object_or_404(Payroll, number=number)
     name = f"payroll-{number}-payments-{clock.now():%Y-%m-%d}.csv"
     return csv_response(name, PAYMENT_COLUMNS, map(_payment, queries.rows_of(found).iterator(chunk_size=2000)))

@@ -11,7 +11,6 @@ from typing import Any
 from django.db.models import Count, DecimalField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
-from marketplace.answers import read_answers
 from marketplace.models import (
     AccessKey,
     Assignment,
@@ -25,6 +24,7 @@ from marketplace.models import (
     Worker,
 )
 from marketplace.money import ZERO, cents
+from marketplace.questions.answers_xml import read_answers
 
 _MONEY: DecimalField[Any, Any] = DecimalField(max_digits=14, decimal_places=2)
 Kind = LedgerAccount.Kind
@@ -33,7 +33,7 @@ Party = DisputeStatement.Party
 
 
 def midnight(day: date) -> datetime:
-    """The beginning of a day, in UTC as everything here."""
+    """The start of a day, in UTC like everything here."""
     return datetime.combine(day, time.min, tzinfo=UTC)
 
 
@@ -44,7 +44,7 @@ def _balance_of(**owner: Any) -> Coalesce:
 
 
 def _count_of(rows: QuerySet[Any, Any], owner: str) -> Coalesce:
-    """How many of ``rows`` belong to the outer row, as a column of its own: joins would multiply each other."""
+    """How many of ``rows`` belong to the outer row. It is a subquery, because joins would multiply each other."""
     counted = rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted), Value(0))
 
@@ -53,7 +53,7 @@ def _count_of(rows: QuerySet[Any, Any], owner: str) -> Coalesce:
 
 
 def requesters() -> QuerySet[Requester, Requester]:
-    """Every requester with ``available`` and ``held`` money, ``n_hits`` and ``n_keys`` (those that work)."""
+    """Every requester with ``available`` and ``held`` money, ``n_hits`` and ``n_keys`` (active keys only)."""
     return (
         Requester.objects.select_related("user")
         .annotate(
@@ -67,7 +67,7 @@ def requesters() -> QuerySet[Requester, Requester]:
 
 
 def requesters_without_money() -> QuerySet[Requester, Requester]:
-    """Active ones who have posted HITs and can pay for nothing more."""
+    """Active requesters who have posted HITs and have no available money left."""
     broke = LedgerAccount.objects.filter(kind=Kind.REQUESTER, balance=0).values("requester")
     return Requester.objects.filter(active=True, pk__in=broke, hit_types__isnull=False).distinct().order_by("name")
 
@@ -93,7 +93,7 @@ def workers(*, search: str = "", country: str = "", active: str = "") -> QuerySe
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a worker has done. Shares are of decided assignments and of those that came to an end; None without any."""
+    """What a worker has done. Shares are of decided assignments and of those that ended; None if there are none."""
 
     counts: dict[str, int]
     earned: Decimal
@@ -144,7 +144,7 @@ def assignments_of(requester: Requester, *, state: str = "") -> QuerySet[Assignm
 
 
 def answers_of(assignment: Assignment) -> list[tuple[str, str]]:
-    """Questions and answers in the order they were sent; none if it is no XML that can be read."""
+    """Questions and answers in the order they were sent; empty if the XML cannot be read."""
     if not assignment.answer:
         return []
     try:
@@ -162,9 +162,9 @@ def state_counts(requester: Requester) -> dict[str, int]:
 
 
 def disputes(*, decided: bool = False) -> QuerySet[Assignment, Assignment]:
-    """Rejections that a worker objects to: those that wait for a decision, oldest first, or those that have one.
+    """Disputed rejections: those that wait for a decision, oldest first, or those that have one.
 
-    Each with ``objected_at``; those decided with ``decision``, ``decided_by``, ``decided_at`` and ``decided_why``.
+    Each has ``objected_at``; decided ones have ``decision``, ``decided_by``, ``decided_at`` and ``decided_why``.
     """
     objected = DisputeStatement.objects.filter(party=Party.WORKER).values("assignment")
     final = DisputeStatement.objects.filter(party=Party.OPERATOR)
@@ -184,7 +184,7 @@ def disputes(*, decided: bool = False) -> QuerySet[Assignment, Assignment]:
 
 
 def with_objection(assignments: QuerySet[Assignment, Assignment]) -> QuerySet[Assignment, Assignment]:
-    """Each with ``objection``: whether its worker objects and the operator has not decided."""
+    """The assignments, each with ``objection``: whether its worker objects and the operator has not decided."""
     said = DisputeStatement.objects.filter(assignment=OuterRef("pk"))
     waiting = Exists(said) & ~Exists(said.filter(party=Party.OPERATOR))
     return assignments.annotate(objection=waiting)
@@ -196,7 +196,7 @@ def with_objection(assignments: QuerySet[Assignment, Assignment]) -> QuerySet[As
 def log(
     *, q: str = "", requester: str = "", kind: str = "", since: date | None = None, until: date | None = None
 ) -> QuerySet[AuditRow, AuditRow]:
-    """Rows of the log, newest first. ``q`` is part of who, what or about what, or an access key's or a worker's id."""
+    """Rows of the log, newest first. ``q`` is part of actor, action or ``about``, or a worker's or access key's ID."""
     found = AuditRow.objects.select_related("requester", "worker")
     if requester:
         found = found.filter(requester__in=Requester.objects.filter(name__icontains=requester).values("pk"))
@@ -211,13 +211,13 @@ def log(
     return found.order_by("-pk")
 
 
-#: Ids of HITs, assignments, workers, keys: looked up by index. Words have to be looked for in every row.
+#: IDs of HITs, assignments, workers and keys use an index. A search for words must read every row.
 _ID = re.compile(r"[A-Z0-9]{10,}", re.ASCII)
 
 
 def _about_id(identifier: str) -> Q:
     found = Q(about=identifier)
-    # Asked for first: PostgreSQL reads the whole log for an OR with a subquery.
+    # Look the worker up first: PostgreSQL reads the whole log for an OR with a subquery.
     worker = Worker.objects.filter(worker_id=identifier).values_list("pk", flat=True).first()
     if worker is not None:
         found |= Q(worker=worker)

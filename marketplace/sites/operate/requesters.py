@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from marketplace.models import AccessKey, Requester
+from marketplace.money import usd
 from marketplace.services import accounts, payments
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import AttachUserForm, DepositForm, RequesterForm, WithdrawalForm
 from marketplace.sites.operate.page import PER_PAGE, SignedIn, ask, confirmed, for_operators, page_of, show
@@ -32,11 +33,11 @@ def new(request: SignedIn) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             made = _create(form.cleaned_data, actor=request.user.get_username())
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error("name", refused.message)
         else:
-            steps = "An access key is" if form.cleaned_data["balance"] else "A deposit and an access key are"
-            messages.success(request, f"{made.name} is set up. {steps} next.")
+            steps = "an access key" if form.cleaned_data["balance"] else "a deposit and an access key"
+            messages.success(request, f"{made.name} was created. Next: {steps}.")
             return redirect("operate_requester", made.pk)
     context = {"form": form, "section": "requesters"}
     return show(request, "requester_new.html", context, status=422 if form.errors else 200)
@@ -72,7 +73,7 @@ def requester_page(
     link: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """``made`` and ``link`` are shown on this page alone: only their hashes, or what is sealed, are stored."""
+    """Only this page ever shows ``made`` and ``link``: the database has only a hash, or a sealed secret."""
     shown = get_object_or_404(queries.requesters(), pk=pk)
     context = {
         "requester": shown,
@@ -97,10 +98,10 @@ def deposit(request: SignedIn, pk: int) -> HttpResponseBase:
     if form.is_valid():
         try:
             payments.deposit(requester=found, actor=request.user.get_username(), **_booking(form))
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error(None, refused.message)
         else:
-            messages.success(request, f"{form.cleaned_data['amount']:,.2f} USD added to the balance of {found.name}.")
+            messages.success(request, f"{usd(form.cleaned_data['amount'])} added to the balance of {found.name}.")
             return redirect("operate_requester", pk)
     return requester_page(request, pk, deposit=form, status=422)
 
@@ -108,17 +109,17 @@ def deposit(request: SignedIn, pk: int) -> HttpResponseBase:
 @for_operators
 @require_POST
 def withdraw(request: SignedIn, pk: int) -> HttpResponseBase:
-    """Money that goes back to the requester, or a deposit that was typed wrongly."""
+    """Pay money back to the requester, or correct a deposit."""
     found = get_object_or_404(Requester, pk=pk)
     form = WithdrawalForm(request.POST, auto_id="back_%s")
     if form.is_valid():
         try:
             payments.withdraw(requester=found, actor=request.user.get_username(), **_booking(form))
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error(None, refused.message)
         else:
             amount = form.cleaned_data["amount"]
-            messages.success(request, f"{amount:,.2f} USD taken out of the balance of {found.name}.")
+            messages.success(request, f"{usd(amount)} taken from the balance of {found.name}.")
             return redirect("operate_requester", pk)
     return requester_page(request, pk, withdrawal=form, status=422)
 
@@ -131,21 +132,21 @@ def _booking(form: DepositForm | WithdrawalForm) -> dict[str, Any]:
 @for_operators
 @require_POST
 def set_active(request: SignedIn, pk: int) -> HttpResponseBase:
-    """``active=1`` lets the requester in again; anything else shuts them out. Their HITs and money stay."""
+    """``active=1`` reactivates the requester; anything else deactivates them. They keep their HITs and money."""
     found = get_object_or_404(Requester, pk=pk)
     active = request.POST.get("active") == "1"
     if not active and not confirmed(request):
         return ask(
             request,
             heading=f"Deactivate {found.name}?",
-            text="Its keys and its user are refused, and its HITs are offered to nobody, from now on. "
-            "Money and work stay, and you can activate it again.",
+            text="Its keys and its user stop working, and its HITs are no longer offered. "
+            "Money and work are kept, and you can activate it again.",
             button="Deactivate",
             back=reverse("operate_requester", args=[pk]),
             section="requesters",
         )
     accounts.set_requester_active(requester=found, active=active, actor=request.user.get_username())
-    said = "may act again" if active else "is deactivated: its keys and its user are refused from now on"
+    said = "is active again" if active else "is deactivated. Its keys and its user no longer work"
     messages.success(request, f"{found.name} {said}.")
     return redirect("operate_requester", pk)
 
@@ -153,7 +154,7 @@ def set_active(request: SignedIn, pk: int) -> HttpResponseBase:
 @for_operators
 @require_POST
 def make_key(request: SignedIn, pk: int) -> HttpResponseBase:
-    """The answer is the only page that ever shows the secret, so it is no redirect."""
+    """The response is the only page that ever shows the secret, so it is not a redirect."""
     found = get_object_or_404(Requester, pk=pk)
     made = accounts.create_access_key(requester=found, actor=request.user.get_username())
     return requester_page(request, pk, made=made)
@@ -175,7 +176,7 @@ def ask_to_revoke(request: SignedIn, key: AccessKey, *, back: str, section: str,
     return ask(
         request,
         heading=f"Revoke {key.access_key_id}?",
-        text="Every program that signs with it is refused from now on. A revoked key is never good again.",
+        text="Programs that use it stop working. You cannot undo this, but you can create a new key.",
         button="Revoke",
         back=back,
         section=section,

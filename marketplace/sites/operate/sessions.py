@@ -1,4 +1,4 @@
-"""Signing in and out, one's own password, and where each role begins."""
+"""Signing in and out, changing your password, and the first page of each role."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import views as auth
-from django.contrib.auth.forms import AuthenticationForm
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.http import HttpResponse, HttpResponseBase
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 
+from accounts.signing_in import Entrance, SignInForm, sign_in
+from accounts.users import end_sessions
 from marketplace.access import is_operator, requester_of, worker_of
-from marketplace.sites import brake
 from marketplace.sites.operate import overview
 from marketplace.sites.operate.page import SignedIn, signed_in
 
@@ -21,41 +21,43 @@ from marketplace.sites.operate.page import SignedIn, signed_in
 WORKERS_SITE = "market_home"
 
 
-class SignInForm(AuthenticationForm):
-    """Django's, which asks nobody for a password while there have been too many wrong ones."""
+def may_enter(user: User) -> bool:
+    return is_operator(user) or requester_of(user) is not None
 
-    error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": "There is no user with this name and password. Mind capital and small letters."
-    }
 
-    def clean(self) -> dict[str, Any]:
-        name = str(self.cleaned_data.get("username", ""))
-        if self.request is None:
-            raise TypeError("Whose wrong passwords are counted? This form needs a request.")
-        if brake.is_on(self.request, name):
-            raise ValidationError(brake.WAIT, code="too_many")
-        try:
-            cleaned: dict[str, Any] = super().clean()
-        except ValidationError:
-            brake.count(self.request, name)
-            raise
-        if self.user_cache:
-            brake.release(self.request, name)
-        return cleaned
+OPERATORS_SITE = Entrance(
+    name="operators' site",
+    admits=may_enter,
+    refusal="This account is neither an operator's nor a requester's, so it cannot sign in here. Workers sign in on "
+    "the workers' site, researchers in the console.",
+)
+
+
+class OperateSignInForm(SignInForm):
+    entrance = OPERATORS_SITE
 
 
 class Login(auth.LoginView):
-    """Whoever forgot their password asks the operator for a link."""
+    """Sign-in for operators and requesters. Users who forgot their password can ask an operator for a link."""
 
     template_name = "marketplace/operate/login.html"
-    authentication_form = SignInForm
+    authentication_form = OperateSignInForm
     next_page = "operate_home"
-    redirect_authenticated_user = True
     extra_context = {"workers_site": WORKERS_SITE}
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = request.user
+        if request.method == "GET" and isinstance(user, User) and may_enter(user):
+            return HttpResponseRedirect(self.get_success_url())
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        sign_in(self.request, form.get_user(), entrance=OPERATORS_SITE)
+        return HttpResponseRedirect(self.get_success_url())
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
-        response.status_code = 429 if form.has_error(NON_FIELD_ERRORS, "too_many") else 422
+        response.status_code = form.status
         return response
 
 
@@ -69,13 +71,16 @@ class Password(auth.PasswordChangeView):
     login_url = reverse_lazy("operate_login")
 
     def form_valid(self, form: Any) -> Any:
-        messages.success(self.request, "Your password has been changed.")
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        name = form.user.get_username()
+        end_sessions(user=form.user, actor=name, keep=self.request.session.session_key)
+        messages.success(self.request, "Your password has been changed, and all your other sessions have ended.")
+        return response
 
 
 @signed_in
 def home(request: SignedIn) -> HttpResponseBase:
-    """The operator's overview; requesters and workers are sent to their own first page."""
+    """The operator's overview. Requesters and workers go to their own first page."""
     if is_operator(request.user):
         return overview.overview(request)
     if requester_of(request.user) is not None:

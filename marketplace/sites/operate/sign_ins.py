@@ -1,9 +1,8 @@
-"""Who signs in for a requester: the operator's side of it, and the page that a link opens."""
+"""Who signs in for a requester: the operator's pages, and the page that a link opens."""
 
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -11,22 +10,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.signing_in import sign_in
 from marketplace import links
 from marketplace.models import Requester
 from marketplace.services import sign_ins
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.operate.forms import AttachUserForm, NewPasswordForm, NewUserForm
 from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_operators
 from marketplace.sites.operate.requesters import requester_page
+from marketplace.sites.operate.sessions import OPERATORS_SITE
 from marketplace.sites.operate.workers import CouldNotSend, send
-
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @for_operators
 @require_POST
 def attach(request: SignedIn, pk: int) -> HttpResponseBase:
-    """Let somebody who has a user sign in for the requester."""
+    """Let an existing user sign in for the requester."""
     found = get_object_or_404(Requester, pk=pk)
     form = AttachUserForm(request.POST)
     if form.is_valid():
@@ -34,8 +33,8 @@ def attach(request: SignedIn, pk: int) -> HttpResponseBase:
             user = sign_ins.attach_user(
                 requester=found, username=form.cleaned_data["username"], actor=request.user.get_username()
             )
-        except Refused as refused:
-            if found.user_id is not None:  # the page then has no form to say it beside
+        except Refusal as refused:
+            if found.user_id is not None:  # the page then has no form to show the error in
                 messages.error(request, refused.message)
                 return redirect("operate_requester", pk)
             form.add_error("username", refused.message)
@@ -53,7 +52,7 @@ def detach(request: SignedIn, pk: int) -> HttpResponseBase:
         return ask(
             request,
             heading=f"Detach {found.user.get_username()} from {found.name}?",
-            text="They see nothing of this requester any more. Its access keys go on working: "
+            text="They no longer see anything of this requester. Its access keys keep working: "
             "revoke those that they know.",
             button="Detach",
             back=reverse("operate_requester", args=[pk]),
@@ -67,9 +66,9 @@ def detach(request: SignedIn, pk: int) -> HttpResponseBase:
 @for_operators
 @require_POST
 def make_link(request: SignedIn, pk: int) -> HttpResponseBase:
-    """A link for a new user, or for a new password of the one there is. ``send=1`` sends it to them, too.
+    """A link for a new user, or for a new password of the existing user. ``send=1`` also sends it to them.
 
-    The answer is the only page that ever shows it, so it is no redirect.
+    The response is the only page that ever shows it, so it is not a redirect.
     """
     found = get_object_or_404(Requester.objects.select_related("user"), pk=pk)
     actor = request.user.get_username()
@@ -78,7 +77,7 @@ def make_link(request: SignedIn, pk: int) -> HttpResponseBase:
             token = sign_ins.invite_user(requester=found, actor=actor)
         else:
             token = sign_ins.make_password_link(requester=found, actor=actor)
-    except Refused as refused:
+    except Refusal as refused:
         messages.error(request, refused.message)
         return redirect("operate_requester", pk)
     link = links.absolute(reverse("operate_welcome", args=[token]), request)
@@ -100,7 +99,7 @@ def _send_link(request: SignedIn, requester: Requester, link: str) -> None:
     try:
         send(f"Your link for {requester.name}", letter, email, link)
     except CouldNotSend as failed:
-        messages.warning(request, f"{failed} Hand the link over yourself.")
+        messages.warning(request, f"{failed} Pass the link on yourself.")
     else:
         messages.success(request, f"The link was sent to {email}.")
 
@@ -109,7 +108,7 @@ def _send_link(request: SignedIn, requester: Requester, link: str) -> None:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
-    """Opening a link does nothing, so that a mail program that looks at every link uses none up."""
+    """Opening a link changes nothing, so that a mail program that opens every link does not use it up."""
     link = sign_ins.find_link(token)
     if link is None:
         return render(request, "marketplace/operate/link_used.html", status=410)
@@ -117,10 +116,10 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             user = sign_ins.redeem_link(token=token, **form.cleaned_data)
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error(None, refused.message)
         else:
-            login(request, user, backend=BACKEND)
+            sign_in(request, user, entrance=OPERATORS_SITE, by="link")
             messages.success(request, f"Welcome. You are signed in for {link.requester.name}.")
             return redirect("operate_my_hits")
     context = {"form": form, "link": link}

@@ -1,4 +1,4 @@
-"""Workers and the links by which they come, as the operator manages them."""
+"""Workers and their invitation links, as the operator manages them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def workers(request: SignedIn) -> HttpResponse:
 @for_operators
 @require_http_methods(["GET", "HEAD", "POST"])
 def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
-    """A worker's record; sending the form changes what is known of them."""
+    """A worker's record, and a form with their details."""
     found = get_object_or_404(Worker.objects.select_related("user", "invitation"), worker_id=worker_id)
     known = {name: getattr(found, name) for name in WorkerForm.base_fields}
     form = WorkerForm(request.POST or None, initial=known)
     if request.method == "POST" and form.is_valid():
         details = form.cleaned_data | {"country": form.cleaned_data["country"].upper()}
         changed = accounts.change_worker(worker=found, actor=request.user.get_username(), **details)
-        messages.success(request, "Saved." if changed else "There was nothing to change.")
+        messages.success(request, "Saved." if changed else "Nothing changed.")
         return redirect("operate_worker", worker_id)
     context = {
         "worker": found,
@@ -63,14 +63,14 @@ def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
         return ask(
             request,
             heading=f"Deactivate {worker_id}?",
-            text="They can sign in and accept tasks no more, and lose what they have not sent. "
-            "What they have earned stays owed, and you can activate them again.",
+            text="They can no longer sign in or accept tasks, and lose work they have not submitted. "
+            "What they have earned is still owed, and you can activate them again.",
             button="Deactivate",
             back=reverse("operate_worker", args=[worker_id]),
             section="workers",
         )
     accounts.set_worker_active(worker=found, active=active, actor=request.user.get_username())
-    said = "may work again" if active else "is deactivated and can accept nothing more. What was earned stays owed"
+    said = "is active again" if active else "is deactivated. What they have earned is still owed"
     messages.success(request, f"{found.worker_id} {said}.")
     return redirect("operate_worker", worker_id)
 
@@ -78,7 +78,7 @@ def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
 @for_operators
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitations(request: SignedIn) -> HttpResponse:
-    """New links are shown in the answer to the form, once: only their hashes are stored."""
+    """New links are shown once, in the response to the form: only their hashes are stored."""
     made: list[str] = []
     form = InvitationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -86,7 +86,7 @@ def invitations(request: SignedIn) -> HttpResponse:
             made = make_links(**form.cleaned_data, actor=request.user.get_username(), request=request)
         except CouldNotSend as failed:
             made = [failed.link]
-            messages.warning(request, f"{failed} Hand the link over yourself.")
+            messages.warning(request, f"{failed} Pass the link on yourself.")
         form = InvitationForm()
     context = {
         "form": form,
@@ -103,15 +103,15 @@ INVITATION_PAGE = "market_join"
 
 
 class CouldNotSend(Exception):
-    """The link is good, but no e-mail left."""
+    """The link works, but the e-mail could not be sent."""
 
     def __init__(self, email: str, link: str) -> None:
-        super().__init__(f"No e-mail could be sent to {email}.")
+        super().__init__(f"The e-mail to {email} could not be sent.")
         self.link = link
 
 
 def make_links(*, email: str, count: int, days: int, actor: str, request: HttpRequest | None = None) -> list[str]:
-    """New links for as many workers; one with an e-mail address is sent there, too. Raises CouldNotSend."""
+    """New links for this many workers. With an e-mail address, the link is also sent there. Raises CouldNotSend."""
     tokens = [accounts.invite(email=email, days=days, actor=actor).token for _ in range(count)]
     made = [links.absolute(reverse(INVITATION_PAGE, args=[token]), request) for token in tokens]
     if email:
@@ -130,6 +130,6 @@ def send(subject: str, letter: str, email: str, link: str) -> None:
 
 def _letter(link: str, days: int) -> str:
     return (
-        "Hello,\n\nyou are invited to work on paid tasks. This link is for you alone and makes your account:\n\n"
-        f"{link}\n\nIt works once, within {days} day{'s' if days != 1 else ''}.\n"
+        "Hello,\n\nYou are invited to work on paid tasks. Create your account with this link:\n\n"
+        f"{link}\n\nIt is only for you. It works once, within {days} day{'s' if days != 1 else ''}.\n"
     )

@@ -1,1 +1,1 @@
-"""The workers' site: finding work, doing it, and seeing what became of it."""
+"""The workers' site: find work, do it, and see the results."""

@@ -1,58 +1,88 @@
-"""Finding work: groups of tasks, a look at one, and accepting it."""
+"""Find work: groups of tasks, a preview of a task, and accepting it."""
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from marketplace import money
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.services import assignments, hits
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.services.requirements import Standing
 from marketplace.sites.work import queries
-from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, search_of, show
+from marketplace.sites.work.page import (
+    SignedIn,
+    accepts_next,
+    for_workers,
+    page_of,
+    query_without_page,
+    say_refused,
+    search_of,
+    set_accepts_next,
+    show,
+)
 from marketplace.sites.work.tasks import question_context
 
-SORT_WORDS = {
-    "newest": "Newest first",
-    "oldest": "Oldest first",
-    "reward": "Highest reward first",
-    "most": "Most tasks first",
-    "available": "Most tasks first",
-    "title": "Title",
-}
-SORTS = [(name, SORT_WORDS.get(name, name.capitalize())) for name in hits.SORTS]
+SORTS = [("newest", "Newest first"), ("reward", "Highest reward first"), ("available", "Most tasks first")]
+_GROUP_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
 @for_workers
 @require_safe
 def groups(request: SignedIn, worker: Worker) -> HttpResponse:
-    search, sort = search_of(request), request.GET.get("sort", "newest")
+    search, sort, (least, least_problem) = search_of(request), request.GET.get("sort", "newest"), _least_reward(request)
     only_qualified, standing = request.GET.get("qualified") == "1", Standing(worker)
-    found = hits.groups_for(worker=worker, search=search, sort=sort, standing=standing)
+    found = hits.groups_for(worker=worker, search=search, sort=sort, least_reward=least, standing=standing)
     if only_qualified:
         found = [group for group in found if group.qualified]
-    page = page_of(found, request)
+    page, open_tasks = page_of(found, request), assignments.running(worker)
+    rates = queries.approval_rates(group.requester.pk for group in page)
+    mine = {task.hit.hit_type_id: task for task in open_tasks}
     context = {
         "page": page,
-        "rows": [(group, queries.reasons(standing, group.hit_type.requirements)) for group in page],
+        "rows": [
+            (
+                group,
+                queries.reasons(standing, group.hit_type.requirements),
+                rates[group.requester.pk],
+                mine.get(group.hit_type.pk),
+            )
+            for group in page
+        ],
         "search": search,
         "sort": sort,
         "sorts": SORTS,
+        "least": request.GET.get("least", "")[:12],
+        "least_problem": least_problem,
         "only_qualified": only_qualified,
-        "filtered": bool(search or only_qualified),
+        "filtered": bool(search or only_qualified or least),
         "query": query_without_page(request),
-        "open_tasks": assignments.running(worker),
+        "open_tasks": open_tasks,
     }
     return show(request, "groups.html", context, worker=worker, section="tasks")
+
+
+def _least_reward(request: HttpRequest) -> tuple[Decimal | None, str]:
+    """The minimum reward in the filter, and what is wrong with it. An invalid reward filters nothing."""
+    typed = request.GET.get("least", "").strip().removeprefix("$")
+    if not typed:
+        return None, ""
+    try:
+        return money.amount(typed), ""
+    except ValueError:
+        return None, "Write an amount in dollars, such as 0.50."
 
 
 @for_workers
 @require_safe
 def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
-    """A group with one of its tasks as a preview; nothing is given out."""
+    """A group with one of its tasks as a preview. No task is assigned."""
     hit_type = get_object_or_404(HITType.objects.select_related("requester"), type_id=type_id)
     standing = Standing(worker)
     if standing.unmet(hit_type.requirements, action="Discover"):
@@ -64,9 +94,11 @@ def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
         "hit": hit,
         "guarded": guarded,
         "n_available": queries.n_on_offer(worker, hit_type),
+        "rate": queries.approval_rates([hit_type.requester.pk])[hit_type.requester.pk],
         "mine": next((one for one in assignments.running(worker) if one.hit.hit_type_id == hit_type.pk), None),
         "reasons": queries.reasons(standing, hit_type.requirements),
         "qualified": not standing.unmet(hit_type.requirements),
+        "accept_next": accepts_next(request, hit_type),
     }
     response = show(request, "group.html", context, worker=worker, section="tasks")
     if policy:
@@ -75,30 +107,33 @@ def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
 
 
 def _nothing_here(request: SignedIn) -> HttpResponse:
-    messages.warning(request, "This group of tasks is not for you.")
+    messages.warning(request, "You do not qualify for these tasks.")
     return redirect("market_home")
 
 
 def _preview(worker: Worker, hit_type: HITType) -> tuple[bool, Hit | None]:
-    """Whether only those who qualify may see it, and the task to be looked at."""
+    """Whether the worker needs a qualification to see it, and the task to preview."""
     try:
         return False, hits.preview_hit(hit_type=hit_type, worker=worker)
-    except Refused as refused:
+    except Refusal as refused:
         return refused.code == "QualificationNotMet", None
 
 
 @for_workers
 @require_POST
 def accept(request: SignedIn, worker: Worker, type_id: str) -> HttpResponse:
-    """The next task of the group, or the one that was looked at if it is still free."""
+    """The next task of the group, or the one in the preview if it is still free."""
     hit_type = get_object_or_404(HITType.objects.select_related("requester"), type_id=type_id)
     hit_id = request.POST.get("hit", "").replace("\x00", "")
     wanted = Hit.objects.filter(hit_id=hit_id, hit_type=hit_type).first() if hit_id else None
+    set_accepts_next(request, hit_type, on=request.POST.get("next") == "1")
     try:
         accepted = _accept(worker, hit_type, wanted)
-    except Refused as refused:
+    except Refusal as refused:
         say_refused(request, refused)
         return redirect("market_group", type_id)
+    if "continued" in request.POST:
+        messages.success(request, "Submitted. This is your next task.")
     return redirect("market_task", accepted.assignment_id)
 
 
@@ -106,7 +141,16 @@ def _accept(worker: Worker, hit_type: HITType, wanted: Hit | None) -> Assignment
     if wanted is not None:
         try:
             return assignments.accept(worker=worker, hit=wanted)
-        except Refused as refused:
+        except Refusal as refused:
             if refused.code not in ("HITNotAvailable", "HITAlreadyDone"):
                 raise
     return assignments.accept(worker=worker, hit_type=hit_type)
+
+
+@require_safe
+def as_on_mturk(request: HttpRequest, group_id: str = "") -> HttpResponse:
+    """Tools print the addresses that groups have on Amazon's site. This redirects them to the group here."""
+    wanted = group_id or request.GET.get("groupId", "")
+    if not _GROUP_ID.fullmatch(wanted):
+        raise Http404("The address names no group of tasks.")
+    return redirect("market_group", wanted)

@@ -1,4 +1,4 @@
-"""Files: taken with a form's answers, and given out at the addresses that GetFileUploadURL makes."""
+"""Files: uploaded with a form's answers, downloaded from the addresses of GetFileUploadURL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 from marketplace.models import Assignment
 from marketplace.questions import Form
 from marketplace.services import files
-from marketplace.services.refusals import Refused
-from marketplace.sites.work.question_form import Files
+from marketplace.services.refusals import Refusal
+from marketplace.sites.work.form_page import Files
 
 
 def chosen_files(assignment: Assignment | None, form: Form) -> Files:
@@ -21,7 +21,7 @@ def chosen_files(assignment: Assignment | None, form: Form) -> Files:
 
 
 def take_files(request: HttpRequest, assignment: Assignment, form: Form) -> Files:
-    """Keep the files that were sent, each by itself: what is wrong with another answer does not lose them."""
+    """Save each file that was sent separately, so an error in another answer does not lose it."""
     if not form.takes_files:
         return Files()
     most, problems = files.largest(form), {}
@@ -32,21 +32,21 @@ def take_files(request: HttpRequest, assignment: Assignment, form: Form) -> File
                 files.keep(assignment=assignment, question=question, upload=upload, most=most)
             elif question.kind == "file" and f"q{number}-remove" in request.POST:
                 files.drop(assignment=assignment, question_identifier=question.identifier)
-        except Refused as refused:
+        except Refusal as refused:
             problems[question.identifier] = refused.message
     return Files(kept=files.kept(assignment), problems=problems, most_bytes=most)
 
 
 @require_safe
 def download(request: HttpRequest, token: str) -> HttpResponseBase:
-    """The file that an address is for. Whoever has the address may have it; no session is looked at.
+    """The file at a temporary address. Anybody with the address can fetch it; no session is needed.
 
-    It comes from a stranger: it is only ever saved, never shown, and nothing in it runs as this site.
+    It comes from a stranger, so browsers can only save it. They must never show it or run it as part of this site.
     """
     file = files.file_of_token(token)
     content = files.open_content(file) if file else None
     if file is None or content is None:
-        raise Http404("There is no file at this address, or not any more.")
+        raise Http404("There is no file at this address.")
     name = files.name_to_save(file)
     response = FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
     response["Content-Length"] = str(file.size)

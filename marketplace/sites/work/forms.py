@@ -1,4 +1,4 @@
-"""The forms of the workers' site; what is rendered from a QuestionForm is in ``question_form``."""
+"""The forms of the workers' site. `form_page` shows a requester's QuestionForm."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 
+from marketplace.countries import checked_code
+
 
 class Described(forms.Form):
-    """Names a field's help and error for a screen reader."""
+    """Connects a field with its help and error, for screen readers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,26 +57,26 @@ class JoinForm(Described):
         label="User name",
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text="Only you and whoever runs this marketplace see it.",
+        help_text="Only you and the people who run this marketplace see it.",
         widget=forms.TextInput(attrs={"autocomplete": "username"}),
     )
-    email = _email(label="E-mail address", required=False, help_text="For links to sign in with and nothing else.")
+    email = _email(label="E-mail address", required=False, help_text="Only for sign-in links.")
     password = _new_password(
         label="Password",
-        help_text="At least ten characters. Leave it empty to sign in with links sent to your e-mail address.",
+        help_text="At least 10 characters. Leave it empty to sign in by e-mail instead.",
     )
     country = forms.CharField(
         label="Country",
         required=False,
         max_length=2,
-        help_text="Two letters, such as DE or US. Some tasks are for certain countries only.",
+        help_text="Two letters, such as DE or US. Some tasks are only for certain countries.",
         widget=forms.TextInput(attrs={"autocomplete": "country", "autocapitalize": "characters", "size": "2"}),
     )
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
-            raise ValidationError("Somebody has this name already. Please choose another.")
+            raise ValidationError("This user name is taken. Choose another.")
         return name
 
     def clean_country(self) -> str:
@@ -86,30 +88,30 @@ class JoinForm(Described):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if "password" in values and "email" in values and not values["password"] and not values["email"]:
-            self.add_error("password", "Choose a password, or give an e-mail address to sign in with links.")
+            self.add_error("password", "Choose a password, or enter an e-mail address for sign-in links.")
         return values
 
 
 class AccountForm(Described):
-    """What the payroll needs, e-mail address and, if one is typed, a new password; against the present one."""
+    """What the payroll needs, the e-mail address and a new password. The current password confirms it."""
 
     name = forms.CharField(
         label="Your name",
         max_length=150,
         required=False,
-        help_text="As your bank knows it. Only whoever runs this marketplace and pays you sees it, and no requester.",
+        help_text="As your bank has it. Only the people who run this marketplace see it, never a requester.",
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     payment_address = forms.CharField(
         label="Where to send your money",
         max_length=200,
         required=False,
-        help_text="Such as an account number. Ask whoever runs this marketplace how they pay. No requester sees it.",
+        help_text="For example an account number. Ask your operator how they pay. Requesters never see it.",
     )
-    email = _email(label="E-mail address", required=False, help_text="For links to sign in with and nothing else.")
+    email = _email(label="E-mail address", required=False, help_text="Only for sign-in links.")
     new_password = _new_password(label="New password", help_text="Leave it empty to keep the one you have.")
     present_password = forms.CharField(
-        label="Present password",
+        label="Current password",
         strip=False,
         required=False,
         help_text="To confirm a change. Leave it empty if you have none.",
@@ -126,14 +128,14 @@ class AccountForm(Described):
     def clean_present_password(self) -> str:
         typed: str = self.cleaned_data["present_password"]
         if self.user.has_usable_password() and not self.user.check_password(typed):
-            raise ValidationError("This is not your present password.")
+            raise ValidationError("This is not your current password.")
         return typed
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         will_have_password = bool(values.get("new_password")) or self.user.has_usable_password()
         if not values.get("email") and not will_have_password and "email" in values:
-            self.add_error("email", "Without a password you need an address to sign in with.")
+            self.add_error("email", "You have no password, so you need an e-mail address to sign in.")
         return values
 
 
@@ -142,15 +144,24 @@ class DisputeForm(Described):
         label="Why this should have been approved",
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="The requester and whoever runs this marketplace read it. At most 2,000 characters.",
+        help_text="The requester and the people who run this marketplace will read it. At most 2,000 characters.",
+    )
+
+
+class ReplyForm(Described):
+    text = forms.CharField(
+        label="Your reply",
+        max_length=4096,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="The sender sees it with your worker ID. At most 4,096 characters.",
     )
 
 
 def clean_country(typed: str) -> str:
-    code = typed.strip().upper()
-    if code and not (len(code) == 2 and code.isascii() and code.isalpha()):
-        raise ValidationError("Two letters, such as DE or US.")
-    return code
+    try:
+        return checked_code(typed)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
 
 
 def _clean_password(typed: str, user: User) -> str:

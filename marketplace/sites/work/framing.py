@@ -1,8 +1,8 @@
-"""Requesters' pages in a frame: the address they are given, and what may be framed where.
+"""Requesters' pages in a frame: the address they get, and what can be framed where.
 
-A requester's page is somebody else's: it lives in a sandboxed frame, learns only what MTurk would tell it, and needs
-no cookie of ours. An HTMLQuestion is served from here and therefore always carries a sandbox of its own, so that
-it cannot act as this site even when it is opened by itself.
+A requester's page is not ours: it is in a sandboxed frame, gets only what MTurk would send it, and needs no cookie from
+this site. An HTMLQuestion comes from this server, so it always has a sandbox and cannot act as this site, even when
+somebody opens it without the frame.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT_PATH = "/mturk/externalSubmit"
-#: What every task may do in its frame. A link to a survey opens a window without these limits, as it needs cookies.
+#: What every task can do in its frame. A link to a survey opens a window without these limits: surveys need cookies.
 _SANDBOX = "allow-scripts allow-forms allow-modals allow-downloads allow-popups allow-popups-to-escape-sandbox"
-#: An ExternalQuestion keeps its own origin, so its own storage and cookies.
+#: An ExternalQuestion keeps its own origin, and with it its storage and cookies.
 EXTERNAL_SANDBOX = f"{_SANDBOX} allow-same-origin"
-#: An HTMLQuestion has no origin at all: the address it comes from is ours.
+#: An HTMLQuestion has no origin at all, because its address is ours.
 HTML_SANDBOX = _SANDBOX
 _HOST = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
 _OWN_ADDRESSES = (
@@ -27,7 +27,7 @@ _OWN_ADDRESSES = (
 
 
 def question_url(url: str, *, hit_id: str, assignment_id: str, worker_id: str, submit_to: str) -> str:
-    """The address with MTurk's parameters behind those it has; no worker is named in a preview."""
+    """The address, with MTurk's parameters added after its own. A preview has no worker ID."""
     given = {"assignmentId": assignment_id, "hitId": hit_id}
     if worker_id:
         given["workerId"] = worker_id
@@ -38,7 +38,7 @@ def question_url(url: str, *, hit_id: str, assignment_id: str, worker_id: str, s
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port as a policy names them; empty when the address has no such origin."""
+    """Scheme, host and port as a policy writes them; empty if the address has no such origin."""
     try:
         parts = urlsplit(url)
         name = parts.hostname or ""
@@ -52,7 +52,7 @@ def origin(url: str) -> str:
 
 
 def page_policy(frames: Iterable[str]) -> str:
-    """Our own page with a frame in it. The frame may also come back to this site: its form is sent here."""
+    """The policy of our page with a frame in it. The frame can also load this site, where it sends its form."""
     framed = " ".join(["'self'", *frames])
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,7 +61,7 @@ def page_policy(frames: Iterable[str]) -> str:
 
 
 def submitted_policy(ours: str, framed_by: Iterable[str]) -> str:
-    """The page that answers a submission: our files, named by their origin because the frame may have none."""
+    """The policy of the page that answers a submission. It names our origin, because the frame may have none."""
     by = " ".join(["'self'", *framed_by])
     return (
         f"default-src 'none'; script-src 'self' {ours}; style-src 'self' {ours}; img-src data:; "
@@ -70,7 +70,7 @@ def submitted_policy(ours: str, framed_by: Iterable[str]) -> str:
 
 
 def html_question_policy(ours: str) -> str:
-    """A requester's HTML: it may load what it likes over HTTPS, run as nobody, and send its form only here."""
+    """The policy of a requester's HTML: it loads anything over HTTPS, has no origin, and sends its form only here."""
     return (
         f"default-src {ours} https: data: blob: 'unsafe-inline' 'unsafe-eval'; form-action {ours}; "
         f"base-uri 'none'; frame-ancestors 'self'; sandbox {HTML_SANDBOX}"
@@ -78,7 +78,7 @@ def html_question_policy(ours: str) -> str:
 
 
 def with_own_addresses(html: str, *, submit: str, script: str) -> str:
-    """The page with MTurk's form address and script replaced by ours: pages written for MTurk name them in full."""
+    """The page with our form address and script instead of MTurk's, which pages for MTurk contain in full."""
     ours = {"submit": submit, "script": script}
     for pattern, name in _OWN_ADDRESSES:
         html = pattern.sub(ours[name].replace("\\", r"\\"), html)
@@ -86,7 +86,7 @@ def with_own_addresses(html: str, *, submit: str, script: str) -> str:
 
 
 def form_policy(media: Iterable[str]) -> str:
-    """Our own page with a requester's pictures and sounds in it."""
+    """The policy of our own page with a requester's pictures and sounds in it."""
     sources = " ".join(["'self'", "data:", *media])
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; "

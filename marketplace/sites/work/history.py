@@ -1,4 +1,4 @@
-"""What became of a worker's work: states, feedback, objections, and money."""
+"""A worker's past work: states, feedback, objections, and money."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace import clock
-from marketplace.answers import read_answers
 from marketplace.models import Assignment, Bonus, DisputeStatement, Hit, LedgerEntry, Worker
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import disputes, payments, upkeep
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.work import queries
 from marketplace.sites.work.forms import DisputeForm
 from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, show
@@ -38,7 +38,7 @@ def history(request: SignedIn, worker: Worker) -> HttpResponse:
 
 
 def bring_theirs_up_to_date(worker: Worker) -> None:
-    """Tasks that ran out of time and work that is approved by now are shown as such."""
+    """Update the worker's tasks, so that the page shows which ran out of time and which work is approved by now."""
     theirs = Assignment.objects.filter(worker=worker, state__in=[State.ACCEPTED, State.SUBMITTED])
     for hit in Hit.objects.filter(pk__in=theirs.values("hit"), due_at__lte=clock.now()):
         upkeep.bring_up_to_date(hit=hit)
@@ -56,10 +56,10 @@ def assignment(request: SignedIn, worker: Worker, assignment_id: str) -> HttpRes
     if request.method == "POST" and form.is_valid():
         try:
             disputes.object_to(assignment_id=assignment_id, worker=worker, text=form.cleaned_data["comment"])
-        except Refused as refused:
+        except Refusal as refused:
             say_refused(request, refused)
         else:
-            messages.success(request, "What you said is stored. You will get a message when it has been decided.")
+            messages.success(request, "Your objection is saved. You will get a message with the decision.")
         return redirect("market_assignment", assignment_id)
     context = {
         "assignment": found,

@@ -1,12 +1,16 @@
-"""Messages from requesters and from whoever runs the marketplace."""
+"""Messages from requesters and from the marketplace's operator, and replies to them."""
 
 from __future__ import annotations
 
-from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_safe
+from django.contrib import messages as notices
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace.models import Worker
 from marketplace.services import messages
+from marketplace.services.refusals import Refusal
+from marketplace.sites.work.forms import ReplyForm
 from marketplace.sites.work.page import SignedIn, for_workers, page_of, show
 
 
@@ -18,11 +22,22 @@ def inbox(request: SignedIn, worker: Worker) -> HttpResponse:
 
 
 @for_workers
-@require_safe
-def message(request: SignedIn, worker: Worker, pk: int) -> HttpResponse:
-    """Reading a message marks it as read."""
-    found = messages.inbox(worker).filter(pk=pk).first()
+@require_http_methods(["GET", "HEAD", "POST"])
+def message(request: SignedIn, worker: Worker, message_id: str) -> HttpResponseBase:
+    """Opening a message marks it as read. POST replies to it."""
+    found = messages.inbox(worker).filter(message_id=message_id).first()
     if found is None:
         raise Http404("No such message.")
     messages.mark_read(message=found)
-    return show(request, "one_message.html", {"letter": found}, worker=worker, section="messages")
+    form = ReplyForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            messages.reply(message=found, text=form.cleaned_data["text"])
+        except Refusal as refused:
+            form.add_error("text", refused.message)
+        else:
+            notices.success(request, "Your reply was sent.")
+            return redirect("market_message", message_id)
+    context = {"letter": found, "replies": found.replies.filter(from_worker=True).order_by("pk"), "form": form}
+    status = 422 if form.errors else 200
+    return show(request, "one_message.html", context, worker=worker, section="messages", status=status)

@@ -1,4 +1,4 @@
-"""What every page of the workers' site shares: who may see it, and how it is drawn."""
+"""What all pages of the workers' site share: who can see them, and how they are rendered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from marketplace.access import worker_of
-from marketplace.models import Worker
+from marketplace.models import HITType, Worker
 from marketplace.services.messages import unread
 
 P = ParamSpec("P")
@@ -25,10 +25,11 @@ M = TypeVar("M", bound=Model)
 SAFE_METHODS = ("GET", "HEAD")
 PER_PAGE = 25
 MOST_SEARCH = 200
+ACCEPT_NEXT = "market_accept_next"
 
 
 class SignedIn(HttpRequest):
-    """A request of a user: ``for_workers`` lets no other through."""
+    """A request from a user. ``for_workers`` makes sure of it."""
 
     user: User
 
@@ -36,10 +37,10 @@ class SignedIn(HttpRequest):
 def for_workers(
     view: Callable[Concatenate[SignedIn, Worker, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
-    """Gives the view the worker who is signed in.
+    """Passes the signed-in worker to the view.
 
-    Others are sent to the sign-in page, and from there to what they wanted to read. Whoever is signed in and no
-    worker is told so.
+    Everybody else goes to the sign-in page, and then to the page they wanted. Users who are not workers get a page
+    that explains this.
     """
 
     @never_cache
@@ -56,6 +57,19 @@ def for_workers(
     return wrapped
 
 
+def accepts_next(request: SignedIn, hit_type: HITType) -> bool:
+    """Whether the worker wants the next task of this group as soon as one is submitted."""
+    return bool(request.session.get(ACCEPT_NEXT) == hit_type.type_id)
+
+
+def set_accepts_next(request: SignedIn, hit_type: HITType, *, on: bool) -> None:
+    """Save this choice for one group. It lasts until the worker changes it or signs out."""
+    if on:
+        request.session[ACCEPT_NEXT] = hit_type.type_id
+    else:
+        request.session.pop(ACCEPT_NEXT, None)
+
+
 def show(
     request: HttpRequest,
     template: str,
@@ -65,7 +79,7 @@ def show(
     section: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """A page; with a worker, the menu is above it."""
+    """A page. With a worker, it has the menu at the top."""
     shared: dict[str, Any] = {"section": section}
     if worker is not None:
         shared |= {"worker": worker, "n_unread": unread(worker)}
@@ -80,29 +94,29 @@ def say(
     link: tuple[str, str] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """A page that says one thing and shows the way on. ``link`` is an address and its text."""
+    """A page with a short message and a link to continue. ``link`` is an address and its text."""
     way_on = {"url": link[0], "text": link[1]} if link else None
     context = {"heading": heading, "lines": lines, "link": way_on}
     return show(request, "message.html", context, worker=worker, status=status)
 
 
 def say_refused(request: HttpRequest, refused: Exception) -> None:
-    """Why a service said no, on the next page."""
+    """Show the reason for a refusal on the next page."""
     messages.error(request, str(refused))
 
 
 def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:
-    """The page that ``?page=`` asks for; the nearest there is when it asks for nonsense."""
+    """The page that ``?page=`` asks for, or the nearest one."""
     return Paginator(rows, per_page).get_page(request.GET.get("page"))
 
 
 def search_of(request: HttpRequest) -> str:
-    """The words searched for. PostgreSQL knows no NUL characters."""
+    """The words to search for. PostgreSQL refuses NUL characters."""
     return request.GET.get("q", "").replace("\x00", "").strip()[:MOST_SEARCH]
 
 
 def query_without_page(request: HttpRequest) -> str:
-    """The filters of the address, to be put before ``page=`` in the links between pages."""
+    """The filters in the address, for the links between pages."""
     query = request.GET.copy()
     query.pop("page", None)
     return query.urlencode()

@@ -1,4 +1,4 @@
-"""Qualifications: what a worker has, what can be asked for, and tests."""
+"""Qualifications: what a worker has, what they can request, and tests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
 from marketplace.questions import BadXml, Form, Given, parse_question
 from marketplace.services import qualifications as services
-from marketplace.services.refusals import Refused
-from marketplace.sites.work import framing, question_form
+from marketplace.services.refusals import Refusal
+from marketplace.sites.work import form_page, framing
 from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, search_of, show
 
 State = QualificationRequest.State
@@ -55,12 +55,12 @@ def _type(type_id: str) -> QualificationType:
 @for_workers
 @require_http_methods(["GET", "POST"])
 def qualification(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
-    """What it is and where one stands. POST asks for it: a test starts, or it is granted, or somebody decides."""
+    """A qualification and the worker's requests for it. POST requests it: a test starts, it is granted, or it waits."""
     found = _type(type_id)
     if request.method == "POST":
         try:
             asked = services.request(type=found, worker=worker)
-        except Refused as refused:
+        except Refusal as refused:
             say_refused(request, refused)
             return redirect("market_qualification", type_id)
         if asked.state == State.STARTED:
@@ -78,7 +78,7 @@ def qualification(request: SignedIn, worker: Worker, type_id: str) -> HttpRespon
 
 
 def _running(type: QualificationType, worker: Worker) -> QualificationRequest | None:
-    """The worker's test of this type whose time has not run out."""
+    """The worker's open test of this type, if there is time left."""
     started = type.requests.filter(worker=worker, state=State.STARTED)
     return started.exclude(deadline__lte=clock.now()).first()
 
@@ -88,29 +88,29 @@ def _tell_outcome(request: SignedIn, asked: QualificationRequest) -> None:
         value = Qualification.objects.filter(type=asked.type, worker=asked.worker).values_list("value", flat=True).get()
         messages.success(request, f"You now have this qualification, with the value {value}.")
     else:
-        messages.success(request, "Your request is with the requester, who decides on it.")
+        messages.success(request, "Your request was sent. The requester will decide.")
 
 
 @for_workers
 @require_http_methods(["GET", "POST"])
 def test(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
-    """A test that is running."""
+    """An open test."""
     found = _type(type_id)
     asked = _running(found, worker)
     form = _form_of(asked) if asked else None
     if asked is None or form is None:
-        messages.warning(request, "This test is not running: it was handed in, or its time is over.")
+        messages.warning(request, "This test is not open: you have submitted it, or its time is up.")
         return redirect("market_qualification", type_id)
-    page, status = question_form.fresh(form), 200
+    page, status = form_page.fresh(form), 200
     if request.method == "POST":
-        page, answers = question_form.answered(form, request.POST)
+        page, answers = form_page.answered(form, request.POST)
         if not page.wrong:
             return _hand_in(request, asked, answers)
         status = 422
     left = int((asked.deadline - clock.now()).total_seconds()) if asked.deadline else None
-    context = {"type": found, "question_form": page, "seconds_left": left, "send_label": "Hand in"}
+    context = {"type": found, "question_form": page, "seconds_left": left, "send_label": "Submit"}
     response = show(request, "test.html", context, worker=worker, section="qualifications", status=status)
-    response["Content-Security-Policy"] = framing.form_policy(question_form.media_origins(form))
+    response["Content-Security-Policy"] = framing.form_policy(form_page.media_origins(form))
     return response
 
 
@@ -124,6 +124,6 @@ def _form_of(asked: QualificationRequest) -> Form | None:
 def _hand_in(request: SignedIn, asked: QualificationRequest, answers: dict[str, Given]) -> HttpResponse:
     try:
         _tell_outcome(request, services.take_test(request=asked, answers=answers))
-    except Refused as refused:
+    except Refusal as refused:
         say_refused(request, refused)
     return redirect("market_qualification", asked.type.type_id)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.http import Http404
 
 from marketplace import clock
@@ -18,21 +18,47 @@ State = Assignment.State
 
 
 def their_assignments(worker: Worker) -> QuerySet[Assignment, Assignment]:
-    """The latest first."""
+    """The worker's assignments, latest first."""
     found = Assignment.objects.filter(worker=worker).select_related("worker", "hit__hit_type__requester")
     return found.order_by("-accepted_at", "-pk")
 
 
 def their_assignment(worker: Worker, assignment_id: str) -> Assignment:
-    """Raises Http404 for somebody else's as for none."""
+    """The worker's assignment. Raises Http404 if it does not exist or is another worker's."""
     found = their_assignments(worker).filter(assignment_id=assignment_id).first()
     if found is None:
         raise Http404("No such task.")
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalRate:
+    """How much of the work that a requester decided on was approved."""
+
+    approved: int = 0
+    decided: int = 0
+
+    def __str__(self) -> str:
+        if not self.decided:
+            return "no decisions yet"
+        return f"{100 * self.approved // self.decided}% of {self.decided:,}"
+
+
+def approval_rates(requesters: Iterable[int]) -> dict[int, ApprovalRate]:
+    """The rate of each of these requesters, by primary key, in one query."""
+    keys = set(requesters)
+    decided = Assignment.objects.filter(hit__requester__in=keys, state__in=[State.APPROVED, State.REJECTED])
+    counts = (
+        decided.order_by()
+        .values_list("hit__requester")
+        .annotate(approved=Count("pk", filter=Q(state=State.APPROVED)), decided=Count("pk"))
+    )
+    found = {key: ApprovalRate(approved, decided) for key, approved, decided in counts}
+    return {key: found.get(key, ApprovalRate()) for key in keys}
+
+
 def n_on_offer(worker: Worker, hit_type: HITType) -> int:
-    """How many places of this group the worker could still take, whether they qualify or not."""
+    """How many places of this group are left for the worker, whether they qualify or not."""
     found = offered(worker=worker, now=clock.now()).filter(hit_type=hit_type)
     return found.aggregate(n=Sum("n_available"))["n"] or 0
 
@@ -46,7 +72,7 @@ def is_more_for(worker: Worker, hit_type: HITType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One requirement of a group in words. ``type_id`` is set where the worker could ask for what they lack."""
+    """One requirement of a group, in words. ``type_id`` is set if the worker can request what is missing."""
 
     met: bool
     text: str
@@ -54,7 +80,7 @@ class Reason:
 
 
 def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> list[Reason]:
-    """What a group asks for, met or not, in its order."""
+    """The requirements of a group in order, met or not."""
     requirements = list(requirements)
     standing.learn(requirements)
     return [_reason(standing, each) for each in requirements]

@@ -1,43 +1,38 @@
-"""Coming in: invitations, passwords, links sent by e-mail; and the worker's account.
+"""Signing in: invitations, passwords, links sent by e-mail; and the worker's account.
 
-A link does nothing when it is only opened, so that a mail program that looks at every link uses none up.
+Opening a link changes nothing, so that a mail program that opens every link does not use it up.
 """
 
 from __future__ import annotations
 
-import logging
-
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.models import User
-from django.core.mail import send_mail
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts import signing_in
+from accounts.users import end_sessions
 from marketplace import links
-from marketplace.models import LoginLink, Worker
-from marketplace.services import accounts
-from marketplace.services.refusals import Refused
-from marketplace.sites import brake
+from marketplace.access import worker_of
+from marketplace.models import Worker
+from marketplace.services import accounts, login_links
+from marketplace.services.refusals import Refusal
 from marketplace.sites.work.forms import AccountForm, AskLinkForm, JoinForm, SignInForm
 from marketplace.sites.work.page import SignedIn, for_workers, say, show
 
-logger = logging.getLogger(__name__)
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-#: One address may belong to several accounts, but nobody is sent a heap of mail.
-MOST_ACCOUNTS_OF_AN_ADDRESS = 3
-#: Nor are they when somebody else asks for their links again and again.
-MOST_LINKS_AT_A_TIME = 3
-#: Wrong passwords for one name from one address.
-MOST_WRONG_PASSWORDS = 20
-#: And for all names: a class or a lab may come from one address.
-MOST_FROM_AN_ADDRESS = 200
+WORKERS_SITE = signing_in.Entrance(
+    name="workers' site",
+    admits=lambda user: worker_of(user) is not None,
+    refusal="This account is not a worker's, or it has been closed, so it cannot sign in here. Operators and "
+    "requesters sign in on the operators' site, researchers in the console.",
+)
 LINK_USED = "This link has been used, is too old, or was cut short when it was copied."
 
 
@@ -46,23 +41,23 @@ LINK_USED = "This link has been used, is too old, or was cut short when it was c
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     back = _way_back(request)
-    if request.method == "GET" and request.user.is_authenticated:
+    if request.method == "GET" and worker_of(request.user) is not None:
         return redirect(back)
     form = SignInForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        name = form.cleaned_data["username"]
-        if brake.is_on(request, name, most=MOST_WRONG_PASSWORDS, most_for_address=MOST_FROM_AN_ADDRESS):
-            form.add_error(None, "Too many wrong passwords. Wait a quarter of an hour, or have a link sent to you.")
-            return show(request, "sign_in.html", {"form": form, "next": back}, status=429)
-        user = authenticate(request, **form.cleaned_data)
-        if user is not None:
-            brake.release(request, name)
-            login(request, user)
-            return redirect(back)
-        brake.count(request, name)
-        form.add_error(None, "There is no account with this user name and password.")
     status = 422 if request.method == "POST" else 200
-    return show(request, "sign_in.html", {"form": form, "next": back}, status=status)
+    if request.method == "POST" and form.is_valid():
+        name, password = form.cleaned_data["username"], form.cleaned_data["password"]
+        try:
+            user = signing_in.check_password(request, name=name, password=password, entrance=WORKERS_SITE)
+        except signing_in.SignInRefused as refused:
+            held_back = refused.code == signing_in.TOO_MANY
+            form.add_error(None, f"{refused.message} Or ask for a link by e-mail." if held_back else refused.message)
+            status = 429 if held_back else 422
+        else:
+            signing_in.sign_in(request, user, entrance=WORKERS_SITE)
+            return redirect(back)
+    context = {"form": form, "next": back, "sends_mail": settings.SENDS_MAIL}
+    return show(request, "sign_in.html", context, status=status)
 
 
 @require_POST
@@ -72,7 +67,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def _way_back(request: HttpRequest) -> str:
-    """Where to go after signing in: what was wanted, if it is on this site."""
+    """Where to go after signing in: the page that was asked for, if it is on this site."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     hosts = {request.get_host()}
     safe = url_has_allowed_host_and_scheme(wanted, allowed_hosts=hosts, require_https=request.is_secure())
@@ -85,34 +80,14 @@ def _way_back(request: HttpRequest) -> str:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def ask_link(request: HttpRequest) -> HttpResponse:
-    """Says the same whether or not the address belongs to anybody."""
+    """The response and its speed are the same for known and unknown addresses: a background task sends the link."""
     form = AskLinkForm(request.POST or None)
-    sent = request.method == "POST" and form.is_valid()
+    sent = request.method == "POST" and form.is_valid() and settings.SENDS_MAIL
     if sent:
-        _send_links(request, form.cleaned_data["email"])
-    context = {"form": form, "sent": sent, "minutes": accounts.LOGIN_MINUTES}
-    return show(request, "ask_link.html", context, status=422 if request.method == "POST" and not sent else 200)
-
-
-def _send_links(request: HttpRequest, email: str) -> None:
-    theirs = Worker.objects.filter(active=True, user__is_active=True, user__email__iexact=email)
-    for worker in theirs.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
-        if _open_links(worker) >= MOST_LINKS_AT_A_TIME or worker.user is None:
-            continue
-        url = links.absolute(reverse("market_use_link", args=[accounts.create_login_link(worker=worker)]), request)
-        text = (
-            f"With this link you sign in as {worker.user.get_username()}:\n\n{url}\n\n"
-            f"It works once, for {accounts.LOGIN_MINUTES} minutes. If you did not ask for it, ignore this message.\n"
-        )
-        try:
-            send_mail("Your link to sign in", text, None, [worker.user.email])
-        except OSError:
-            # The page must not tell which addresses are known, so the operator hears of it and nobody else.
-            logger.exception("A sign-in link could not be sent")
-
-
-def _open_links(worker: Worker) -> int:
-    return LoginLink.objects.filter(worker=worker, used_at=None, expires_at__gt=timezone.now()).count()
+        login_links.request_links(email=form.cleaned_data["email"], base=links.base(request))
+    context = {"form": form, "sent": sent, "minutes": accounts.LOGIN_MINUTES, "sends_mail": settings.SENDS_MAIL}
+    refused = request.method == "POST" and settings.SENDS_MAIL and not sent
+    return show(request, "ask_link.html", context, status=422 if refused else 200)
 
 
 @never_cache
@@ -122,7 +97,7 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
         return show(request, "use_link.html")
     try:
         worker = accounts.redeem_login_link(token=token)
-    except Refused as refused:
+    except Refusal as refused:
         again = (reverse("market_ask_link"), "Ask for a new link")
         return say(request, "This link does not sign you in", refused.message, link=again, status=410)
     return _signed_in_as(request, worker)
@@ -130,7 +105,7 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _signed_in_as(request: HttpRequest, worker: Worker) -> HttpResponse:
     assert worker.user is not None  # noqa: S101 - both ways here have just checked or made it
-    login(request, worker.user, backend=BACKEND)
+    signing_in.sign_in(request, worker.user, entrance=WORKERS_SITE, by="link")
     return redirect("market_home")
 
 
@@ -150,7 +125,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             return _signed_in_as(request, accounts.redeem_invitation(token=token, **form.cleaned_data))
-        except Refused as refused:
+        except Refusal as refused:
             form.add_error(None, refused.message)
     return show(request, "join.html", {"form": form}, status=422 if request.method == "POST" else 200)
 
@@ -172,7 +147,9 @@ def account(request: SignedIn, worker: Worker) -> HttpResponseBase:
         user.save(update_fields=["email", "password"])
         details = {name: form.cleaned_data[name] for name in ("name", "payment_address")}
         accounts.change_worker(worker=worker, actor=worker.worker_id, **details)
-        update_session_auth_hash(request, user)
+        if new:
+            update_session_auth_hash(request, user)
+            end_sessions(user=user, actor=user.get_username(), keep=request.session.session_key)
         messages.success(request, "Saved.")
         return redirect("market_account")
     status = 422 if request.method == "POST" else 200

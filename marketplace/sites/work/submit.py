@@ -1,13 +1,14 @@
-"""``/mturk/externalSubmit``: where requesters' pages send what was answered.
+"""``/mturk/externalSubmit``: where requesters' pages send answers.
 
-It comes from somebody else's page, inside a frame, so no cookie is asked for and none is set: the assignment's id is
-the secret that only its worker's frame was given. Sending again is answered as the first time.
+They come from another site's page inside a frame, so this needs no cookie and sets none: the assignment's ID is a
+secret that only its worker's frame has. A repeated submission gets the same response as the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
@@ -20,10 +21,14 @@ from marketplace import links
 from marketplace.models import Assignment
 from marketplace.questions import BadXml, parse_question
 from marketplace.services import assignments, upkeep
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.work import framing
 
 State = Assignment.State
+TOO_MUCH = (
+    f"A submission can have at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields and 2 MB. Nothing was saved. "
+    "Go back, shorten your answers and submit again."
+)
 
 
 @never_cache
@@ -34,21 +39,19 @@ def external_submit(request: HttpRequest) -> HttpResponse:
         sent = request.POST if request.method == "POST" else request.GET
         assignment_id = sent.get("assignmentId") or request.GET.get("assignmentId", "")
     except (RequestDataTooBig, TooManyFieldsSent):
-        return _refuse(
-            request, "Too much to send", "These answers are too long. Go back, shorten them, send again.", 413
-        )
+        return _refuse(request, "Not submitted", TOO_MUCH, 413)
     if assignment_id == framing.NOT_AVAILABLE:
-        return _refuse(request, "This was a preview", "Accept the task first; then it can be sent.", 403)
+        return _refuse(request, "This was a preview", "Accept the task first. Then you can submit it.", 403)
     known = Assignment.objects.select_related("hit", "worker")
     assignment = known.filter(assignment_id=assignment_id).first() if assignment_id.isalnum() else None
     if assignment is None:
-        line = "There is no assignment with the id that this page sent. Nothing was stored."
+        line = "There is no assignment with the ID that this page sent. Nothing was saved."
         return _refuse(request, "Not submitted", line, 404)
     return _submit(request, assignment, answers_in(sent))
 
 
 def answers_in(sent: QueryDict) -> dict[str, list[str]]:
-    """Every field but the assignment's id, in the order of the form."""
+    """Every field except the assignment ID, in the order of the form."""
     return {name: sent.getlist(name) for name in sent if name != "assignmentId"}
 
 
@@ -56,24 +59,24 @@ def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, lis
     if assignment.state in assignments.ARRIVED:
         return _arrived(request, assignment)
     if not answers:
-        line = "The page sent no field beside the assignment's id, so there is no answer. Nothing was stored."
+        line = "The page sent only the assignment ID and no answer. Nothing was saved."
         return _refuse(request, "Not submitted", line, 400, assignment)
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
-    except Refused as refused:
+    except Refusal as refused:
         upkeep.bring_up_to_date(hit=assignment.hit)  # its time may have just run out
         assignment.refresh_from_db(fields=["state"])
-        if assignment.state in assignments.ARRIVED:  # somebody sent the same a moment ago
+        if assignment.state in assignments.ARRIVED:  # the same answers were sent just before
             return _arrived(request, assignment)
         return _refuse(request, "Not submitted", _why(assignment, refused), 409, assignment)
     return _arrived(request, assignment)
 
 
-def _why(assignment: Assignment, refused: Refused) -> str:
+def _why(assignment: Assignment, refused: Refusal) -> str:
     if assignment.state == State.ABANDONED:
-        return "The time allotted was over before this arrived, and the task went to somebody else."
+        return "Your answers arrived after the time limit, so the task is offered to somebody else."
     if assignment.state == State.RETURNED:
-        return "This task was returned and is not yours any more."
+        return "You returned this task, so it is no longer yours."
     return refused.message
 
 
@@ -96,7 +99,7 @@ def _refuse(
 def _page(
     request: HttpRequest, context: Mapping[str, object], status: int, assignment: Assignment | None
 ) -> HttpResponse:
-    # Rendered without the request: nothing on this page may come to ask for a session.
+    # Rendered without the request, so nothing on this page can need a session.
     response = HttpResponse(render_to_string("marketplace/work/submitted.html", dict(context)), status=status)
     ours = framing.origin(links.base(request))
     response["Content-Security-Policy"] = framing.submitted_policy(ours, _framed_by(assignment))
@@ -105,7 +108,7 @@ def _page(
 
 
 def _framed_by(assignment: Assignment | None) -> list[str]:
-    """The requester's own page may have the form in a frame of its own."""
+    """The sites whose pages can frame the response: the requester's own page can show the form in another frame."""
     if assignment is None:
         return []
     try:

@@ -1,8 +1,9 @@
-"""Doing a task: the work page, giving it back, and what comes after it was sent."""
+"""Doing a task: the work page, returning the task, and the page after submitting it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -18,16 +19,25 @@ from marketplace import clock, links
 from marketplace.models import Assignment, Hit, Worker
 from marketplace.questions import BadXml, Given, Question, parse_question
 from marketplace.services import assignments, upkeep
-from marketplace.services.refusals import Refused
-from marketplace.sites.work import framing, question_form
+from marketplace.services.refusals import Refusal
+from marketplace.sites.work import form_page, framing
 from marketplace.sites.work.files import chosen_files, take_files
-from marketplace.sites.work.page import SignedIn, for_workers, say, say_refused, show
+from marketplace.sites.work.page import (
+    SignedIn,
+    accepts_next,
+    for_workers,
+    say,
+    say_refused,
+    set_accepts_next,
+    show,
+)
 from marketplace.sites.work.queries import is_more_for, their_assignment
 
 State = Assignment.State
 FRAME_SALT = "marketplace.frame"
-#: Frames of HTMLQuestions are addressed by a signed token: a HIT's id alone opens none.
+#: The address of an HTMLQuestion's frame contains a signed token: a HIT's ID alone is not enough to open it.
 FRAME_TOKEN_SECONDS = 60 * 24 * 3600
+JUST_SUBMITTED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +49,12 @@ class Frame:
 
 
 def submit_to(request: HttpRequest) -> str:
-    """What a requester's page puts before /mturk/externalSubmit."""
+    """The address that a requester's page puts before /mturk/externalSubmit."""
     return links.absolute(reverse("market_submit"), request).removesuffix(framing.SUBMIT_PATH)
 
 
 def parsed(hit: Hit) -> Question | None:
-    """The HIT's question; none if it cannot be read, which was checked when the HIT was made."""
+    """The HIT's question; None if it cannot be read, although it was checked when the HIT was created."""
     try:
         return parse_question(hit.question)
     except BadXml:
@@ -52,7 +62,7 @@ def parsed(hit: Hit) -> Question | None:
 
 
 def frame_of(request: HttpRequest, hit: Hit, question: Question, assignment: Assignment | None) -> Frame | None:
-    """Where and how the question is framed; a QuestionForm is not. Without an assignment it is a preview."""
+    """Where and how the question is framed; None for a QuestionForm. Without an assignment, it is a preview."""
     given = {
         "hit_id": hit.hit_id,
         "assignment_id": assignment.assignment_id if assignment else framing.NOT_AVAILABLE,
@@ -78,10 +88,10 @@ def question_context(
         return {}, framing.page_policy([])
     if question.form is not None:
         files = chosen_files(assignment, question.form)
-        policy = framing.form_policy(question_form.media_origins(question.form))
-        return {"question_form": question_form.fresh(question.form, files)}, policy
+        policy = framing.form_policy(form_page.media_origins(question.form))
+        return {"question_form": form_page.fresh(question.form, files)}, policy
     frame = frame_of(request, hit, question, assignment)
-    ours = framing.origin(links.base(request))  # where the frame goes when its form is sent
+    ours = framing.origin(links.base(request))  # where the frame sends its form
     return {"frame": frame}, framing.page_policy([each for each in (frame.origin if frame else "", ours) if each])
 
 
@@ -98,9 +108,9 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
     if request.method == "POST":
         question = parsed(assignment.hit)
         if question is None or question.form is None:
-            raise Http404("This question is answered in its own page.")
+            raise Http404("This question is answered on its own page.")
         files = take_files(request, assignment, question.form)
-        page, answers = question_form.answered(question.form, request.POST, files)
+        page, answers = form_page.answered(question.form, request.POST, files)
         if not page.wrong:
             return _send(request, assignment, answers)
         context, status = {"question_form": page}, 422
@@ -109,6 +119,7 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
         "assignment": assignment,
         "hit_type": assignment.hit.hit_type,
         "seconds_left": max(0, seconds),
+        "accept_next": accepts_next(request, assignment.hit.hit_type),
     }
     response = show(request, "task.html", context, worker=worker, section="tasks", status=status)
     response["Content-Security-Policy"] = policy
@@ -118,7 +129,7 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
 def _send(request: SignedIn, assignment: Assignment, answers: dict[str, Given]) -> HttpResponse:
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
-    except Refused as refused:
+    except Refusal as refused:
         say_refused(request, refused)
         return redirect("market_task", assignment.assignment_id)
     return redirect("market_done", assignment.assignment_id)
@@ -127,11 +138,11 @@ def _send(request: SignedIn, assignment: Assignment, answers: dict[str, Given]) 
 def _not_open(request: SignedIn, worker: Worker, assignment: Assignment) -> HttpResponse:
     if assignment.state in (State.SUBMITTED, State.APPROVED, State.REJECTED):
         return redirect("market_done", assignment.assignment_id)
-    link = (reverse("market_group", args=[assignment.hit.hit_type.type_id]), "See whether there is more of it")
+    link = (reverse("market_group", args=[assignment.hit.hit_type.type_id]), "See if there are more of these tasks")
     if assignment.state == State.RETURNED:
-        return say(request, "You returned this task", "It is not yours any more.", worker=worker, link=link, status=410)
-    line = "The time allotted is over, so the task went to somebody else. Nothing counts against you."
-    return say(request, "The time is over", line, worker=worker, link=link, status=410)
+        return say(request, "You returned this task", "It is no longer yours.", worker=worker, link=link, status=410)
+    line = "The time for this task is over, so it is offered to somebody else. This does not count against you."
+    return say(request, "Out of time", line, worker=worker, link=link, status=410)
 
 
 @for_workers
@@ -140,7 +151,7 @@ def give_back(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResp
     assignment = their_assignment(worker, assignment_id)
     try:
         assignments.return_(assignment_id=assignment.assignment_id, worker=worker)
-    except Refused as refused:
+    except Refusal as refused:
         say_refused(request, refused)
         return redirect("market_task", assignment_id)
     messages.success(request, f"You returned “{assignment.hit.hit_type.title}”.")
@@ -148,9 +159,18 @@ def give_back(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResp
 
 
 @for_workers
+@require_POST
+def accept_next(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponse:
+    """Save whether to accept the next task of this group as soon as this one is submitted. A script sends this."""
+    assignment = their_assignment(worker, assignment_id)
+    set_accepts_next(request, assignment.hit.hit_type, on=request.POST.get("next") == "1")
+    return HttpResponse(status=204)
+
+
+@for_workers
 @require_safe
 def done(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseBase:
-    """The page after a submission, with one click to the next task of the group."""
+    """The page after a submission. The next task of the group is one click away, or starts without a click."""
     assignment = their_assignment(worker, assignment_id)
     upkeep.bring_up_to_date(hit=assignment.hit)
     assignment.refresh_from_db()
@@ -161,14 +181,22 @@ def done(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
         return _not_open(request, worker, assignment)
     hit_type = assignment.hit.hit_type
     more = is_more_for(worker, hit_type)
-    context = {"assignment": assignment, "hit_type": hit_type, "more": more}
+    accept_next = more and accepts_next(request, hit_type)
+    context = {
+        "assignment": assignment,
+        "hit_type": hit_type,
+        "more": more,
+        "accept_next": accept_next,
+        # But not when the worker returns to this page later.
+        "at_once": accept_next and clock.now() - (assignment.submitted_at or clock.now()) < JUST_SUBMITTED,
+    }
     return show(request, "done.html", context, worker=worker, section="tasks")
 
 
 @never_cache
 @require_safe
 def frame(request: HttpRequest, token: str) -> HttpResponse:
-    """An HTMLQuestion by itself: no session is looked at, and the page cannot act as this site."""
+    """An HTMLQuestion without our page around it. It needs no session and cannot act as this site."""
     try:
         hit_pk, _ = signing.loads(token, salt=FRAME_SALT, max_age=FRAME_TOKEN_SECONDS)
     except signing.BadSignature:

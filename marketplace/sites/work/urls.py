@@ -1,4 +1,4 @@
-"""Addresses of the workers' site, below ``marketplace/``."""
+"""Addresses of the workers' site, under ``marketplace/``."""
 
 from django.urls import path
 
@@ -10,6 +10,7 @@ urlpatterns = [
     path("groups/<slug:type_id>/accept", browse.accept, name="market_accept"),
     path("tasks/<slug:assignment_id>/", tasks.task, name="market_task"),
     path("tasks/<slug:assignment_id>/return", tasks.give_back, name="market_return"),
+    path("tasks/<slug:assignment_id>/next", tasks.accept_next, name="market_accept_next"),
     path("tasks/<slug:assignment_id>/done", tasks.done, name="market_done"),
     path("frame/<str:token>/", tasks.frame, name="market_frame"),
     path("files/<str:token>/", files.download, name="market_file"),
@@ -20,7 +21,7 @@ urlpatterns = [
     path("qualifications/<slug:type_id>/", qualify.qualification, name="market_qualification"),
     path("qualifications/<slug:type_id>/test/", qualify.test, name="market_test"),
     path("messages/", inbox.inbox, name="market_messages"),
-    path("messages/<int:pk>/", inbox.message, name="market_message"),
+    path("messages/<slug:message_id>/", inbox.message, name="market_message"),
     path("account/", sessions.account, name="market_account"),
     path("join/<slug:token>/", sessions.join, name="market_join"),
     path("sign-in/", sessions.sign_in, name="market_sign_in"),

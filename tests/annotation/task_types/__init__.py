@@ -1,0 +1,5 @@
+"""Tests of task types. The checks in these modules are plain functions; their asserts show differences as tests' do."""
+
+import pytest
+
+pytest.register_assert_rewrite("tests.annotation.task_types.suite", "tests.annotation.task_types.sources")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from ast import literal_eval
 from collections.abc import Iterator
+from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
@@ -12,11 +15,18 @@ from django.conf import settings
 from django.template import engines
 from django.test import override_settings
 
+from analysis import description
 from annotation import task_types
-from annotation.task_types import registry
-from annotation.task_types.base import TaskType
+from annotation.task_types import base, items, questions, registry, topics
+from annotation.task_types import settings as type_settings
+from annotation.task_types.base import FixedPages, TaskType
 from tests.annotation.task_types import suite
 
+VAR_KEYWORD = Parameter.VAR_KEYWORD
+#: Where the classes that the page names come from.
+MODULES = (base, items, questions, description, type_settings, topics)
+#: A class with its arguments at the head of a table's row. “…” stands for those that all have.
+SIGNATURE = re.compile(r"^\| `([A-Z]\w+)\((.*?)\)` \|", re.MULTILINE)
 PAGE = Path(settings.BASE_DIR) / "docs" / "adding-a-task-type.md"
 FILE = re.compile(r"^`annotation/task_types/(\S+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -42,7 +52,7 @@ def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Task
             yield registry.get_type("fluency")
     finally:
         registry.all_types.cache_clear()
-        engines._engines = {}
+        engines._engines = {}  # type: ignore[attr-defined]
         for name in [name for name in sys.modules if name.startswith("annotation.task_types.fluency")]:
             del sys.modules[name]
 
@@ -56,9 +66,11 @@ def test_documented_type_passes_the_suite(documented: TaskType) -> None:
             continue
         suite.check_valid(documented, example)
         suite.check_pages(documented, example)
+        suite.check_stable(documented, example)
         suite.check_simulated_workers(documented, example)
         suite.check_plan_and_order(documented, example)
         suite.check_import(documented, example)
+    suite.check_texts_are_shown(documented, examples[:1])
     suite.check_words(documented, suite.initial_config(documented))
     suite.check_words(documented, {"ignore_ends": True})
 
@@ -68,7 +80,35 @@ def test_documented_type_is_gone_again() -> None:
 
 
 def test_every_hook_that_the_page_calls_required_is_abstract() -> None:
-    said = re.search(r"Required are (.*?); everything else", PAGE.read_text("utf-8"), re.DOTALL)
+    said = re.search(r"You must write (.*?); everything else", PAGE.read_text("utf-8"), re.DOTALL)
     assert said
     names = set(re.findall(r"`(\w+)`", said[1]))
-    assert set(TaskType.__abstractmethods__) == names - {"name", "title", "summary"}
+    assert set(FixedPages.__abstractmethods__) == names - {"name", "title", "summary"}
+
+
+def test_documented_type_has_under_sixty_lines_of_python() -> None:
+    files = dict(FILE.findall(PAGE.read_text("utf-8")))
+    lines = [line for name, text in files.items() if name.endswith(".py") for line in text.splitlines()]
+    assert len([line for line in lines if line.strip()]) < 60
+
+
+def test_every_name_in_the_page_exists() -> None:
+    page = PAGE.read_text("utf-8")
+    for name in set(re.findall(r"`([A-Z]\w+)`", page)) - {"TYPES"}:
+        assert any(hasattr(module, name) for module in MODULES), name
+    for module, name in re.findall(r"`(settings|sources|text_checks|topics|wording)\.(\w+)", page):
+        assert hasattr(import_module(f"annotation.task_types.{module}"), name), name
+
+
+def test_arguments_in_the_page_are_those_of_the_classes() -> None:
+    shared = list(signature(questions.Question).parameters)
+    found = SIGNATURE.findall(PAGE.read_text("utf-8"))
+    assert len(found) >= 10
+    for name, said in found:
+        made = next(getattr(module, name) for module in MODULES if hasattr(module, name))
+        arguments = dict(argument.partition("=")[::2] for argument in said.split(", ") if argument != "…")
+        taken = {each.name: each.default for each in signature(made).parameters.values() if each.kind != VAR_KEYWORD}
+        left_out = set(shared) if said.startswith("…") else set()
+        assert set(arguments) - left_out == set(taken) - left_out, name
+        for argument, default in arguments.items():
+            assert not default or literal_eval(default) == taken[argument], (name, argument)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from django import forms
+from django.conf import settings
 
 from annotation import task_types
-from annotation.task_types.base import Example, Json, TaskType
+from annotation.task_types.base import Answers, Page, Shown, TaskType
+from annotation.task_types.examples import Example
+from annotation.task_types.items import Json
+from annotation.task_types.likert.types import Likert
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import sources, suite
 
 TYPES = list(all_types().values())
 CASES = [(task, example) for task in TYPES for example in task.examples()]
@@ -40,6 +48,16 @@ def test_invalid_example_gives_exactly_its_problems(task: TaskType, example: Exa
 @named(VALID)
 def test_pages_draw_and_hold_every_question(task: TaskType, example: Example) -> None:
     suite.check_pages(task, example)
+
+
+@named(VALID)
+def test_page_depends_on_what_is_shown_and_the_answers_before_it_alone(task: TaskType, example: Example) -> None:
+    suite.check_stable(task, example)
+
+
+@named(VALID)
+def test_pages_ask_for_the_suggestions_that_the_type_declares(task: TaskType, example: Example) -> None:
+    suite.check_asks(task, example)
 
 
 @named(VALID)
@@ -77,9 +95,19 @@ def all_configs(task: TaskType) -> list[Json]:
 
 
 @each_type
-def test_words_are_there_for_every_setting(task: TaskType) -> None:
+def test_texts_questions_scores_and_sections_fit_together_for_every_setting(task: TaskType) -> None:
     for config in all_configs(task):
         suite.check_words(task, config)
+
+
+@each_type
+def test_every_text_that_may_be_reworded_is_shown_on_a_page(task: TaskType) -> None:
+    suite.check_texts_are_shown(task, [example for example in task.examples() if example.ratings])
+
+
+@each_type
+def test_samples_and_outputs_become_items(task: TaskType) -> None:
+    sources.check_sources(task)
 
 
 @each_type
@@ -103,3 +131,65 @@ def test_types_are_stateless() -> None:
 def test_unknown_type_is_refused_with_the_known_names() -> None:
     with pytest.raises(UnknownTaskType, match=r"“abs_hsd”.*abs_hds, asp_hds"):
         get_type("abs_hsd")
+
+
+class Restless(Likert):
+    """Unstable on purpose: its page counts how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        page = super().next_page(shown, answers)
+        self.asked += 1
+        return page and replace(page, title=f"{page.title} ({self.asked // 7})")
+
+
+class Forgetful(Likert):
+    """Unstable on purpose: it depends on the order in which answers are stored, which no database promises."""
+
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        page = super().next_page(shown, answers)
+        last = list(answers[-1])[-1] if answers else ""
+        return page and replace(page, context={**page.context, "last": last})
+
+
+@pytest.mark.parametrize("task", [Restless(), Forgetful()], ids=["counts", "order of answers"])
+def test_type_whose_pages_are_not_stable_is_refused(task: TaskType) -> None:
+    two_texts = next(example for example in Likert.examples() if len(example.posts) == 2)
+    with pytest.raises(AssertionError, match="came out differently"):
+        suite.check_stable(task, two_texts)
+
+
+def names_compared(path: Path) -> Iterator[str]:
+    """Every text that a module compares something with, or looks something up by."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Compare):
+            parts: list[ast.expr | None] = [node.left, *node.comparators]
+        elif isinstance(node, ast.Dict):
+            parts = [*node.keys]
+        elif isinstance(node, ast.MatchValue):
+            parts = [node.value]
+        else:
+            continue
+        for part in parts:
+            for leaf in ast.walk(part) if part else ():
+                if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str):
+                    yield leaf.value
+
+
+def test_no_module_outside_a_types_folder_branches_on_its_name() -> None:
+    names = set(all_types()) - set(suite.LEVELS)  # “pairwise” is the level of a scale too
+    families = {type(task).__module__.split(".")[2] for task in TYPES}
+    root, found = Path(settings.BASE_DIR), []
+    for app in ("analysis", "annotation", "common", "generation", "hitserver", "marketplace"):
+        for path in (root / app).rglob("*.py"):
+            if not families & set(path.relative_to(root).parts):
+                found += [(str(path.relative_to(root)), name) for name in names & set(names_compared(path))]
+    assert found == []
+
+
+def test_the_search_for_branches_finds_one(tmp_path: Path) -> None:
+    path = tmp_path / "branching.py"
+    path.write_text('if task.name in ("likert", other): pass\nSPECIAL = {"rnk_hds": 1}\n')
+    assert set(names_compared(path)) == {"likert", "rnk_hds"}

@@ -7,18 +7,21 @@ import random
 import statistics
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from annotation.task_types.base import PROFILES, ItemData, Profile, Row, Shown, StepSpec
-from annotation.task_types.hds.absolute import DIVERSITY
-from annotation.task_types.hds.common import QUALITY, HdsType
-from annotation.task_types.hds.ranking import RANKING
-from annotation.task_types.hds.similarity import SIMILARITY
+from analysis.description import Scale
+from annotation.task_types.base import Page, Shown
+from annotation.task_types.hds.common import HdsType
+from annotation.task_types.hds.words import DIVERSITY, QUALITY, RANKING, SIMILARITY
+from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
-from tests.annotation.task_types.suite import drawn, initial_config, steps_of
+from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
+from tests.annotation.task_types.suite import drawn, initial_config, texts_of
 
 NAMES = ("abs_hds", "asp_hds", "rnk_hds", "sim_hds")
 each_hds = pytest.mark.parametrize("name", NAMES)
@@ -72,19 +75,24 @@ def make_items(task: HdsType, *, items: int, responses: int = 5) -> list[ItemDat
 
 def shown(task: HdsType, items: list[ItemData], *, slot: int = 0, seed: int = 1) -> Shown:
     config = initial_config(task)
-    return Shown(items, config, task.arrange(items, config, slot=slot, rng=random.Random(seed)))
+    order = task.arrange(items, config, slot=slot, rng=random.Random(seed))
+    return Shown(items, config, texts_of(task, config), order)
 
 
-def judging(task: HdsType, arranged: Shown) -> StepSpec:
-    return steps_of(task, arranged)[-1]
+def judging(task: HdsType, arranged: Shown) -> Page:
+    return list(task.pages(arranged))[-1]
+
+
+def parameter(task: HdsType, item: ItemData) -> tuple[str, float] | None:
+    return task.describe_item(item.payload).parameter
 
 
 # --- scales, as published (Tevet & Berant 2021, §4 and appendix A) ---
 
 
 @pytest.mark.parametrize("scale", [QUALITY, DIVERSITY, RANKING])
-def test_nine_points_from_five_to_one_in_half_steps(scale: object) -> None:
-    assert [point.key for point in scale.points] == ["5", "4.5", "4", "3.5", "3", "2.5", "2", "1.5", "1"]  # type: ignore[attr-defined]
+def test_nine_points_from_five_to_one_in_half_steps(scale: Scale) -> None:
+    assert [point.key for point in scale.points] == ["5", "4.5", "4", "3.5", "3", "2.5", "2", "1.5", "1"]
 
 
 def test_similarity_has_five_points() -> None:
@@ -104,8 +112,8 @@ def test_similarity_has_five_points() -> None:
         ),
     ],
 )
-def test_published_names_of_the_points(scale: object, labels: str) -> None:
-    named = {point.value: point.label for point in scale.points if point.label}  # type: ignore[attr-defined]
+def test_published_names_of_the_points(scale: Scale, labels: str) -> None:
+    named = {point.value: point.label for point in scale.points if point.label}
     assert named == dict(zip([5.0, 4.0, 3.0, 2.0, 1.0], labels.split("|"), strict=True))
 
 
@@ -122,7 +130,7 @@ def test_released_file_loads_whole_and_gives_its_columns_back(released: Path, fi
     assert len({item.external_id for item in items}) == sets
     for row, item in zip(rows, items, strict=True):
         assert list(task.export_columns(item.payload).items()) == list(row.cells.items())
-        assert task.parameter(item.payload) == (row.cells["label_name"], float(row.cells["label_value"]))
+        assert parameter(task, item) == (row.cells["label_name"], float(row.cells["label_value"]))
 
 
 @pytest.mark.released
@@ -132,7 +140,7 @@ def test_released_pairs_load_as_comparisons(released: Path) -> None:
     items, problems = task.read_items(rows, initial_config(task))
     assert problems == []
     assert len(items) == 100
-    assert {task.parameter(item.payload) for item in items} == {("content_diversity (set 1 − set 2)", 1.0)}
+    assert {parameter(task, item) for item in items} == {("content_diversity (set 1 − set 2)", 1.0)}
 
 
 @pytest.mark.released
@@ -177,7 +185,7 @@ def test_empty_cells_are_responses_or_none_as_the_study_says(name: str) -> None:
         config = initial_config(task) | {"empty_responses": choice}
         items, problems = task.read_items(rows, config)
         assert problems == []
-        found[choice] = task.all_responses(items[0].payload)[: 4 if choice == "keep" else 2]
+        found[choice] = list(task.describe_item(items[0].payload).texts[0])
         assert task.first_response(items[0].payload) == found[choice][0]
     assert found == {"keep": [" ", "Hello.", "", "Bye."], "drop": ["Hello.", "Bye."]}
 
@@ -205,7 +213,7 @@ def test_side_a_shows_the_set_that_the_order_says(side: int) -> None:
     task = hds("rnk_hds")
     items = make_items(task, items=1)
     order = {"items": [0], "shown": [{"set_on_a": side, "responses": [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]]}]}
-    page = judging(task, Shown(items, initial_config(task), order))
+    page = judging(task, Shown(items, initial_config(task), texts_of(task, initial_config(task)), order))
     one, two = (part["responses"] for part in items[0].payload["sets"])
     expected = {1: [("A", one), ("B", two[::-1])], 2: [("A", two[::-1]), ("B", one)]}
     assert page.context["sides"] == expected[side]
@@ -216,11 +224,11 @@ def test_every_unordered_pair_is_asked_exactly_once() -> None:
     for responses in range(2, 11):
         items = make_items(task, items=2, responses=responses)
         arranged = shown(task, items)
-        for index, page in zip(arranged.order["items"], steps_of(task, arranged)[2::3], strict=True):
+        for index, page in zip(arranged.order["items"], task.pages(arranged)[2::3], strict=True):
             about = [question.about for question in page.questions]
             assert sorted(about) == sorted(f"{low}-{high}" for low, high in combinations(range(responses), 2))
             texts = items[index].payload["responses"]
-            for pair in page.context["pairs"]:  # type: ignore[attr-defined]
+            for pair in cast(list[dict[str, Any]], page.context["pairs"]):
                 low, high = map(int, pair["question"].about.split("-"))
                 assert sorted(pair["texts"]) == sorted([texts[low], texts[high]])
 
@@ -251,7 +259,7 @@ def test_the_warm_up_is_about_the_files_first_response_whatever_the_order() -> N
     task = hds("abs_hds")
     items = make_items(task, items=1)
     for seed in range(6):
-        write, quality, judge = steps_of(task, shown(task, items, seed=seed))
+        write, quality, judge = task.pages(shown(task, items, seed=seed))
         assert (write.name, quality.context["first"]) == ("write-1", items[0].payload["responses"][0])
         assert sorted(judge.context["responses"]) == sorted(items[0].payload["responses"])  # type: ignore[call-overload]
 
@@ -269,8 +277,8 @@ def test_pages_never_show_label_id_or_further_columns(name: str) -> None:
     ]
     items, problems = task.read_items(rows, initial_config(task))
     assert problems == []
-    for step in steps_of(task, shown(task, items)):
-        page = drawn(step)
+    for each in task.pages(shown(task, items)):
+        page = drawn(each)
         assert not [secret for secret in ("hidden-id", "0.4242", "hidden-parameter", "0.7373") if secret in page]
 
 
@@ -280,18 +288,34 @@ def test_markup_in_items_and_answers_is_shown_as_text(name: str) -> None:
     cells = {"sample_id": "a", "context": "<b>bold</b>", "resp_0": "<script>alert(1)</script>", "resp_1": "{{ 7 }}"}
     rows = [Row(n, cells) for n in range(1, 3 if name == "rnk_hds" else 2)]
     items, _ = task.read_items(rows, initial_config(task))
-    for step in steps_of(task, shown(task, items)):
-        page = drawn(step, {"own": "</textarea><i>x</i>"})
+    for each in task.pages(shown(task, items)):
+        page = drawn(each, {"own": "</textarea><i>x</i>"})
         assert "&lt;b&gt;bold&lt;/b&gt;" in page
         assert not [bad for bad in ("<b>bold", "<script>alert", "</textarea><i>") if bad in page]
 
 
 @each_hds
-def test_the_worker_is_told_to_ignore_quality_where_the_set_is_judged(name: str) -> None:
+def test_notice_and_definition_are_on_the_page_where_the_set_is_judged(name: str) -> None:
     task = hds(name)
-    texts = task.default_texts(initial_config(task)) | {"ignore_quality": "Quality is of no interest from here on."}
-    pages = [drawn(step) for step in task.steps(shown(task, make_items(task, items=1)), texts)]
+    arranged = shown(task, make_items(task, items=1))
+    texts = dict(arranged.texts) | {
+        "ignore_quality": "Quality is of no interest.",
+        "definition": "Diverse is not alike.",
+    }
+    pages = [drawn(page) for page in task.pages(replace(arranged, texts=texts))]
     assert ["Quality is of no interest" in page for page in pages] == [False, False, True]
+    assert ["Diverse is not alike" in page for page in pages] == [False, False, True]
+
+
+@each_hds
+def test_every_named_point_has_a_line_that_says_what_it_means(name: str) -> None:
+    task = hds(name)
+    for page in list(task.pages(shown(task, make_items(task, items=1))))[1:]:
+        html = drawn(page)
+        for point in page.questions[0].scale.points:
+            assert bool(point.label) == bool(point.description)
+            assert point.description in html
+            assert "{" not in point.description
 
 
 # --- simulated workers ---
@@ -301,12 +325,15 @@ def correlation(task: HdsType, items: list[ItemData], profile: Profile) -> float
     truth, said = [], []
     for at, item in enumerate(items):
         arranged = shown(task, [item], slot=at, seed=at)
-        step = judging(task, arranged)
-        answers, errors = step.clean(task.simulate(arranged, step, profile=profile, rng=random.Random(at)))
+        page = judging(task, arranged)
+        worker = SimulatedWorker.named(f"w{at}", profile)
+        answers, errors = page.clean(task.simulate(worker, arranged, page, []))
         assert errors == {}
-        for question in step.questions:
-            truth.append(task.true_score(arranged, step, question))
-            said.append(float(answers[question.key] or 0))
+        for question in page.questions:
+            answer = answers[question.key]
+            assert isinstance(answer, float)
+            truth.append(task.true_score(arranged, page, question))
+            said.append(answer)
     return statistics.correlation(truth, said)
 
 
@@ -325,9 +352,9 @@ def test_careful_workers_follow_the_item_noisy_ones_less_careless_ones_not_at_al
 
 
 def test_the_score_of_similarity_is_minus_the_mean() -> None:
-    assert [(score.topic, score.sign) for score in hds("sim_hds").scores()] == [("similarity", -1)]
-    assert [(score.topic, score.sign) for score in hds("abs_hds").scores()] == [("diversity", 1)]
-    assert [(score.topic, score.sign, score.middle) for score in hds("rnk_hds").scores()] == [("ranking", 1, 3.0)]
+    assert [(score.topic, score.sign) for score in hds("sim_hds").scores({})] == [("similarity", -1)]
+    assert [(score.topic, score.sign) for score in hds("abs_hds").scores({})] == [("diversity", 1)]
+    assert [(score.topic, score.sign, score.middle) for score in hds("rnk_hds").scores({})] == [("ranking", 1, 3.0)]
 
 
 def test_a_comparison_of_two_different_labels_has_no_parameter() -> None:
@@ -335,13 +362,22 @@ def test_a_comparison_of_two_different_labels_has_no_parameter() -> None:
     rows = make_rows(items=1, sets=2)
     rows[1] = Row(2, {**rows[1].cells, "label_name": "another"})
     items, _ = task.read_items(rows, initial_config(task))
-    assert task.parameter(items[0].payload) is None
+    assert parameter(task, items[0]) is None
 
 
 def test_comparisons_are_kept_about_the_sets_and_not_about_the_sides() -> None:
     task = hds("rnk_hds")
-    topics = task.question_topics(initial_config(task) | {"rate_first": True})
-    stored = task.stored_scale(topics["ranking"])
-    assert [point.value for point in stored.points] == [point.value for point in topics["ranking"].scale.points]
+    config = initial_config(task)
+    described = {each.topic: each for each in task.describe_questions(config, texts_of(task, config))}
+    asked, stored = described["ranking"].scale, described["ranking"].ratings_scale
+    assert [point.value for point in stored.points] == [point.value for point in asked.points]
     assert [stored.points[at].label for at in (0, -1)] == ["Set 1 is much more diverse", "Set 2 is much more diverse"]
-    assert task.stored_scale(topics["quality"]) == topics["quality"].scale
+    assert described["quality"].stored_scale is None
+
+
+def test_sides_that_a_study_names_in_its_own_words_have_the_published_names_in_figures() -> None:
+    task, config = hds("rnk_hds"), initial_config(hds("rnk_hds"))
+    texts = texts_of(task, config) | {"ranking.5.label": "The left one, clearly", "ranking.3.label": "Both alike"}
+    (described,) = (each for each in task.describe_questions(config, texts) if each.topic == "ranking")
+    labels = {point.value: point.label for point in described.ratings_scale.points if point.label}
+    assert (labels[5.0], labels[3.0]) == ("Set 1 is much more diverse", "Both alike")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -10,13 +11,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry, Payout, Requester
+from marketplace import clock
+from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry, Message, Payout, Requester
 from marketplace.services import accounts, layouts, payroll, sign_ins
 from marketplace.sites.operate import urls
-from tests.marketplace.operate_site.helpers import (
+from tests.marketplace.support.operate_site import (
     make_dispute,
     make_operator,
     make_paid,
+    make_reply,
     make_requester,
     make_submitted,
     make_user,
@@ -28,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 OPERATORS_PAGES = (
     "requesters", "new_requester", "requester", "workers", "worker", "invitations", "balances", "ledger", "ledger_csv",
-    "payrolls", "owed", "payroll", "payroll_csv", "payments_csv", "disputes", "dispute", "log",
+    "payrolls", "owed", "payroll", "payroll_csv", "payments_csv", "disputes", "dispute", "replies", "reply", "log",
 )  # fmt: skip
 OPERATORS_ACTIONS = (
     "deposit", "withdraw", "requester_active", "make_key", "revoke_key", "attach_user", "detach_user", "user_link",
@@ -36,9 +39,12 @@ OPERATORS_ACTIONS = (
 )  # fmt: skip
 REQUESTERS_PAGES = (
     "my_hits", "my_hit", "my_assignments", "my_assignment", "my_balance", "my_keys", "my_blocks", "my_log",
-    "my_layouts", "my_new_layout", "my_layout",
+    "my_layouts", "my_new_layout", "my_layout", "my_new_hit", "my_replies", "my_reply", "my_notifications",
 )  # fmt: skip
-REQUESTERS_ACTIONS = ("my_new_key", "my_revoke_key", "my_answer")
+REQUESTERS_ACTIONS = (
+    "my_new_key", "my_revoke_key", "my_answer", "my_expire_hit", "my_reopen_hit", "my_approve", "my_bonus",
+    "my_unblock",
+)  # fmt: skip
 OPEN_TO_ALL = {"login", "logout", "password", "home", "welcome"}
 #: What workers uploaded, with its own tests.
 ELSEWHERE = {"my_file"}
@@ -81,9 +87,15 @@ def cast() -> Cast:
         "my_hit": (dispute.hit.hit_id,),
         "my_assignment": (submitted.assignment_id,),
         "my_answer": (dispute.assignment_id,),
-        "my_revoke_key": (key.pk,),
+        "my_revoke_key": (key.access_key_id,),
+        **dict.fromkeys(("my_expire_hit", "my_reopen_hit"), (dispute.hit.hit_id,)),
+        "my_bonus": (dispute.assignment_id,),
+        "my_unblock": (worker.worker_id,),
+        "reply": (make_reply(worker, None).message_id,),
+        "my_reply": (make_reply(worker, requester).message_id,),
         "my_layout": (layout.layout_id,),
     }
+    Message.objects.update(read_at=clock.now())  # opening an unread one is noted
     names = (*OPERATORS_PAGES, *OPERATORS_ACTIONS, *REQUESTERS_PAGES, *REQUESTERS_ACTIONS)
     addresses = {name: reverse(f"operate_{name}", args=arguments.get(name, ())) for name in names}
     other = make_requester().user
@@ -100,37 +112,40 @@ def test_these_lists_name_every_address() -> None:
     assert get_resolver()  # the addresses are part of the whole
 
 
-@pytest.mark.parametrize("page", OPERATORS_PAGES)
-def test_an_operator_sees_the_operators_page(page: str, cast: Cast) -> None:
-    assert signed_in(cast.operator).get(cast.addresses[page]).status_code == 200
+def statuses(client: Client, cast: Cast, pages: Sequence[str], **form: str) -> dict[str, object]:
+    """What each page answers: to a GET, or with a form to a GET and to a POST."""
+    found: dict[str, object] = {}
+    for page in pages:
+        status = client.get(cast.addresses[page]).status_code
+        found[page] = (status, client.post(cast.addresses[page], form).status_code) if form else status
+    return found
 
 
-@pytest.mark.parametrize("page", OPERATORS_PAGES + OPERATORS_ACTIONS)
+def test_an_operator_sees_the_operators_pages(cast: Cast) -> None:
+    assert statuses(signed_in(cast.operator), cast, OPERATORS_PAGES) == dict.fromkeys(OPERATORS_PAGES, 200)
+
+
 @pytest.mark.parametrize("who", ["requester", "other_requester", "worker", "stranger"])
-def test_nobody_else_learns_that_there_is_an_operators_page(who: str, page: str, cast: Cast) -> None:
-    client = signed_in(getattr(cast, who))
-    assert client.get(cast.addresses[page]).status_code == 404
-    assert client.post(cast.addresses[page], {"amount": "5.00"}).status_code == 404
+def test_nobody_else_learns_that_there_are_operators_pages(who: str, cast: Cast) -> None:
+    pages = OPERATORS_PAGES + OPERATORS_ACTIONS
+    found = statuses(signed_in(getattr(cast, who)), cast, pages, amount="5.00")
+    assert found == dict.fromkeys(pages, (404, 404))
 
 
-@pytest.mark.parametrize("page", REQUESTERS_PAGES)
-def test_a_requester_sees_their_own_page(page: str, cast: Cast) -> None:
-    assert signed_in(cast.requester).get(cast.addresses[page]).status_code == 200
+def test_a_requester_sees_their_own_pages(cast: Cast) -> None:
+    assert statuses(signed_in(cast.requester), cast, REQUESTERS_PAGES) == dict.fromkeys(REQUESTERS_PAGES, 200)
 
 
-@pytest.mark.parametrize("page", REQUESTERS_PAGES + REQUESTERS_ACTIONS)
 @pytest.mark.parametrize("who", ["operator", "worker", "stranger"])
-def test_a_requesters_page_is_not_there_for_who_is_no_requester(who: str, page: str, cast: Cast) -> None:
-    client = signed_in(getattr(cast, who))
-    assert client.get(cast.addresses[page]).status_code == 404
-    assert client.post(cast.addresses[page]).status_code == 404
+def test_requesters_pages_do_not_exist_for_others(who: str, cast: Cast) -> None:
+    pages = REQUESTERS_PAGES + REQUESTERS_ACTIONS
+    assert statuses(signed_in(getattr(cast, who)), cast, pages, any="") == dict.fromkeys(pages, (404, 404))
 
 
-@pytest.mark.parametrize("page", ["my_hit", "my_assignment", "my_answer", "my_layout"])
-def test_another_requester_finds_nothing_where_mine_is(page: str, cast: Cast) -> None:
-    client = signed_in(cast.other_requester)
-    assert client.get(cast.addresses[page]).status_code in (404, 405)
-    assert client.post(cast.addresses[page], {"do": "approve", "text": "No."}).status_code in (404, 405)
+def test_another_requester_finds_nothing_where_mine_is(cast: Cast) -> None:
+    pages = ("my_hit", "my_assignment", "my_answer", "my_layout")
+    found = statuses(signed_in(cast.other_requester), cast, pages, do="approve", text="No.")
+    assert set(found.values()) <= {(404, 404), (405, 404), (404, 405)}, found
     cast.submitted.refresh_from_db()
     assert cast.submitted.state == "Submitted"
 
@@ -141,21 +156,20 @@ def test_another_requester_cannot_revoke_my_key(cast: Cast) -> None:
     assert cast.key.revoked_at is None
 
 
-@pytest.mark.parametrize(
-    "page", ["my_hits", "my_assignments", "my_balance", "my_keys", "my_blocks", "my_log", "my_layouts"]
-)
-def test_another_requesters_lists_hold_nothing_of_mine(page: str, cast: Cast) -> None:
-    answer = signed_in(cast.other_requester).get(cast.addresses[page]).content.decode()
-    for mine in (cast.submitted.assignment_id, cast.submitted.hit.hit_id, cast.key.access_key_id):
-        assert mine not in answer
+def test_another_requesters_lists_hold_nothing_of_mine(cast: Cast) -> None:
+    client = signed_in(cast.other_requester)
+    for page in ("my_hits", "my_assignments", "my_balance", "my_keys", "my_blocks", "my_log", "my_layouts"):
+        answer = client.get(cast.addresses[page]).content.decode()
+        for mine in (cast.submitted.assignment_id, cast.submitted.hit.hit_id, cast.key.access_key_id):
+            assert mine not in answer, page
 
 
-@pytest.mark.parametrize("page", OPERATORS_PAGES + OPERATORS_ACTIONS + REQUESTERS_PAGES + REQUESTERS_ACTIONS)
-def test_nobody_gets_further_than_the_sign_in_page(page: str, cast: Cast) -> None:
-    for method in (Client().get, Client().post):
-        answer = method(cast.addresses[page])
-        assert answer.status_code == 302
-        assert answer["Location"].startswith(reverse("operate_login"))
+def test_nobody_gets_further_than_the_sign_in_page(cast: Cast) -> None:
+    for page in OPERATORS_PAGES + OPERATORS_ACTIONS + REQUESTERS_PAGES + REQUESTERS_ACTIONS:
+        for method in (Client().get, Client().post):
+            answer = method(cast.addresses[page])
+            assert answer.status_code == 302, page
+            assert answer["Location"].startswith(reverse("operate_login")), page
 
 
 def test_nothing_was_changed_by_those_who_were_turned_away(cast: Cast) -> None:
@@ -190,11 +204,12 @@ def test_a_superuser_is_an_operator_and_a_deactivated_one_is_not(cast: Cast) -> 
     assert client.get(cast.addresses["balances"]).status_code in (302, 404)
 
 
-@pytest.mark.parametrize("name", OPERATORS_ACTIONS + REQUESTERS_ACTIONS)
-def test_an_action_needs_the_forms_token(name: str, cast: Cast) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(cast.operator if name in OPERATORS_ACTIONS else cast.requester)
-    assert client.post(cast.addresses[name]).status_code == 403
+def test_an_action_needs_the_forms_token(cast: Cast) -> None:
+    for who, names in ((cast.operator, OPERATORS_ACTIONS), (cast.requester, REQUESTERS_ACTIONS)):
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(who)
+        found = {name: client.post(cast.addresses[name]).status_code for name in names}
+        assert found == dict.fromkeys(names, 403)
 
 
 def test_whoever_is_an_operator_and_a_requester_finds_the_way_from_one_to_the_other() -> None:

@@ -20,7 +20,8 @@ from django.test import Client
 from marketplace import access, clock
 from marketplace.models import AccessKey, AuditRow, Hit, Requester
 from marketplace.services import accounts, payments
-from tests.marketplace.operate_site.helpers import make_hit, make_requester, make_user
+from marketplace.services.secrets import unseal
+from tests.marketplace.support.operate_site import make_hit, make_requester, make_user
 from tests.services import ROOT
 from tests.support import clean_environment
 
@@ -53,12 +54,12 @@ def test_make_requester_with_a_balance_a_user_and_a_key() -> None:
     said = run("make-requester", "Speech lab", "--balance", "20", "--user", "sue", "--email", "s@example.org")
     lab = Requester.objects.get(name="Speech lab")
     assert payments.available(lab) == Decimal("20.00")
-    assert "20.00 USD" in said
+    assert "has $20.00" in said
     assert lab.user and lab.user.username == "sue"
     lines = dict(line.split("=", 1) for line in run("make-key", "Speech lab").splitlines())
     key = AccessKey.objects.get(requester=lab)
     assert lines["AWS_ACCESS_KEY_ID"] == key.access_key_id
-    assert lines["AWS_SECRET_ACCESS_KEY"] == accounts.secret_of(key)
+    assert lines["AWS_SECRET_ACCESS_KEY"] == unseal(key.secret_sealed)
     assert lines["AWS_ENDPOINT_URL_MTURK"].endswith("/marketplace/api/")
 
 
@@ -75,7 +76,7 @@ def test_a_second_requester_of_a_name_or_a_user_is_refused_and_leaves_nothing() 
 
 def test_deposit() -> None:
     lab = make_requester(name="Lab A", balance="5.00")
-    assert "7.50 USD" in run("deposit", "Lab A", "2.50", "--note", "invoice 9")
+    assert "has $7.50" in run("deposit", "Lab A", "2.50", "--note", "invoice 9")
     assert payments.available(lab) == Decimal("7.50")
 
 
@@ -133,5 +134,21 @@ def test_a_mistyped_amount_is_answered_in_words_and_without_a_trace(tmp_path: Pa
     command = [sys.executable, "manage.py", "marketplace", "deposit", "Lab A", "five"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0
-    assert "“five” is no amount" in done.stderr
+    assert "“five” is not an amount" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_key_comes_with_addresses_that_keep_it_away_from_amazon(settings: Any) -> None:
+    """A client of SNS or SQS without an address would send Amazon a request that this key signs."""
+    make_requester(name="Lab A")
+
+    def addresses() -> dict[str, str]:
+        printed = dict(line.split("=", 1) for line in run("make-key", "Lab A").splitlines() if "=" in line)
+        return {name: printed[f"AWS_ENDPOINT_URL_{name}"] for name in ("MTURK", "SNS", "SQS")}
+
+    ours = addresses()["MTURK"]
+    assert ours.endswith("/marketplace/api/")
+    assert set(addresses().values()) == {ours}
+    settings.MARKETPLACE_SNS_URL = "http://127.0.0.1:4566"
+    settings.MARKETPLACE_SQS_URL = "https://sqs.us-east-1.amazonaws.com"
+    assert addresses() == {"MTURK": ours, "SNS": "http://127.0.0.1:4566", "SQS": ours}

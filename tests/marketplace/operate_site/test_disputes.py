@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from marketplace.models import Assignment, AuditRow, DisputeStatement, Message
 from marketplace.services import assignments, books, disputes, hits, payments
-from marketplace.services.refusals import Refused, WrongState
-from tests.marketplace.operate_site.helpers import (
+from marketplace.services.refusals import Refusal, WrongState
+from tests.marketplace.support.operate_site import (
     make_dispute,
     make_hit,
     make_operator,
@@ -86,11 +86,11 @@ def test_both_sides_go_on_until_the_decision_and_not_after_it() -> None:
     disputes.decide(assignment=case, overturn=False, reason="Four.", actor="olga")
     expected = [("worker", "One."), ("requester", "Two."), ("worker", "Three."), ("operator", "Four.")]
     assert said(case) == expected
-    with pytest.raises(Refused, match="decided"):
+    with pytest.raises(Refusal, match="decided"):
         disputes.object_to(assignment_id=case.assignment_id, worker=case.worker, text="Five.")
-    with pytest.raises(Refused, match="decided"):
+    with pytest.raises(Refusal, match="decided"):
         disputes.answer(assignment=case, text="Five.", actor="sue")
-    with pytest.raises(Refused, match="decided"):
+    with pytest.raises(Refusal, match="decided"):
         disputes.decide(assignment=case, overturn=True, reason="Five.", actor="olga")
     assert said(case) == expected
     logged = AuditRow.objects.filter(about=case.assignment_id).order_by("pk").values_list("action", flat=True)
@@ -101,11 +101,11 @@ def test_nobody_talks_without_end() -> None:
     case = make_dispute()
     for number in range(1, disputes.MOST_STATEMENTS):
         disputes.object_to(assignment_id=case.assignment_id, worker=case.worker, text=f"{number}.")
-    with pytest.raises(Refused, match="Wait for the decision"):
+    with pytest.raises(Refusal, match="Wait for the decision"):
         disputes.object_to(assignment_id=case.assignment_id, worker=case.worker, text="And another thing.")
     disputes.answer(assignment=case, text="The other side still may.", actor="sue")
     for text in ("", "  \n", "x" * (disputes.MOST_TEXT + 1)):
-        with pytest.raises(Refused, match="characters"):
+        with pytest.raises(Refusal, match="characters"):
             disputes.answer(assignment=case, text=text, actor="sue")
 
 
@@ -130,7 +130,7 @@ def test_the_requester_answers_on_the_page_of_the_assignment() -> None:
 
 def test_only_the_worker_whose_work_it_is_objects() -> None:
     done = assignments.reject(assignment=make_submitted(), feedback="Empty.")
-    with pytest.raises(Refused, match="does not exist"):
+    with pytest.raises(Refusal, match="does not exist"):
         disputes.object_to(assignment_id=done.assignment_id, worker=make_worker(), text="Mine!")
     waiting = make_submitted()
     with pytest.raises(WrongState):
@@ -171,7 +171,7 @@ def test_deleting_the_hit_and_waiting_do_not_put_a_rejection_out_of_reach() -> N
     submitted = case.submitted_at
     assert submitted is not None
     Assignment.objects.filter(pk=case.pk).update(submitted_at=submitted - timedelta(days=31))
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         assignments.approve(assignment=case, override=True)
     disputes.decide(assignment=case, overturn=True, reason="It was good work.", actor="olga")
     assert payments.owed(case.worker) == Decimal("0.50")
@@ -199,7 +199,7 @@ def test_two_operators_at_once_decide_once() -> None:
         try:
             barrier.wait(timeout=30)
             disputes.decide(assignment=case, overturn=overturn, reason="x", actor="olga")
-        except Refused as refused:
+        except Refusal as refused:
             return refused.message
         finally:
             connection.close()

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 import marketplace
 from marketplace import clock
-from marketplace.models import AuditRow, Requester, Worker, WorkerBlock
-from marketplace.services import accounts, disputes, layouts, payroll
-from tests.marketplace.operate_site.helpers import (
+from marketplace.models import AuditRow, NotificationDelivery, Requester, Worker, WorkerBlock
+from marketplace.services import accounts, disputes, layouts, messages, payroll
+from tests.marketplace.support.operate_site import (
     make_dispute,
     make_hit,
     make_operator,
@@ -46,6 +46,12 @@ def add(lab: Requester, worker: Worker, number: int) -> None:
     invited = accounts.invite(actor="test")
     name = f"joined-{invited.invitation.pk}"
     accounts.redeem_invitation(token=invited.token, username=name, password="correct horse battery", email="")
+    for sender in (lab, None):
+        sent = messages.send(worker=worker, requester=sender, subject="Hello", text="Thank you.")
+        messages.reply(message=sent, text="With pleasure.")
+    NotificationDelivery.objects.create(
+        requester=lab, transport="SQS", destination="queue", event={"EventType": "HITExpired"}, created_at=clock.now()
+    )
     WorkerBlock.objects.create(requester=lab, worker=done.worker, reason="x", created_at=clock.now())
     made = payroll.make_payroll(actor="olga")
     if number % 2:
@@ -60,6 +66,7 @@ def pages(lab: Requester, worker: Worker, hit_id: str, payroll_number: int) -> d
     """By name: whether the operator sees it (or else the requester), and its address."""
     plain = (
         *("home", "requesters", "workers", "invitations", "balances", "ledger", "payrolls", "owed", "disputes", "log"),
+        "replies",
     )
     found = {name: (True, reverse(f"operate_{name}")) for name in plain}
     found["decided"] = (True, reverse("operate_disputes") + "?show=decided")
@@ -69,11 +76,13 @@ def pages(lab: Requester, worker: Worker, hit_id: str, payroll_number: int) -> d
     found["worker"] = (True, reverse("operate_worker", args=[worker.worker_id]))
     found["requester"] = (True, reverse("operate_requester", args=[lab.pk]))
     own = ("my_hits", "my_assignments", "my_balance", "my_keys", "my_blocks", "my_log", "my_layouts")
-    found |= {name: (False, reverse(f"operate_{name}")) for name in own}
+    own_mail = ("my_replies", "my_notifications")
+    found |= {name: (False, reverse(f"operate_{name}")) for name in (*own, *own_mail)}
     found["my_hit"] = (False, reverse("operate_my_hit", args=[hit_id]))
     return found
 
 
+@pytest.mark.slow(on_every_database=True)
 def test_queries_do_not_grow_with_rows() -> None:
     lab, worker = make_requester(name="Lab A", balance="10000.00"), make_worker()
     hit = make_hit(requester=lab, assignments=2 * MANY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,8 +15,9 @@ from django.urls import reverse
 from marketplace.models import HITLayout, Requester, UploadedFile
 from marketplace.questions import Given
 from marketplace.services import assignments, files, hits, layouts
-from tests.marketplace import factories, forms
-from tests.marketplace.operate_site.helpers import make_operator, make_requester, make_user, signed_in
+from tests.marketplace.support import factories
+from tests.marketplace.support import question_forms as forms
+from tests.marketplace.support.operate_site import make_operator, make_requester, make_user, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -58,12 +60,12 @@ def test_a_page_comes_from_a_file() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"html": ""}, "Type the page, or choose a file with it."),
+        ({"html": ""}, "Type the page or choose a file."),
         ({"html": "x" * 70_000}, "This page cannot be a HIT. It has"),
         ({"html": "a\x0bb"}, "This page cannot be a HIT."),
         ({"file": SimpleUploadedFile("a.html", b"<p></p>")}, "Type the page or choose a file, not both."),
-        ({"html": "", "file": SimpleUploadedFile("a.html", b"\xff\xfe")}, "This is no text in UTF-8."),
-        ({"html": "", "file": SimpleUploadedFile("a.html", b"x" * 70_000)}, "at most 65535 are allowed"),
+        ({"html": "", "file": SimpleUploadedFile("a.html", b"\xff\xfe")}, "This file is not UTF-8 text."),
+        ({"html": "", "file": SimpleUploadedFile("a.html", b"x" * 70_000)}, "It can have at most 65,535."),
         ({"frame_height": "-1"}, "greater than or equal to 0"),
         ({"name": ""}, "This field is required."),
     ],
@@ -137,7 +139,7 @@ def test_the_requester_saves_a_workers_file_and_nobody_else() -> None:
     client = client_of(requester)
     page = client.get(reverse("operate_my_assignment", args=[assignment.assignment_id])).content.decode()
     assert address in page and "2 kB" in page and "Ann.wav" not in page
-    response = client.get(address, follow=True)
+    response: Any = client.get(address, follow=True)
     assert b"".join(response.streaming_content) == b"x" * 2000
     for other in (make_requester().user, make_operator(), make_user(), assignment.worker.user):
         if other is not None:

@@ -26,9 +26,10 @@ from marketplace.operations.registry import Call, handlers
 from marketplace.services import accounts, log, qualifications
 from marketplace.sites.operate import queries
 from marketplace.wire import service
-from tests.marketplace.operate_site.helpers import make_operator, make_requester, make_user, make_worker, signed_in
-from tests.marketplace.wire.clients import Key, boto3_client
-from tests.marketplace.wire.world import FORM, TYPE, WORK, World
+from tests.marketplace.support import in_process
+from tests.marketplace.support.clients import Key, boto3_client
+from tests.marketplace.support.operate_site import make_operator, make_requester, make_user, make_worker, signed_in
+from tests.marketplace.support.world import FORM, TYPE, WORK, World
 
 READS = ("Get", "List", "SendTest")
 
@@ -38,7 +39,7 @@ def test_the_operations_that_are_logged_are_those_that_change_something() -> Non
 
 
 @pytest.fixture
-def lab(transactional_db: None) -> Requester:
+def lab(db: None) -> Requester:
     cache.clear()
     return make_requester(name="Speech lab", balance="500.00", user=make_user("sue"))
 
@@ -49,8 +50,8 @@ def key(lab: Requester) -> accounts.NewKey:
 
 
 @pytest.fixture
-def world(live_server: Any, key: accounts.NewKey) -> World:
-    client = boto3_client(str(live_server.url), Key(key.key.access_key_id, key.secret))
+def world(key: accounts.NewKey) -> World:
+    client = boto3_client(in_process.ADDRESS, Key(key.key.access_key_id, key.secret))
     return World(client=client, stranger=None, poor=None)
 
 
@@ -258,7 +259,7 @@ def test_a_requester_sees_its_own_rows_and_no_others() -> None:
     assert "deposit" in page
     assert "theirs" not in page and "nobodys" not in page
     asked = client.get(reverse("operate_my_log"), {"requester": "Lab Two", "q": "theirs"}).content.decode()
-    assert "Nothing fits" in asked
+    assert "No entries match" in asked
 
 
 @pytest.mark.django_db

@@ -16,7 +16,8 @@ from django.urls import reverse
 from marketplace import clock
 from marketplace.models import AccessKey, AuditRow, Invitation, Requester
 from marketplace.services import accounts, assignments, payments
-from tests.marketplace.operate_site.helpers import (
+from marketplace.services.secrets import unseal
+from tests.marketplace.support.operate_site import (
     PASSWORD,
     make_operator,
     make_paid,
@@ -60,9 +61,9 @@ def test_a_new_requester_has_a_deposit_and_a_user_who_can_sign_in(operator: Clie
         ({"name": "Lab A"}, "There is a requester named “Lab A” already"),
         ({"balance": "1.005"}, "no more than 2 decimal places"),
         ({"balance": "-1"}, "greater than or equal to 0.01"),
-        ({"username": "olga", "password": PASSWORD}, "There is a user called “olga” already"),
-        ({"username": "new"}, "A user needs a password"),
-        ({"password": PASSWORD}, "Whose password is this?"),
+        ({"username": "olga", "password": PASSWORD}, "The user name “olga” is taken."),
+        ({"username": "new"}, "Enter a password for this user."),
+        ({"password": PASSWORD}, "Enter a user name for this password"),
         ({"username": "new", "password": "12345"}, "too short"),
     ],
 )
@@ -106,7 +107,7 @@ def test_the_secret_of_a_key_is_shown_once(operator: Client) -> None:
     lab = make_requester()
     answer = operator.post(reverse("operate_make_key", args=[lab.pk]))
     key = AccessKey.objects.get(requester=lab)
-    secret = accounts.secret_of(key)
+    secret = unseal(key.secret_sealed)
     assert secret in answer.content.decode()
     assert "no-store" in answer["Cache-Control"]
     again = operator.get(reverse("operate_requester", args=[lab.pk])).content.decode()
@@ -162,11 +163,11 @@ def test_a_workers_page_counts_what_they_did(operator: Client) -> None:
     tiles = dict(re.findall(r"<div><dt>([^<]+)</dt><dd>([^<]+?)(?: <|</dd>)", page))
     assert tiles["Approved"] == "1"
     assert tiles["Rejected"] == "1"
-    assert tiles["Waiting for a decision"] == "1"
-    assert tiles["Earned"] == "0.50"
-    assert tiles["Paid out"] == "0.20"
-    assert tiles["Owed"] == "0.30"
-    assert "50 % of decided" in page
+    assert tiles["Waiting for review"] == "1"
+    assert tiles["Earned"] == "$0.50"
+    assert tiles["Paid out"] == "$0.20"
+    assert tiles["Owed"] == "$0.30"
+    assert "50% of decided" in page
 
 
 def test_a_workers_country_is_changed_and_logged(operator: Client) -> None:
@@ -243,7 +244,7 @@ def test_an_invitation_that_could_not_be_sent_is_still_there(operator: Client, s
     settings.EMAIL_BACKEND = "tests.marketplace.operate_site.test_operator_pages.BrokenMail"
     form = {"email": "ann@example.org", "count": "1", "days": "7"}
     page = operator.post(reverse("operate_invitations"), form).content.decode()
-    assert "No e-mail could be sent to ann@example.org" in page
+    assert "The e-mail to ann@example.org could not be sent." in page
     assert "/join/" in page
 
 
@@ -270,4 +271,4 @@ def test_the_log_is_searched_and_escapes_what_people_wrote(operator: Client) -> 
     assert "&lt;b&gt;Bold&lt;/b&gt; lab" in page
     assert "<b>Bold</b>" not in page
     assert "requester created" in page
-    assert "Nothing fits" in operator.get(reverse("operate_log"), {"q": "nobody of this name"}).content.decode()
+    assert "No entries match" in operator.get(reverse("operate_log"), {"q": "nobody of this name"}).content.decode()

@@ -27,10 +27,11 @@ from marketplace.models import (
     PayrollRow,
     Worker,
 )
+from marketplace.money import ZERO
 from marketplace.services import books, payments, payroll
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.sites.operate.money_queries import debt
-from tests.marketplace.operate_site.helpers import (
+from tests.marketplace.support.operate_site import (
     make_operator,
     make_paid,
     make_requester,
@@ -123,7 +124,7 @@ def test_an_earlier_payroll_is_the_same_bytes_whatever_has_happened_since(operat
     assert b"Ann Example" in before
 
 
-@pytest.mark.parametrize("typed", ['=HYPERLINK("http://x")', "+49 30", "-2", "@x", "\t=1", "＝1"])
+@pytest.mark.parametrize("typed", ['=HYPERLINK("http://x")', "+49 30", "-2+3", "@x", "\t=1", "＝1"])
 def test_no_cell_that_a_worker_typed_is_a_formula(typed: str, operator: Client) -> None:
     worker = make_paid().worker
     Worker.objects.filter(pk=worker.pk).update(name=typed, payment_address=typed)
@@ -135,7 +136,7 @@ def test_each_earning_is_in_one_payroll() -> None:
     worker = make_worker()
     make_paid(worker=worker, reward="0.50")
     first = make_payroll()
-    with pytest.raises(Refused, match="Nothing was earned"):
+    with pytest.raises(Refusal, match="already in a payroll"):
         make_payroll()
     make_paid(worker=worker, reward="0.70")
     second = make_payroll()
@@ -237,7 +238,7 @@ def test_all_that_are_open_are_marked_at_once(operator: Client) -> None:
     made = make_payroll()
     payroll.mark_paid(payroll=made, rows=[row_of(made, workers[0]).pk], reference="T-1", actor="olga")
     asked = operator.post(reverse("operate_pay", args=[made.number]), {"all": "1", "reference": "T-2"}).content.decode()
-    assert "Mark 12.00 USD as paid to 24 workers?" in asked
+    assert "Mark $12.00 as paid to 24 workers?" in asked
     assert "and 4 more" in asked
     sure(operator, reverse("operate_pay", args=[made.number]), {"all": "1", "reference": "T-2"})
     assert Payout.objects.filter(reference="T-2").count() == 24
@@ -252,7 +253,7 @@ def test_a_form_that_is_sent_twice_pays_once(operator: Client) -> None:
     form = {"row": [str(row_of(made, worker).pk)], "reference": "T-1", "confirmed": "yes"}
     for _ in range(2):
         answer = operator.post(reverse("operate_pay", args=[made.number]), form, follow=True)
-    assert "had been marked before" in answer.content.decode()
+    assert "had already been marked as paid" in answer.content.decode()
     assert payments.owed(worker) == Decimal("0.60")
     assert LedgerEntry.objects.filter(kind="payout", account__kind="worker").count() == 1
 
@@ -282,7 +283,7 @@ def test_a_row_is_refused_when_less_is_owed_and_nothing_is_paid() -> None:
     one, two = make_paid(reward="0.50").worker, make_paid(reward="0.70").worker
     made = make_payroll()
     payments.pay_out(worker=two, amount=Decimal("0.10"), actor="test", about="in cash")
-    with pytest.raises(Refused, match=r"owed 0\.60 USD, less than the 0\.70"):
+    with pytest.raises(Refusal, match=r"owed \$0\.60, less than the \$0\.70"):
         pay_all(made)
     assert (payments.owed(one), Payout.objects.count()) == (Decimal("0.50"), 0)
 
@@ -294,21 +295,21 @@ def test_a_payment_that_came_back_is_owed_again_and_in_the_next_payroll(operator
     payout = Payout.objects.get()
     address = reverse("operate_payment_returned", args=[made.number, payout.pk])
     asked = operator.post(address)
-    assert "Did the payment to" in asked.content.decode()
+    assert "Record that the payment to" in asked.content.decode()
     assert operator.post(address, {"confirmed": "yes", "reason": ""}).status_code == 422
     assert payments.owed(worker) == 0
     answer = operator.post(address, {"confirmed": "yes", "reason": "Account closed"})
     assert answer.status_code == 302
     assert payments.owed(worker) == Decimal("0.50")
     again = operator.post(address, {"confirmed": "yes", "reason": "Account closed"}, follow=True)
-    assert "noted already" in again.content.decode()
+    assert "already recorded as returned" in again.content.decode()
     assert payments.owed(worker) == Decimal("0.50")
     make_paid(worker=worker, reward="0.30")
     row = row_of(make_payroll(), worker)
     assert (row.rewards, row.returned, row.amount) == (Decimal("0.30"), Decimal("0.50"), Decimal("0.80"))
-    assert (row.paid_before, row.open_before) == (0, 0)
+    assert (row.paid_before, row.open_before) == (ZERO, ZERO)
     earned = payments.earnings(worker)
-    assert (earned.rewards, earned.paid_out, earned.owed) == (Decimal("0.80"), 0, Decimal("0.80"))
+    assert (earned.rewards, earned.paid_out, earned.owed) == (Decimal("0.80"), ZERO, Decimal("0.80"))
     assert books.problems() == []
 
 

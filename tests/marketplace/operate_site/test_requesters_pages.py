@@ -13,8 +13,9 @@ from django.urls import reverse
 
 from marketplace import clock
 from marketplace.models import AccessKey, Assignment, AuditRow, Hit, Requester, WorkerBlock
-from marketplace.services import accounts, assignments, payments
-from tests.marketplace.operate_site.helpers import (
+from marketplace.services import assignments, payments
+from marketplace.services.secrets import unseal
+from tests.marketplace.support.operate_site import (
     make_dispute,
     make_hit,
     make_paid,
@@ -54,7 +55,7 @@ def test_hits_show_their_counters(lab: Requester, client: Client) -> None:
     make_submitted(hit=hit)
     assignments.approve(assignment=make_submitted(hit=hit))
     tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd>(\d+)</dd>", body(client, "my_hit", hit.hit_id)))
-    assert tiles == {"Wanted": "5", "Available": "2", "In work": "1", "Submitted": "1", "Completed": "1"}
+    assert tiles == {"Wanted": "5", "Available": "2", "In progress": "1", "Submitted": "1", "Completed": "1"}
 
 
 def test_hits_are_found_by_state_and_words(lab: Requester, client: Client) -> None:
@@ -127,10 +128,10 @@ def test_an_objection_is_shown_to_the_requester(lab: Requester, client: Client) 
 def test_the_balance_page_has_both_accounts(lab: Requester, client: Client) -> None:
     make_paid(requester=lab, reward="0.50")
     page = body(client, "my_balance")
-    assert re.findall(r"<dd>([\d.]+) <span", page) == ["48.20", "1.20"]
-    assert re.findall(r'"After it">([\d.]+)<', page) == ["48.20", "50.00"]
+    assert re.findall(r"<dd>\$([\d.]+)</dd>", page) == ["48.20", "1.20"]
+    assert re.findall(r'"Balance">\$([\d.]+)<', page) == ["48.20", "50.00"]
     held = body(client, "my_balance", of="held")
-    assert re.findall(r'"After it">([\d.]+)<', held) == ["1.20", "1.30", "1.80"]  # reward 0.50, fee 0.10
+    assert re.findall(r'"Balance">\$([\d.]+)<', held) == ["1.20", "1.30", "1.80"]  # reward 0.50, fee 0.10
     assert "Speech lab (held)" in held
     assert "Speech lab (held)" not in page
 
@@ -138,9 +139,9 @@ def test_the_balance_page_has_both_accounts(lab: Requester, client: Client) -> N
 def test_a_requesters_key_is_theirs_shown_once_and_revoked(lab: Requester, client: Client) -> None:
     answer = client.post(reverse("operate_my_new_key")).content.decode()
     key = AccessKey.objects.get(requester=lab)
-    assert accounts.secret_of(key) in answer
-    assert accounts.secret_of(key) not in body(client, "my_keys")
-    sure(client, reverse("operate_my_revoke_key", args=[key.pk]))
+    assert unseal(key.secret_sealed) in answer
+    assert unseal(key.secret_sealed) not in body(client, "my_keys")
+    sure(client, reverse("operate_my_revoke_key", args=[key.access_key_id]))
     key.refresh_from_db()
     assert key.revoked_at is not None
     assert lab.user

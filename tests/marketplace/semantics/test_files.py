@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import time
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -17,17 +18,18 @@ from marketplace import clock, questions
 from marketplace.models import Assignment, Hit, UploadedFile
 from marketplace.operations.registry import Call, handlers
 from marketplace.services import assignments, files, hits, qualifications
-from marketplace.services.refusals import Invalid, Refused
+from marketplace.services.refusals import InvalidParameter, Refusal
 from marketplace.tasks import remove_files
 from marketplace.wire.errors import RequestError
-from tests.marketplace import factories, forms
+from tests.marketplace.support import factories
+from tests.marketplace.support import question_forms as forms
 
 pytestmark = pytest.mark.django_db
 
 FORM = forms.form(forms.file_upload(10, 1000, identifier="voice note"), forms.free_text(identifier="why"))
 
 
-def make_assignment(form: str = FORM, **given: object) -> Assignment:
+def make_assignment(form: str = FORM, **given: Any) -> Assignment:
     hit = factories.make_hit(question=form, **given)
     return factories.make_assignment(hit=hit)
 
@@ -49,7 +51,7 @@ def ask(assignment: Assignment, question: str = "voice note", requester: object 
     """GetFileUploadURL, by default of the HIT's own requester."""
     parameters = {"AssignmentId": assignment.assignment_id, "QuestionIdentifier": question}
     call = Call(requester=requester or assignment.hit.requester, parameters=parameters, now=clock.now())  # type: ignore[arg-type]
-    return handlers()["GetFileUploadURL"](call)["FileUploadURL"]
+    return str(handlers()["GetFileUploadURL"](call)["FileUploadURL"])
 
 
 def fetch(url: str):  # type: ignore[no-untyped-def]
@@ -109,12 +111,12 @@ def test_no_name_harms(name: str) -> None:
     ("content", "says"),
     [
         (b"", "empty"),
-        (b"x" * 9, "too small: it takes at least 10 bytes"),
-        (b"x" * 1001, "too large: it takes at most 1 kB"),
+        (b"x" * 9, "too small. It must have at least 10 bytes"),
+        (b"x" * 1001, "too large. It can have at most 1 kB"),
     ],
 )
 def test_sizes_are_kept_to(content: bytes, says: str, own_files_folder: Path) -> None:
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(Refusal, match=says):
         keep(make_assignment(), content)
     assert not stored(own_files_folder) and not UploadedFile.objects.exists()
 
@@ -122,10 +124,10 @@ def test_sizes_are_kept_to(content: bytes, says: str, own_files_folder: Path) ->
 def test_the_server_has_a_limit_of_its_own(settings: Settings) -> None:
     settings.MARKETPLACE_MAX_FILE_BYTES = 100
     assignment = make_assignment()
-    with pytest.raises(Refused, match="at most 100 bytes"):
+    with pytest.raises(Refusal, match="at most 100 bytes"):
         keep(assignment, b"x" * 101)
     keep(assignment, b"x" * 100)
-    with pytest.raises(Invalid, match="files of at most 100 bytes"):
+    with pytest.raises(InvalidParameter, match="files of at most 100 bytes"):
         factories.make_hit(question=forms.form(forms.file_upload(101, 1000)))
 
 
@@ -153,7 +155,7 @@ def test_choices_have_an_end() -> None:
     assignment = make_assignment()
     for _ in range(files.MOST_CHOICES):
         keep(assignment)
-    with pytest.raises(Refused, match="too often"):
+    with pytest.raises(Refusal, match="too often"):
         keep(assignment)
 
 
@@ -162,7 +164,7 @@ def test_a_choice_can_be_taken_back(own_files_folder: Path) -> None:
     upload = keep(assignment)
     files.drop(assignment=assignment, question_identifier="voice note")
     assert files.kept(assignment) == {} and not stored(own_files_folder)
-    with pytest.raises(Refused, match="not there any more"):
+    with pytest.raises(Refusal, match="A file is missing"):
         hand_in(assignment, upload)
     assignment.refresh_from_db()
     assert assignment.state == "Accepted"
@@ -171,7 +173,7 @@ def test_a_choice_can_be_taken_back(own_files_folder: Path) -> None:
 def test_nobody_hands_in_somebody_elses_file() -> None:
     mine, theirs = make_assignment(), make_assignment()
     upload = keep(theirs)
-    with pytest.raises(Refused, match="not there any more"):
+    with pytest.raises(Refusal, match="A file is missing"):
         hand_in(mine, upload)
 
 
@@ -179,7 +181,7 @@ def test_files_of_work_that_was_given_up_go(own_files_folder: Path) -> None:
     assignment = make_assignment()
     keep(assignment)
     assignments.return_(assignment_id=assignment.assignment_id, worker=assignment.worker)
-    with pytest.raises(Refused, match="not in progress"):
+    with pytest.raises(Refusal, match="no longer in progress"):
         keep(Assignment.objects.get(pk=assignment.pk))
     assert remove_files() == 1
     assert not stored(own_files_folder) and not UploadedFile.objects.exists()
@@ -228,13 +230,13 @@ def test_a_file_that_is_lost_is_not_there(own_files_folder: Path) -> None:
 
 def test_a_test_takes_no_files() -> None:
     terms = qualifications.Terms(description="x", status="Active", test=FORM, test_duration=60)
-    with pytest.raises(Invalid, match="takes no files"):
+    with pytest.raises(InvalidParameter, match="without files"):
         qualifications.create_type(requester=factories.make_requester(), name="Voices", terms=terms)
 
 
 def test_answers_that_come_past_the_form_are_checked_too() -> None:
     assignment = make_assignment(forms.form(forms.free_text(forms.pattern("^a"), identifier="why")))
     for answers in ({"why": "b"}, {"why": "a", "else": "1"}):
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             assignments.submit(assignment_id=assignment.assignment_id, answers=answers)
     assert assignments.submit(assignment_id=assignment.assignment_id, answers={"why": "ab"}).state == "Submitted"

@@ -12,9 +12,9 @@ from marketplace.models import Hit, HITLayout, Requester
 from marketplace.operations.registry import Call, handlers
 from marketplace.questions import parse_question
 from marketplace.services import layouts
-from marketplace.services.refusals import Invalid
+from marketplace.services.refusals import InvalidParameter
 from marketplace.wire.errors import ParameterValidationError, RequestError, WireError
-from tests.marketplace import factories
+from tests.marketplace.support import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -67,7 +67,7 @@ def test_the_id_is_an_id_of_the_api_and_told_by_every_operation() -> None:
     assert ask("GetHIT", HITId=made["HITId"])["HIT"]["HITLayoutId"] == layout.layout_id
     assert [hit["HITLayoutId"] for hit in ask("ListHITs")["HITs"]] == [layout.layout_id]
     create(requester, Question=factories.external_question())
-    assert [hit.get("HITLayoutId") for hit in ask("ListHITs")["HITs"]] == [layout.layout_id, None]
+    assert [hit.get("HITLayoutId") for hit in ask("ListHITs")["HITs"]] == [None, layout.layout_id]
 
 
 BAD, MISSING = "InvalidParameterValue", "MissingParameter"
@@ -89,20 +89,20 @@ REFUSED: list[tuple[dict[str, Any], type[WireError], str, str]] = [
         BAD,
         "not both",
     ),
-    ({"HITLayoutParameters": GIVEN, "HITLayoutId": None}, ParameterValidationError, BAD, "go with it"),
+    ({"HITLayoutParameters": GIVEN, "HITLayoutId": None}, ParameterValidationError, BAD, "need it"),
     ({"HITLayoutId": None}, ParameterValidationError, BAD, "needs a Question or a HITLayoutId"),
     ({"HITLayoutParameters": GIVEN, "HITLayoutId": "3NONE"}, RequestError, "HITLayoutDoesNotExist", "3NONE"),
     (
         {"HITLayoutParameters": values(title="x" * 65_000, image_url="")},
         ParameterValidationError,
         "ParameterTooLong",
-        "at most 65535",
+        "at most 65,535",
     ),
     (
         {"HITLayoutParameters": values(title="x" * 10_000_000, image_url="")},
         ParameterValidationError,
         "ParameterTooLong",
-        "65535",
+        "65,535",
     ),
     ({"HITLayoutParameters": values(title="\x0b", image_url="")}, ParameterValidationError, "XMLParseError", "XML"),
 ]
@@ -138,6 +138,6 @@ def test_somebody_elses_layout_does_not_exist() -> None:
     ],
 )
 def test_what_is_no_layout(given: dict[str, Any], parameter: str) -> None:
-    with pytest.raises(Invalid) as refused:
-        layouts.create_layout(**{"requester": factories.make_requester(), "name": "A", "html": PAGE} | given)
+    with pytest.raises(InvalidParameter) as refused:
+        layouts.create_layout(requester=factories.make_requester(), **({"name": "A", "html": PAGE} | given))
     assert refused.value.parameter == parameter

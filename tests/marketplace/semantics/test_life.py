@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from marketplace import clock
 from marketplace.models import Assignment, Hit
-from marketplace.services import assignments, hits, payments, qualifications
-from marketplace.services.refusals import AlreadyExists, Invalid, Refused, WrongState
+from marketplace.services import assignments, builtin, hits, payments, qualifications
+from marketplace.services.refusals import AlreadyExists, InvalidParameter, Refusal, WrongState
 from marketplace.services.upkeep import bring_up_to_date
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
 from tests.marketplace.semantics.conftest import Clock
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def test_from_assignable_to_disposed() -> None:
     assert state_of(hit) == ("Unassignable", 1, 0, 0)
     submit(second)
     assert state_of(hit) == ("Reviewable", 0, 0, 0)
-    with pytest.raises(Refused, match="submitted assignments"):
+    with pytest.raises(Refusal, match="submitted assignments"):
         hits.delete_hit(hit=hit)
     assignments.approve(assignment=first)
     assignments.reject(assignment=second, feedback="Empty.")
@@ -72,7 +73,7 @@ def test_a_returned_place_is_free_again_also_for_the_same_worker() -> None:
     with pytest.raises(WrongState):
         submit(first)
     submit(second)
-    with pytest.raises(Refused, match="already"):
+    with pytest.raises(Refusal, match="already"):
         assignments.accept(worker=worker, hit=hit)
     check_all()
 
@@ -91,7 +92,7 @@ def test_work_that_runs_out_of_time_is_abandoned_when_it_was_due(moving_clock: C
     if by_task:
         assert bring_up_to_date() == 1
         assert bring_up_to_date() == 0
-    with pytest.raises(Refused, match="time for this HIT is up"):
+    with pytest.raises(Refusal, match="time for this task is up"):
         submit(assignment)
     assert state_of(hit) == ("Assignable", 0, 1, 0)
     assignment.refresh_from_db()
@@ -105,7 +106,7 @@ def test_expiry_gives_the_money_of_open_places_back_and_lets_work_go_on(moving_c
     moving_clock.move(seconds=101)
     assert state_of(hit) == ("Unassignable", 1, 2, 0)
     assert payments.held(hit.requester) == Decimal("0.60")
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         factories.make_assignment(hit=hit)
     submit(assignment)
     assert state_of(hit) == ("Reviewable", 0, 2, 0)
@@ -159,7 +160,7 @@ def test_a_rejection_is_taken_back_within_thirty_days_and_paid_from_the_balance(
     with pytest.raises(WrongState):
         assignments.approve(assignment=first, override=True)
     moving_clock.move(days=2)
-    with pytest.raises(Refused, match="30 days"):
+    with pytest.raises(Refusal, match="30 days"):
         assignments.approve(assignment=second, override=True)
     check_all()
 
@@ -202,7 +203,7 @@ def test_a_hit_below_ten_assignments_stays_below(made_with: int, additional: int
         hits.extend_hit(hit=hit, additional=additional)
         assert state_of(hit) == ("Assignable", 0, made_with + additional, 0)
     else:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             hits.extend_hit(hit=hit, additional=additional)
         assert refused.value.code == "InvalidMaximumAssignmentsIncrease"
     check_all()
@@ -258,16 +259,16 @@ def test_blocked_and_inactive_workers_accept_nothing() -> None:
     hit = factories.make_hit()
     worker = factories.make_worker()
     qualifications.block(requester=hit.requester, worker=worker, reason="Spam.")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         assignments.accept(worker=worker, hit=hit)
     assert refused.value.code == "WorkerBlocked"
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit_type=hit.hit_type)
     assert hits.groups_for(worker=worker) == []
     qualifications.unblock(requester=hit.requester, worker=worker)
     assert [group.n_available for group in hits.groups_for(worker=worker)] == [1]
     worker.active = False
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit=hit)
 
 
@@ -279,7 +280,7 @@ def test_a_group_gives_out_each_of_its_hits_once_to_a_worker() -> None:
     assert (group.n_available, group.qualified) == (3, True)
     taken = {assignments.accept(worker=worker, hit_type=group.hit_type).hit_id for _ in made}
     assert taken == {hit.pk for hit in made}
-    with pytest.raises(Refused, match="no more"):
+    with pytest.raises(Refusal, match="no more"):
         assignments.accept(worker=worker, hit_type=group.hit_type)
     assert hits.groups_for(worker=worker) == []
 
@@ -297,7 +298,47 @@ def test_a_group_gives_out_each_of_its_hits_once_to_a_worker() -> None:
     ],
 )
 def test_values_that_are_never_right(change: dict[str, object], parameter: str) -> None:
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidParameter) as refused:
         factories.make_hit(**change)  # type: ignore[arg-type]
     assert refused.value.parameter == parameter
     assert not Hit.objects.exists()
+
+
+def test_a_hit_that_is_ended_by_a_past_time_expires_now(moving_clock: Clock) -> None:
+    """Scripts send a time years ago. Events stay in order, and an old HIT is not disposed of at once."""
+    hit = factories.make_hit(lifetime=200 * 86_400, max_assignments=2)
+    moving_clock.move(days=150)
+    submit(factories.make_assignment(hit=hit))
+    before = clock.now()
+    hits.set_expiration(hit=hit, expires_at=before - timedelta(days=4000))
+    assert state_of(hit)[0] == "Reviewable"
+    ended = hit.expires_at
+    assert before <= ended <= clock.now()
+    hits.set_expiration(hit=hit, expires_at=before - timedelta(days=5000))
+    hit.refresh_from_db()
+    assert hit.expires_at == ended
+    check_all()
+
+
+@pytest.mark.parametrize("decide", [assignments.approve, assignments.reject])
+@pytest.mark.parametrize(("feedback", "fits"), [("é" * 1024, True), ("x" * 1025, False), ("a\x07b", False)])
+def test_feedback_has_at_most_1024_characters(decide: Any, feedback: str, fits: bool) -> None:
+    """The reference of Amazon's API of 2014-08-15 names both limits."""
+    assignment = factories.make_assignment(submitted=True)
+    if fits:
+        assert decide(assignment=assignment, feedback=feedback).requester_feedback == feedback
+        return
+    with pytest.raises(InvalidParameter, match=r"1,024 characters|control characters"):
+        decide(assignment=assignment, feedback=feedback)
+    assignment.refresh_from_db()
+    assert assignment.state == "Submitted"
+
+
+def test_a_country_that_does_not_exist_is_refused() -> None:
+    for code, known in (("CH", True), ("ch", False), ("XX", False), ("UK", False)):
+        place = {"QualificationTypeId": builtin.LOCALE, "Comparator": "EqualTo", "LocaleValues": [{"Country": code}]}
+        if known:
+            assert factories.make_hit(requirements=[place])
+        else:
+            with pytest.raises(InvalidParameter, match="ISO 3166"):
+                factories.make_hit(requirements=[place])

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from marketplace.models import Assignment, Hit, HITType, LedgerEntry, NotificationDelivery
 from marketplace.services import assignments, hits, messages, payments
-from marketplace.services.refusals import Refused
+from marketplace.services.refusals import Refusal
 from marketplace.services.upkeep import bring_up_to_date
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -95,7 +95,7 @@ class World:
     def hit(self, number: int) -> Hit:
         found = list(Hit.objects.order_by("pk"))
         if not found:
-            raise Refused("There is no HIT yet.")
+            raise Refusal("There is no HIT yet.")
         return found[number % len(found)]
 
     def assignment(self, number: int, *, state: str) -> Assignment:
@@ -103,7 +103,7 @@ class World:
         found = list(Assignment.objects.filter(state=state).order_by("pk"))
         found = found or list(Assignment.objects.order_by("pk"))
         if not found:
-            raise Refused("There is no assignment yet.")
+            raise Refusal("There is no assignment yet.")
         return found[number % len(found)]
 
     def take(self, name: str, first: int, second: int) -> None:
@@ -140,7 +140,7 @@ class World:
         try:
             with transaction.atomic():
                 actions[name]()
-        except Refused:
+        except Refusal:
             pass
 
     def create(self, max_assignments: int, *, token: str) -> None:

@@ -1,16 +1,18 @@
 """Fees and amounts. The percentages are MTurk's published ones: 20 %, 40 % from ten assignments, 5 % for masters."""
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from django.db import DatabaseError, transaction
 
 from marketplace import money
 from marketplace.models import LedgerEntry
+from marketplace.money import ZERO
 from marketplace.services import payments
-from marketplace.services.refusals import AlreadyExists, Refused
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
+from marketplace.services.refusals import AlreadyExists, Refusal
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 FEES = [
     # reward, assignments, masters, fee
@@ -70,10 +72,18 @@ def test_a_bonus_costs_its_fee_and_is_sent_once_for_a_token() -> None:
     requester = factories.make_requester(balance="10.00")
     assignment = factories.make_assignment(hit=factories.make_hit(requester=requester), submitted=True)
     before = payments.available(requester)
-    bonus = {"requester": requester, "worker": assignment.worker, "assignment": assignment, "reason": "Thank you"}
-    payments.send_bonus(amount=Decimal("1.00"), token="t", **bonus)
+    send = partial(
+        payments.send_bonus,
+        requester=requester,
+        worker=assignment.worker,
+        assignment=assignment,
+        amount=Decimal("1.00"),
+        reason="Thank you",
+        token="t",
+    )
+    send()
     with pytest.raises(AlreadyExists):
-        payments.send_bonus(amount=Decimal("1.00"), token="t", **bonus)
+        send()
     assert before - payments.available(requester) == Decimal("1.20")
     assert payments.owed(assignment.worker) == Decimal("1.00")
     check_all()
@@ -84,17 +94,17 @@ def test_payouts_never_exceed_what_is_owed() -> None:
     requester = factories.make_requester()
     assignment = factories.make_assignment(hit=factories.make_hit(requester=requester), submitted=True)
     worker = assignment.worker
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         payments.pay_out(worker=worker, actor="test")
     payments.send_bonus(
         requester=requester, worker=worker, assignment=assignment, amount=Decimal("2.00"), reason="Thank you"
     )
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         payments.pay_out(worker=worker, amount=Decimal("2.01"), actor="test")
     payments.pay_out(worker=worker, amount=Decimal("0.50"), actor="test")
     assert payments.pay_out(worker=worker, actor="test") == Decimal("1.50")
     earned = payments.earnings(worker)
-    assert (earned.bonuses, earned.paid_out, earned.owed) == (Decimal("2.00"), Decimal("2.00"), 0)
+    assert (earned.bonuses, earned.paid_out, earned.owed) == (Decimal("2.00"), Decimal("2.00"), ZERO)
     assert earned.pending == Decimal("0.50")
     assert payments.owed(worker) == 0
     check_all()

@@ -8,7 +8,7 @@ import pytest
 
 from marketplace import questions
 from marketplace.questions import patterns
-from tests.marketplace import forms
+from tests.marketplace.support import question_forms as forms
 
 #: Each keeps a backtracking matcher busy for longer than anybody waits.
 ENDLESS = [

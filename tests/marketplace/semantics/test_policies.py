@@ -17,10 +17,10 @@ from marketplace import clock, policies
 from marketplace.models import Assignment, Hit, ReviewEntry, Worker
 from marketplace.operations.registry import Call, handlers
 from marketplace.services import assignments, hits, payments, upkeep
-from marketplace.services.refusals import Invalid
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
+from marketplace.services.refusals import InvalidParameter
 from tests.marketplace.semantics.conftest import Clock
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 KNOWN, PLURALITY = policies.KNOWN_ANSWERS, policies.PLURALITY
 
@@ -84,23 +84,23 @@ def test_what_is_given_is_read() -> None:
 
 A, H = "AssignmentReviewPolicy", "HITReviewPolicy"
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    (A, plurality(), "The policy here is ScoreMyKnownAnswers/2011-09-01"),
-    (H, known(), "The policy here is SimplePlurality/2011-09-01"),
+    (A, plurality(), "The policy must be ScoreMyKnownAnswers/2011-09-01"),
+    (H, known(), "The policy must be SimplePlurality/2011-09-01"),
     (A, {"PolicyName": "Mine"}, "not “Mine”"),
     (A, policy(KNOWN), "AnswerKey needs MapEntries"),
     (A, policy(KNOWN, AnswerKey=["2"]), "AnswerKey needs MapEntries"),
     (A, known(ApproveIfKnownAnswerScoreIsAtLeast=102), "a whole number from 0 to 101, not “102”"),
     (A, known(ApproveIfKnownAnswerScoreIsAtLeast="most"), "not “most”"),
-    (A, known(ApproveReason=["a", "b"]), "ApproveReason takes one value, not 2"),
+    (A, known(ApproveReason=["a", "b"]), "ApproveReason needs one value, not 2"),
     (A, known(ExtendMaximumAssignments=26), "from 2 to 25"),
     (A, known(ExtendMinimumTimeInSeconds=59), "from 60 to 31536000"),
     (A, known(AproveReason="x"), "no parameter AproveReason"),
     (A, {"PolicyName": KNOWN, "Parameters": known()["Parameters"] * 2}, "two parameters AnswerKey"),
     (H, policy(PLURALITY, QuestionAgreementThreshold=50), "from 1 to 15 questions, not 0"),
     (H, plurality(QuestionIds=[f"q{n}" for n in range(16)]), "not 16"),
-    (H, policy(PLURALITY, QuestionIds="q"), "QuestionAgreementThreshold is needed"),
-    (H, plurality(DisregardAssignmentIfRejected="maybe"), "takes T or F"),
-    (H, plurality(QuestionIds={"q": ["1"]}), "takes Values, not MapEntries"),
+    (H, policy(PLURALITY, QuestionIds="q"), "QuestionAgreementThreshold is required"),
+    (H, plurality(DisregardAssignmentIfRejected="maybe"), "must be T or F"),
+    (H, plurality(QuestionIds={"q": ["1"]}), "needs Values, not MapEntries"),
     (H, plurality(ExtendIfHITAgreementScoreIsLessThan=50), "needs ExtendMaximumAssignments and ExtendMinimumTime"),
 ]
 
@@ -108,9 +108,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.django_db
 @pytest.mark.parametrize(("parameter", "given", "says"), WRONG, ids=[says for *_, says in WRONG])
 def test_what_cannot_be_carried_out_is_refused(parameter: str, given: dict[str, Any], says: str) -> None:
-    name = {A: "assignment_review_policy", H: "hit_review_policy"}[parameter]
-    with pytest.raises(Invalid) as refused:
-        make_hit(**{name: given})
+    policy: dict[str, Any] = {{A: "assignment_review_policy", H: "hit_review_policy"}[parameter]: given}
+    with pytest.raises(InvalidParameter) as refused:
+        make_hit(**policy)
     assert refused.value.parameter == parameter and says in refused.value.message
     assert not Hit.objects.exists()
 
@@ -190,7 +190,7 @@ def make_hit(*, max_assignments: int = 1, balance: str = "100.00", lifetime: int
     return hits.create_hit(requester=requester, hit_type=factories.properties(), work=work)
 
 
-def answer(hit: Hit, worker: Worker | None = None, **answers: str) -> Assignment:
+def answer(hit: Hit, worker: Worker | None = None, /, **answers: str) -> Assignment:
     assignment = factories.make_assignment(hit=hit, worker=worker)
     return assignments.submit(assignment_id=assignment.assignment_id, answers=answers)
 
@@ -226,7 +226,7 @@ def test_known_answers_are_scored_when_work_is_handed_in(given: dict[str, str], 
         RejectReason="No",
     )
     hit = make_hit(assignment_review_policy=terms)
-    done = answer(hit, **given)
+    done = answer(hit, None, **given)
     done.refresh_from_db()
     assert done.state == state
     assert done.requester_feedback == {"Approved": "You can count", "Rejected": "No"}.get(state, "")
@@ -298,7 +298,7 @@ def test_answers_are_compared_when_the_hit_is_reviewable() -> None:
         RejectReason="The others say otherwise.",
     )
     hit = make_hit(max_assignments=3, hit_review_policy=terms)
-    done = [answer(hit, **{name: each[0] for name, each in given.items()}) for given in EXAMPLE.values()]
+    done = [answer(hit, None, **{name: each[0] for name, each in given.items()}) for given in EXAMPLE.values()]
     for assignment in done:
         assignment.refresh_from_db()
     assert [each.state for each in done] == ["Approved", "Rejected", "Rejected"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from marketplace.models import Assignment, ReviewEntry
 from marketplace.services import assignments
 from marketplace.services.upkeep import bring_up_to_date
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
 from tests.marketplace.semantics.test_policies import known, make_hit, now_of, plurality
 from tests.marketplace.semantics.test_races import at_once
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,9 +50,7 @@ def test_two_hits_that_pay_the_same_workers_do_not_wait_for_each_other() -> None
         for each in taken[:-1]:
             assignments.submit(assignment_id=each.assignment_id, answers={"q1": "a"})
         last.append(taken[-1])
-    calls = [
-        lambda each=each: assignments.submit(assignment_id=each.assignment_id, answers={"q1": "a"}) for each in last
-    ]
+    calls = [partial(assignments.submit, assignment_id=each.assignment_id, answers={"q1": "a"}) for each in last]
     assert at_once(calls) == {"done": 2}
     assert set(Assignment.objects.values_list("state", flat=True)) == {"Approved"}
     check_all()

@@ -9,10 +9,10 @@ import pytest
 
 from marketplace.models import Assignment, Qualification, QualificationRequest, Worker
 from marketplace.services import assignments, builtin, hits, qualifications
-from marketplace.services.refusals import AlreadyExists, Invalid, NotFound, Refused, WrongState
+from marketplace.services.refusals import AlreadyExists, InvalidParameter, NotFound, Refusal, WrongState
 from marketplace.services.requirements import Standing
-from tests.marketplace import factories
 from tests.marketplace.semantics.conftest import Clock
+from tests.marketplace.support import factories
 
 pytestmark = pytest.mark.django_db
 
@@ -128,10 +128,10 @@ def test_what_is_guarded() -> None:
     assert not shown["PreviewAndAccept"].can_preview
     assert "Needed" in shown["Accept"].reasons[0]
     hits.preview_hit(hit_type=by_guard["Accept"].hit_type, worker=worker)
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         hits.preview_hit(hit_type=by_guard["PreviewAndAccept"].hit_type, worker=worker)
     for hit in by_guard.values():
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             assignments.accept(worker=worker, hit=hit)
         assert refused.value.code == "QualificationNotMet"
     qualifications.associate(type=needed, worker=worker)
@@ -143,10 +143,10 @@ def test_masters_cost_more_and_are_granted_by_the_operator() -> None:
     worker = factories.make_worker()
     hit = factories.make_hit(reward="1.00", requirements=[asks(builtin.MASTERS, "Exists")])
     assert hit.held_open == Decimal("1.25")
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit=hit)
     masters = qualifications.find_type(builtin.MASTERS)
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         qualifications.request(type=masters, worker=worker)
     qualifications.grant(type=masters, worker=worker, actor="operator")
     assignments.accept(worker=worker, hit=hit)
@@ -167,7 +167,7 @@ WRONG = [
 
 @pytest.mark.parametrize("requirements", WRONG)
 def test_requirements_that_make_no_sense(requirements: list[dict[str, Any]]) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidParameter):
         factories.make_hit(requirements=requirements)
 
 
@@ -182,11 +182,11 @@ def test_a_test_with_a_key_is_scored_and_granted(moving_clock: Clock) -> None:
     first = qualifications.request(type=type_, worker=worker)
     assert first.state == "Started"
     assert qualifications.request(type=type_, worker=worker) == first
-    with pytest.raises(Refused, match="capital"):
+    with pytest.raises(Refusal, match="capital"):
         qualifications.take_test(request=first, answers={"why": "no choice"})
     assert qualifications.take_test(request=first, answers={"capital": "rome"}).state == "Granted"
     assert Qualification.objects.get(worker=worker).value == 0
-    with pytest.raises(Refused, match="again from"):
+    with pytest.raises(Refusal, match="again from"):
         qualifications.request(type=type_, worker=worker)
     moving_clock.move(seconds=3601)
     second = qualifications.request(type=type_, worker=worker)
@@ -198,9 +198,9 @@ def test_a_test_that_ran_out_of_time(moving_clock: Clock) -> None:
     type_, worker = factories.make_qualification_type(test=True), factories.make_worker()
     asked = qualifications.request(type=type_, worker=worker)
     moving_clock.move(seconds=601)
-    with pytest.raises(Refused, match="time"):
+    with pytest.raises(Refusal, match="time"):
         qualifications.take_test(request=asked, answers={"capital": "paris"})
-    with pytest.raises(Refused, match="once"):
+    with pytest.raises(Refusal, match="once"):
         qualifications.request(type=type_, worker=worker)
 
 
@@ -225,11 +225,11 @@ def test_granted_at_once_or_rejected_with_a_reason() -> None:
     assert Qualification.objects.get(worker=worker).value == 3
     by_hand = factories.make_qualification_type()
     asked = qualifications.request(type=by_hand, worker=worker)
-    with pytest.raises(Refused, match="not decided"):
+    with pytest.raises(Refusal, match="not decided"):
         qualifications.request(type=by_hand, worker=worker)
     qualifications.reject_request(request=asked, reason="Not this time.")
     assert worker.messages.get().text == "Not this time."
-    with pytest.raises(Refused, match="once"):
+    with pytest.raises(Refusal, match="once"):
         qualifications.request(type=by_hand, worker=worker)
 
 
@@ -253,5 +253,5 @@ def test_terms_that_contradict_each_other() -> None:
         {"auto_value": 1},
         {"description": ""},
     ):
-        with pytest.raises(Invalid):
-            factories.make_qualification_type(**terms)  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter):
+            factories.make_qualification_type(**terms)

@@ -10,7 +10,7 @@ import pytest
 
 from marketplace import questions
 from marketplace.questions import Given, Upload
-from tests.marketplace import forms
+from tests.marketplace.support import question_forms as forms
 
 
 def read(*parts: str, overview: str = "", version: str = "2017-11-06") -> questions.Form:
@@ -148,7 +148,7 @@ FILE = forms.file_upload(10, 20)
 MISTAKES = [
     (TEXT.replace("IsRequired", "Isrequired"), "no element <Isrequired>"),
     (TEXT.replace("<QuestionIdentifier>q</QuestionIdentifier>", ""), "needs a <QuestionIdentifier>"),
-    (TEXT.replace("false", "maybe"), "takes true or false, not “maybe”"),
+    (TEXT.replace("false", "maybe"), "must be true or false, not “maybe”"),
     (TEXT.replace("<IsRequired>", "<IsRequired>true</IsRequired><IsRequired>"), "two elements <IsRequired>"),
     (TEXT.replace("QuestionContent", "Content"), "no element <Content>"),
     (TEXT.replace("FreeTextAnswer", "TextAnswer"), "no answer of the kind <TextAnswer>"),
@@ -159,7 +159,7 @@ MISTAKES = [
     (TEXT + "<Note/>", "<QuestionForm> has no element <Note>"),
     ("", "at least one Question"),
     (forms.free_text("<Numeric/>"), "<Constraints> has no element <Numeric>"),
-    (forms.free_text('<IsNumeric minValue="low"/>'), "takes a whole number, not “low”"),
+    (forms.free_text('<IsNumeric minValue="low"/>'), "must be a whole number, not “low”"),
     (forms.free_text('<IsNumeric minValue="2" maxValue="1"/>'), "minValue of <IsNumeric> is above maxValue"),
     (forms.free_text('<Length minLength="-1"/>'), "whole number from 0"),
     (forms.free_text("<AnswerFormatRegex/>"), "needs an attribute regex"),
@@ -248,8 +248,8 @@ ANSWERS = [
     (OTHER, Given(other="my own"), "In your own words: At most 5 characters."),
     (FILE, Given(upload=Upload("k", 10)), ""),
     (FILE, Given(upload=Upload("k", 20)), ""),
-    (FILE, Given(upload=Upload("k", 9)), "The file has 9 bytes; it takes at least 10."),
-    (FILE, Given(upload=Upload("k", 21)), "The file has 21 bytes; it takes at most 20."),
+    (FILE, Given(upload=Upload("k", 9)), "The file has 9 bytes. It must have at least 10."),
+    (FILE, Given(upload=Upload("k", 21)), "The file has 21 bytes. It can have at most 20."),
     (FILE, (), ""),
     (FILE, "a text", "Please choose a file."),
     (forms.file_upload(required=True), (), UNANSWERED),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from marketplace import answers, questions
-from tests.marketplace import factories, forms
-from tests.marketplace.factories import SCHEMAS
+from marketplace import questions
+from marketplace.questions import answer_key, answers_xml
+from tests.marketplace.support import factories
+from tests.marketplace.support import question_forms as forms
+from tests.marketplace.support.factories import SCHEMAS
 
 ENTITY = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
 
@@ -132,7 +134,7 @@ NASTY = ["a & b < c", "]]>", "line\r\nnext\ttab", "\x00\x0bgone", "\ud800gone", 
 
 def test_answers_survive_the_xml() -> None:
     given = {f"q{at}": text for at, text in enumerate(NASTY)}
-    read = answers.read_answers(answers.answers_xml(given))
+    read = answers_xml.read_answers(answers_xml.answers_xml(given))
     wanted = [text.replace("\x00\x0b", "").replace("\ud800", "") for text in NASTY]
     assert read == {f"q{at}": [text] for at, text in enumerate(wanted)}
 
@@ -152,7 +154,7 @@ def test_answers_to_a_form_are_written_as_the_schema_has_them() -> None:
         "q2": questions.Given(upload=questions.Upload("3KEY", 20, "me.txt")),
         "q3": questions.Given(("free",)),
     }
-    xml = answers.answers_xml(given, form)
+    xml = answers_xml.answers_xml(given, form)
     assert xml.partition('QuestionFormAnswers.xsd">')[2] == (
         "<Answer><QuestionIdentifier>q1</QuestionIdentifier><SelectionIdentifier>a</SelectionIdentifier>"
         "<SelectionIdentifier>b</SelectionIdentifier><OtherSelectionText>c &lt; d</OtherSelectionText></Answer>"
@@ -160,15 +162,18 @@ def test_answers_to_a_form_are_written_as_the_schema_has_them() -> None:
         "<UploadedFileKey>3KEY</UploadedFileKey></Answer>"
         "<Answer><QuestionIdentifier>q3</QuestionIdentifier><FreeText>free</FreeText></Answer></QuestionFormAnswers>"
     )
-    assert answers.read_answers(xml) == {"q1": ["a", "b", "c < d"], "q2": ["a file of 20 bytes"], "q3": ["free"]}
-    assert answers.uploaded_key(xml, "q2") == "3KEY"
+    assert answers_xml.read_answers(xml) == {"q1": ["a", "b", "c < d"], "q2": ["a file of 20 bytes"], "q3": ["free"]}
+    assert answers_xml.uploaded_key(xml, "q2") == "3KEY"
     assert (
-        answers.uploaded_key(xml, "q1") is answers.uploaded_key(xml, "none") is answers.uploaded_key("", "q2") is None
+        answers_xml.uploaded_key(xml, "q1")
+        is answers_xml.uploaded_key(xml, "none")
+        is answers_xml.uploaded_key("", "q2")
+        is None
     )
 
 
 def test_several_values_of_a_field_are_joined() -> None:
-    assert "<FreeText>a|b</FreeText>" in answers.answers_xml({"boxes": ["a", "b"]})
+    assert "<FreeText>a|b</FreeText>" in answers_xml.answers_xml({"boxes": ["a", "b"]})
 
 
 def key(mapping: str) -> str:
@@ -215,7 +220,7 @@ SCORED = [
 
 @pytest.mark.parametrize(("mapping", "given", "value"), SCORED)
 def test_scores(mapping: str, given: dict[str, list[str]], value: int) -> None:
-    assert answers.score(key(mapping), given) == value
+    assert answer_key.score(key(mapping), given) == value
 
 
 @pytest.mark.parametrize(
@@ -223,4 +228,4 @@ def test_scores(mapping: str, given: dict[str, list[str]], value: int) -> None:
 )
 def test_what_is_no_answer_key(text: str) -> None:
     with pytest.raises(questions.BadXml):
-        answers.check_answer_key(text)
+        answer_key.check_answer_key(text)

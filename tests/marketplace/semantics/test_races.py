@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -13,16 +14,16 @@ import pytest
 from django.db import connection
 
 from marketplace.models import Assignment, Hit
-from marketplace.services import assignments, payments
-from marketplace.services.refusals import Refused
+from marketplace.services import assignments, operating, payments
+from marketplace.services.refusals import Refusal
 from marketplace.services.upkeep import bring_up_to_date
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def at_once(calls: list[Callable[[], Any]]) -> Counter[str]:
+def at_once(calls: Sequence[Callable[[], Any]]) -> Counter[str]:
     """Runs all in threads that begin together; how often each outcome was."""
     barrier = Barrier(len(calls))
 
@@ -30,7 +31,7 @@ def at_once(calls: list[Callable[[], Any]]) -> Counter[str]:
         try:
             barrier.wait(timeout=30)
             call()
-        except Refused as refusal:
+        except Refusal as refusal:
             return refusal.code
         finally:
             connection.close()
@@ -43,7 +44,7 @@ def at_once(calls: list[Callable[[], Any]]) -> Counter[str]:
 def test_fifty_workers_accept_a_hit_with_nine_assignments() -> None:
     hit = factories.make_hit(max_assignments=9)
     workers = [factories.make_worker() for _ in range(50)]
-    outcomes = at_once([lambda worker=worker: assignments.accept(worker=worker, hit=hit) for worker in workers])
+    outcomes = at_once([partial(assignments.accept, worker=worker, hit=hit) for worker in workers])
     assert outcomes == {"done": 9, "HITNotAvailable": 41}
     hit.refresh_from_db()
     assert (hit.state, hit.n_pending, hit.n_available) == ("Unassignable", 9, 0)
@@ -55,7 +56,7 @@ def test_thirty_workers_take_from_a_group_of_three_hits() -> None:
     made = [factories.make_hit(requester=requester, max_assignments=3) for _ in range(3)]
     workers = [factories.make_worker() for _ in range(30)]
     group = made[0].hit_type
-    outcomes = at_once([lambda worker=worker: assignments.accept(worker=worker, hit_type=group) for worker in workers])
+    outcomes = at_once([partial(assignments.accept, worker=worker, hit_type=group) for worker in workers])
     assert outcomes == {"done": 9, "HITNotAvailable": 21}
     check_all()
 
@@ -135,4 +136,28 @@ def test_the_upkeep_task_beside_readers_pays_once() -> None:
     at_once([bring_up_to_date] * 5 + [lambda: bring_up_to_date(hit=hit)] * 5)
     hit.refresh_from_db()
     assert hit.n_completed == 5
+    check_all()
+
+
+def test_work_approved_by_the_page_and_the_api_at_once_is_paid_once() -> None:
+    """Two HITs in both orders, so that a transaction that locked both would stop the other."""
+    requester = factories.make_requester()
+    made = [factories.make_hit(requester=requester, max_assignments=3) for _ in range(2)]
+    workers = [factories.make_worker() for _ in range(3)]
+    work = [assignments.accept(worker=worker, hit=hit) for hit in made for worker in workers]
+    for each in work:
+        assignments.submit(assignment_id=each.assignment_id, answers={"better": "A"})
+    ids = [each.assignment_id for each in work]
+    totals: list[int] = []
+
+    def page(order: Sequence[str]) -> None:
+        done = operating.approve_all(requester=requester, assignment_ids=order, feedback="", actor="sue")
+        totals.append(done.n)
+
+    calls: list[Callable[[], Any]] = [partial(page, ids), partial(page, ids[::-1])]
+    calls += [partial(assignments.approve, assignment=each) for each in work]
+    outcomes = at_once(calls)
+    assert outcomes["done"] + outcomes["InvalidAssignmentState"] == 8
+    assert sum(totals) + (outcomes["done"] - 2) == 6
+    assert {payments.owed(worker) for worker in workers} == {Decimal("1.00")}
     check_all()

@@ -12,12 +12,12 @@ import pytest
 
 from marketplace import tasks
 from marketplace.models import Assignment, Hit, LedgerEntry, NotificationDelivery, Requester, Worker
-from marketplace.services import assignments, builtin, hits, messages, payments, upkeep
-from marketplace.services.refusals import Refused
+from marketplace.services import assignments, builtin, hits, lifecycle, messages, payments, upkeep
+from marketplace.services.refusals import Refusal
 from marketplace.services.requirements import Standing
-from tests.marketplace import factories
-from tests.marketplace.semantics.checks import check_all
 from tests.marketplace.semantics.conftest import Clock
+from tests.marketplace.support import factories
+from tests.marketplace.support.checks import check_all
 
 pytestmark = pytest.mark.django_db
 #: A HIT for 0.50 costs 0.60 with its fee.
@@ -75,7 +75,7 @@ def test_what_an_expired_hit_held_can_be_spent_at_once(name: str) -> None:
     available = payments.available(requester)
     filler = post(requester, lifetime=60, reward=str(available / Decimal("1.2")))
     assert payments.available(requester) == 0
-    with pytest.raises(Refused, match="does not cover"):
+    with pytest.raises(Refusal, match="does not cover"):
         post(requester, now=at(30))
     NEEDS_MONEY[name](requester, thing)
     filler.refresh_from_db()
@@ -121,7 +121,7 @@ def test_work_that_counts_as_approved_counts_for_its_worker(moving_clock: Clock)
     factories.make_assignment(hit=hit, worker=worker, submitted=True)
     rule = {"QualificationTypeId": builtin.NUMBER_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [0]}
     for_proven = factories.make_hit(requirements=[rule])
-    with pytest.raises(Refused, match="yours is 0"):
+    with pytest.raises(Refusal, match="yours is 0"):
         assignments.accept(worker=worker, hit=for_proven)
     moving_clock.move(seconds=61)
     assert Standing(worker).value(builtin.NUMBER_APPROVED) == 1
@@ -148,14 +148,14 @@ def test_one_broken_hit_does_not_hold_up_the_others(
     moving_clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken, sound = factories.make_hit(lifetime=60), factories.make_hit(lifetime=70)
-    settle = upkeep.settle
+    update_hit = lifecycle.update_hit
 
     def fails_for_one(hit: Hit, **options: Any) -> None:
         if hit.pk == broken.pk:
             raise RuntimeError("This one is broken.")
-        settle(hit, **options)
+        update_hit(hit, **options)
 
-    monkeypatch.setattr(upkeep, "settle", fails_for_one)
+    monkeypatch.setattr(upkeep, "update_hit", fails_for_one)
     moving_clock.move(seconds=100)
     with caplog.at_level(logging.ERROR, logger="marketplace.services.upkeep"):
         tasks.upkeep()

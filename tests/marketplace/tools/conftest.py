@@ -6,10 +6,17 @@ from typing import Any
 import pytest
 
 from tests import services
-from tests.marketplace.tools.running import Tool
-from tests.marketplace.wire.clients import Key
-from tests.marketplace.wire.conftest import base_url, client, full_buckets, key, requester  # noqa: F401 - fixtures
-from tests.marketplace.wire.world import World
+from tests.marketplace.support.clients import Key
+from tests.marketplace.support.running import Tool
+from tests.marketplace.support.world import World
+from tests.marketplace.wire.conftest import (  # noqa: F401 - fixtures
+    base_url,
+    client,
+    full_buckets,
+    key,
+    over_http,
+    requester,
+)
 
 
 @pytest.fixture
@@ -19,7 +26,7 @@ def world(client: Any) -> World:  # noqa: F811
 
 
 @pytest.fixture
-def tool(base_url: str, key: Key, tmp_path: Path) -> Tool:  # noqa: F811
+def tool(over_http: None, base_url: str, key: Key, tmp_path: Path) -> Tool:  # noqa: F811
     return Tool(base_url=base_url, key=key, folder=tmp_path)
 
 

@@ -1,14 +1,17 @@
 """curl signs by itself: a third signer, and one that signs a path as it was typed."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 
-from tests.marketplace.tools.running import Tool
-from tests.marketplace.wire.world import EXTERNAL, TYPE, WORK, World
+from tests.marketplace.support.doc_blocks import blocks
+from tests.marketplace.support.running import Tool
+from tests.marketplace.support.world import EXTERNAL, TYPE, WORK, World
+from tests.services import ROOT
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 JSON = "Content-Type: application/x-amz-json-1.1"
 
 
@@ -44,6 +47,17 @@ def test_nothing_to_say_is_said_in_several_ways(ask: Any, body: str) -> None:
 
 def test_the_address_is_good_without_its_slash(ask: Any, tool: Tool) -> None:
     assert ask("GetAccountBalance", {}, address=tool.endpoint.rstrip("/"))[0] == 200
+
+
+def test_the_documented_order_moves_the_clock(tool: Tool, curl: str, settings: Any, tmp_path: Any) -> None:
+    """The block of docs/marketplace.md, as it is."""
+    settings.MARKETPLACE_TEST_CONTROLS, settings.VAR = True, tmp_path
+    (block,) = [each for each in blocks(ROOT / "docs" / "marketplace.md") if "MarketplaceTestControls" in each.text]
+
+    done = tool.run("bash", "-c", block.text, env=tool.pointed())
+
+    assert done.returncode == 0, done.stderr
+    assert abs(json.loads(done.stdout)["Now"] - (time.time() + 86400)) < 600
 
 
 def test_a_wrong_secret_is_refused(ask: Any) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.wire.world import World
+from tests.marketplace.support.world import World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 Reader = Callable[[Any], list[str]]
 
 
@@ -47,4 +47,4 @@ def until_nothing_is_counted(client: Any) -> list[str]:
 def test_a_list_is_read_to_its_end_in_every_usual_way(world: World, read: Reader, number: int) -> None:
     made = [world.hit()["HITId"] for _ in range(number)]
 
-    assert read(world.client) == made
+    assert read(world.client) == made[::-1]  # the newest first

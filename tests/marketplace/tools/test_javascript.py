@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from marketplace.services import assignments
-from tests.marketplace.tools.running import HERE, Tool
-from tests.marketplace.wire.world import EXTERNAL, World
+from tests.marketplace.support.running import HERE, Tool
+from tests.marketplace.support.world import EXTERNAL, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 
 
 @pytest.fixture

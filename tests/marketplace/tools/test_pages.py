@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from tests.marketplace.tools import pages
-from tests.marketplace.tools.running import Tool
-from tests.marketplace.wire.world import World
+from tests.marketplace.support import doc_blocks
+from tests.marketplace.support.running import Tool
+from tests.marketplace.support.world import World
 from tests.services import ROOT
 
 TOOLS = ROOT / "docs" / "marketplace-tools.md"
@@ -18,10 +18,10 @@ ADDRESS = "https://hits.example.org/marketplace/api/"
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_is_run_or_says_why_not(page: Path) -> None:
-    found = list(pages.blocks(page))
+    found = list(doc_blocks.blocks(page))
 
     assert len(found) == len(re.findall(r"^ *```\w", page.read_text(), re.MULTILINE)) > 0
-    assert {block.language for block in found if not block.reason} <= set(pages.RUNS)
+    assert {block.language for block in found if not block.reason} <= set(doc_blocks.RUNS)
     assert any(not block.reason for block in found)
 
 
@@ -33,7 +33,7 @@ def test_the_examples_work(page: Path, tool: Tool, world: World, node: str, curl
         (tool.folder / name).symlink_to(ROOT / name)
     replaced = {ADDRESS: tool.endpoint, "AKIAEXAMPLE": tool.key.access_key_id, "EXAMPLESECRET": tool.key.secret}
 
-    done = tool.run("bash", "-c", pages.script(page, replaced), env=tool.environment())
+    done = tool.run("bash", "-c", doc_blocks.script(page, replaced), env=tool.environment())
 
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "1000.00" in done.stdout

@@ -8,10 +8,10 @@ from capo_mturk import Credentials, MTurkClient
 from capo_mturk.errors import RequestError
 
 from marketplace.services import assignments
-from tests.marketplace.tools.running import HERE, REDIRECT, Tool
-from tests.marketplace.wire.world import EXTERNAL, TYPE, WORK, World
+from tests.marketplace.support.running import HERE, REDIRECT, Tool
+from tests.marketplace.support.world import EXTERNAL, TYPE, WORK, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 LARRY = str(HERE / "requester_larry.py")
 PAGE = "https://lab.example.org/rate"
 

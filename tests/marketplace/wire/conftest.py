@@ -1,4 +1,4 @@
-"""A requester with a key, money and a running endpoint."""
+"""A requester with a key, money and an endpoint."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -9,8 +9,9 @@ import pytest
 
 from marketplace.models import Requester
 from marketplace.services import accounts, payments
-from tests.marketplace.wire.clients import Key, boto3_client
-from tests.marketplace.wire.world import World
+from tests.marketplace.support import in_process
+from tests.marketplace.support.clients import Key, boto3_client
+from tests.marketplace.support.world import World
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +34,7 @@ def make_key(requester: Requester) -> Key:
 
 
 @pytest.fixture
-def requester(transactional_db: None) -> Requester:
+def requester(db: None) -> Requester:
     return make_requester("Lab")
 
 
@@ -43,8 +44,16 @@ def key(requester: Requester) -> Key:
 
 
 @pytest.fixture
-def base_url(live_server: Any) -> str:
-    return str(live_server.url)
+def base_url(request: pytest.FixtureRequest) -> str:
+    """Where clients send their requests: a server where the test asks for one (``over_http``), else right here."""
+    if "over_http" in request.fixturenames:
+        return str(request.getfixturevalue("live_server").url)
+    return in_process.ADDRESS
+
+
+@pytest.fixture
+def over_http(live_server: Any) -> None:
+    """The test needs a server and its connections."""
 
 
 @pytest.fixture
@@ -53,7 +62,7 @@ def client(base_url: str, key: Key) -> Iterator[Any]:
 
 
 @pytest.fixture
-def stranger_key(transactional_db: None) -> Key:
+def stranger_key(db: None) -> Key:
     return make_key(make_requester("Stranger"))
 
 

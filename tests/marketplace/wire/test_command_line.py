@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.wire.clients import PATH, Key
-from tests.marketplace.wire.world import EXTERNAL, TYPE, World
+from tests.marketplace.support.clients import PATH, Key
+from tests.marketplace.support.world import EXTERNAL, TYPE, World
 from tests.support import clean_environment
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http"), pytest.mark.slow]
 
 
 class Aws:

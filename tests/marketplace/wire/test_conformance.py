@@ -11,6 +11,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from marketplace.wire import service
+from tests.marketplace.support.clients import Key, call
+from tests.marketplace.support.conformance import No, required_members
+from tests.marketplace.support.world import TYPE, WORK, World
 from tests.marketplace.wire import (
     test_conformance_assignments,
     test_conformance_hits,
@@ -19,9 +22,6 @@ from tests.marketplace.wire import (
     test_conformance_qualifications,
     test_conformance_workers,
 )
-from tests.marketplace.wire.clients import Key, call
-from tests.marketplace.wire.conformance import No, required_members
-from tests.marketplace.wire.world import TYPE, WORK, World
 from tests.services import ROOT
 
 FAMILIES = (
@@ -70,7 +70,7 @@ def test_every_id_is_tried_unknown_and_from_somebody_else(operation: str, name: 
 
 
 @pytest.mark.parametrize("operation", sorted(name for name in service.operations() if required_members(name)))
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_required_parameters_are_required(base_url: str, key: Key, operation: str) -> None:
     """In the words that boto/boto3#1223 was given: "Value null at 'reason' failed to satisfy constraint: …"."""
     answer = call(base_url, key, operation, {})
@@ -82,7 +82,7 @@ def test_required_parameters_are_required(base_url: str, key: Key, operation: st
         assert rule in answer.json()["message"]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_used_token_names_the_hit_it_made(world: World) -> None:
     wanted = {**TYPE, **WORK, "UniqueRequestToken": "t1"}
     hit_id = world.client.create_hit(**wanted)["HIT"]["HITId"]

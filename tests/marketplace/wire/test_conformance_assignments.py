@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
-from tests.marketplace.wire.conformance import (
+from tests.marketplace.support.conformance import (
     Act,
     No,
     Successes,
@@ -19,9 +19,9 @@ from tests.marketplace.wire.conformance import (
     mturk,
     registers,
 )
-from tests.marketplace.wire.world import World
+from tests.marketplace.support.world import World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.wire.conformance import (
+from tests.marketplace.support.conformance import (
     BAD,
     MODEL,
     OURS,
@@ -25,9 +25,9 @@ from tests.marketplace.wire.conformance import (
     mturk,
     registers,
 )
-from tests.marketplace.wire.world import NOWHERE, TYPE, WORK, World
+from tests.marketplace.support.world import NOWHERE, TYPE, WORK, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

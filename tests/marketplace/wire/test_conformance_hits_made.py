@@ -1,12 +1,13 @@
 """HIT types and HITs are made."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.marketplace.wire import world as w
-from tests.marketplace.wire.conformance import (
+from tests.marketplace.support import world as w
+from tests.marketplace.support.conformance import (
     BAD,
     MODEL,
     PERL,
@@ -25,9 +26,9 @@ from tests.marketplace.wire.conformance import (
     mturk,
     registers,
 )
-from tests.marketplace.wire.world import NOWHERE, TYPE, WORK, World
+from tests.marketplace.support.world import NOWHERE, TYPE, WORK, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -124,7 +125,11 @@ def of_the_clients_layout(world: World) -> dict[str, Any]:
     return {"HITTypeId": type_id, "LifetimeInSeconds": 60, "HITLayoutId": world.layout()}
 
 
-WRONG_TYPES = {
+def wrong_work(world: World, change: dict[str, Any]) -> dict[str, Any]:
+    return {"HITTypeId": world.hit_type(), **WORK, **change}
+
+
+WRONG_TYPES: dict[str, dict[str, Any]] = {
     "title too long": {"Title": "x" * 129},
     "duration too short": {"AssignmentDurationInSeconds": 29},
     "duration too long": {"AssignmentDurationInSeconds": 31_536_001},
@@ -133,7 +138,7 @@ WRONG_TYPES = {
         "QualificationRequirements": [{"QualificationTypeId": "00000000000000000040", "Comparator": "EqualTo"}]
     },
 }
-WRONG_WORK = {
+WRONG_WORK: dict[str, dict[str, Any]] = {
     "lifetime too short": {"LifetimeInSeconds": 29},
     "lifetime too long": {"LifetimeInSeconds": 31_536_001},
     "no assignments": {"MaxAssignments": 0},
@@ -227,7 +232,7 @@ MAKING = [
         No(
             "CreateHITWithHITType",
             why,
-            lambda world, change=change: {"HITTypeId": world.hit_type(), **WORK, **change},
+            partial(wrong_work, change=change),
             BAD,
             WRONG,
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.wire.conformance import (
+from tests.marketplace.support.conformance import (
     BAD,
     OURS,
     UNKNOWN,
@@ -24,9 +24,9 @@ from tests.marketplace.wire.conformance import (
     mturk,
     registers,
 )
-from tests.marketplace.wire.world import NOBODY, NOWHERE, World
+from tests.marketplace.support.world import NOBODY, NOWHERE, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 

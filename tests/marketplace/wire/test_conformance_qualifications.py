@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.marketplace.wire import world as w
-from tests.marketplace.wire.conformance import (
+from tests.marketplace.support import world as w
+from tests.marketplace.support.conformance import (
     BAD,
     PERL,
     SDKS,
@@ -24,9 +24,9 @@ from tests.marketplace.wire.conformance import (
     registers,
     unknown,
 )
-from tests.marketplace.wire.world import NOBODY, World
+from tests.marketplace.support.world import NOBODY, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 

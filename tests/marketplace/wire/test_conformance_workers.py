@@ -1,12 +1,13 @@
 """Workers blocked and written to, and requesters notified."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from marketplace.models import Message, NotificationSetting
-from marketplace.services import assignments
-from tests.marketplace.wire.conformance import (
+from marketplace.services.refusals import Refusal
+from tests.marketplace.support.conformance import (
     BAD,
     UNKNOWN_WORKER,
     WRONG,
@@ -22,9 +23,9 @@ from tests.marketplace.wire.conformance import (
     mturk,
     registers,
 )
-from tests.marketplace.wire.world import NOBODY, World
+from tests.marketplace.support.world import NOBODY, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 SUCCESSES: Successes = {}
 succeeds = registers(SUCCESSES)
 
@@ -35,7 +36,7 @@ def a_blocked_worker_accepts_nothing(world: World) -> None:
 
     world.client.create_worker_block(WorkerId=worker.worker_id, Reason="Copies answers.")
 
-    with pytest.raises(assignments.Refused):
+    with pytest.raises(Refusal):
         world.accepted(hit_id, worker)
 
 
@@ -105,11 +106,12 @@ def notification(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def outbox(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is sent to the callback; the way of a message is tested in test_notifications."""
+    """What would be sent; test_notifications tests the delivery."""
     sent: list[dict[str, Any]] = []
     settings.MARKETPLACE_CALLBACK_URL = "https://example.org/events"
     monkeypatch.setattr(
-        "marketplace.wire.notifications._send", lambda destination, message: sent.append({destination: message})
+        "marketplace.services.transports.send",
+        lambda transport, destination, message, requester: sent.append({destination: message}),
     )
     return sent
 
@@ -131,7 +133,15 @@ def a_test_event_is_sent(world: World) -> None:
 
 # --- What is refused ----------------------------------------------------------------------------------------
 
-EMAIL = notification(Transport="Email", Destination="lab@example.org")
+
+def a_type_with(wrong: dict[str, Any], world: World) -> dict[str, Any]:
+    return {"HITTypeId": world.hit_type(), "Notification": wrong}
+
+
+WRONG_DESTINATIONS = {
+    "SNS": notification(Transport="SNS", Destination="https://sns.us-east-1.amazonaws.com/topic"),
+    "Email": notification(Transport="Email", Destination="lab at example.org"),
+}
 NO_SUCH_WORKER = f'The value "{NOBODY}" is not valid for the parameter WorkerId.'
 REFUSALS = [
     No(
@@ -168,12 +178,16 @@ REFUSALS = [
         WRONG,
     ),
     *ids("UpdateNotificationSettings", "HITTypeId", "HITType", World.hit_type, Active=False),
-    No(
-        "UpdateNotificationSettings",
-        "by e-mail",
-        lambda world: {"HITTypeId": world.hit_type(), "Notification": EMAIL},
-        mturk("NotSupported"),
-    ),
+    *[
+        No(
+            "UpdateNotificationSettings",
+            f"{transport} to a wrong destination",
+            partial(a_type_with, wrong),
+            BAD,
+            WRONG,
+        )
+        for transport, wrong in WRONG_DESTINATIONS.items()
+    ],
     No(
         "UpdateNotificationSettings",
         "nothing to switch",
@@ -186,12 +200,6 @@ REFUSALS = [
         given({"Notification": notification(Destination="queue"), "TestEventType": "Ping"}),
         BAD,
         WRONG,
-    ),
-    No(
-        "SendTestEventNotification",
-        "by e-mail",
-        given({"Notification": EMAIL, "TestEventType": "Ping"}),
-        mturk("NotSupported"),
     ),
 ]
 

@@ -1,6 +1,7 @@
 """The endpoint over real HTTP: who is let in, what errors look like, what a limit does."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
@@ -12,9 +13,9 @@ from marketplace.models import AccessKey, Requester
 from marketplace.operations import registry
 from marketplace.services import accounts
 from marketplace.wire import service
-from tests.marketplace.wire.clients import Key, boto3_client, call, send, signed_headers
+from tests.marketplace.support.clients import Key, boto3_client, call, send, signed_headers
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 BALANCE = "MTurkRequesterServiceV20170117.GetAccountBalance"
 
 
@@ -97,7 +98,7 @@ def test_a_changed_operation_is_refused(base_url: str, key: Key) -> None:
 
 def test_a_request_of_yesterday_is_refused(base_url: str, key: Key) -> None:
     """With the type and the words of AWS's JSON services: aws/aws-sdk-php#1780."""
-    yesterday = timezone.now() - timezone.timedelta(days=1)
+    yesterday = timezone.now() - timedelta(days=1)
     with patch("botocore.auth.get_current_datetime", return_value=yesterday.replace(tzinfo=None)):
         answer = call(base_url, key, "GetAccountBalance")
 

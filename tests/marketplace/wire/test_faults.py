@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from marketplace.models import Hit
-from tests.marketplace.wire.clients import Key, boto3_client, control
-from tests.marketplace.wire.world import TYPE, WORK
+from tests.marketplace.support.clients import Key, boto3_client, control
+from tests.marketplace.support.world import TYPE, WORK
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
 
 
 def order(base_url: str, key: Key, **fault: Any) -> None:
@@ -75,8 +75,9 @@ def test_latency(base_url: str, key: Key, client: Any, allowed: None) -> None:
 def test_a_lost_response_after_the_write(base_url: str, key: Key, client: Any, allowed: None) -> None:
     """The HIT is there, the client does not know; a second request with the same token is told so."""
     order(base_url, key, kind="lost_response", operation="CreateHIT")
+    hasty = boto3_client(base_url, key, read_seconds=2)
     with pytest.raises((BotoCoreError, OSError)):
-        client.create_hit(**TYPE, **WORK, UniqueRequestToken="t")
+        hasty.create_hit(**TYPE, **WORK, UniqueRequestToken="t")
 
     with pytest.raises(ClientError) as refused:
         client.create_hit(**TYPE, **WORK, UniqueRequestToken="t")

@@ -13,7 +13,7 @@ import redis
 from botocore.exceptions import ClientError
 
 from marketplace.wire import throttling
-from tests.marketplace.wire.clients import Key, boto3_client, call
+from tests.marketplace.support.clients import Key, boto3_client, call
 
 RATE, BURST, SECONDS, PROCESSES = 50, 100, 1.0, 4
 Taker = Callable[[], bool]
@@ -147,10 +147,10 @@ def test_installations_that_share_a_redis_have_their_own_buckets(settings: Any) 
     assert throttling._bucket_key(1) != one
 
 
-# --- Over HTTP ----------------------------------------------------------------------------------------------
+# --- As clients see it --------------------------------------------------------------------------------------
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_more_requests_than_allowed_are_refused_until_time_has_passed(
     client: Any, stranger: Any, settings: Any, now: Any
 ) -> None:
@@ -167,7 +167,7 @@ def test_more_requests_than_allowed_are_refused_until_time_has_passed(
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_the_refusal_is_the_one_that_amazon_gives(base_url: str, key: Key, settings: Any) -> None:
     """Its type and words are in allenai/amti#12; HTTP 400 in AWS's list of errors that all services share."""
     settings.MARKETPLACE_RATE_BURST, settings.MARKETPLACE_RATE_LIMIT = 1, 1
@@ -178,7 +178,7 @@ def test_the_refusal_is_the_one_that_amazon_gives(base_url: str, key: Key, setti
     assert (answer.status, answer.json()) == (400, {"__type": "ThrottlingException", "message": "Rate exceeded"})
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
 def test_every_way_in_which_boto3_tries_again_gets_over_it(base_url: str, key: Key, settings: Any, mode: str) -> None:
     settings.MARKETPLACE_RATE_BURST, settings.MARKETPLACE_RATE_LIMIT = 2, 5

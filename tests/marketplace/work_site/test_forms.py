@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from marketplace.answers import read_answers
 from marketplace.models import Assignment, UploadedFile, Worker
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import files
-from tests.marketplace import forms
-from tests.marketplace.work_site.helpers import make_assignment, make_hit, make_worker, signed_in
+from tests.marketplace.support import question_forms as forms
+from tests.marketplace.support.work_site import make_assignment, make_hit, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +83,7 @@ def test_every_style_is_drawn_and_chosen_from() -> None:
         forms.selections(identifier="7"),
     )
     html = page.get()
-    assert html.count("<select") == 2 and html.count('type="checkbox"') == 9
+    assert html.count("<select") == 2 and html.count('type="checkbox"') == 10
     assert html.count('type="radio"') == 8  # two questions of three options, and none of these
     sent = {"q1": "a", "q2": "b", "q3": ["a", "b", "c"], "q4": "c", "q5": "a", "q6": ["a", "b"], "q7": ""}
     page.send(**sent)
@@ -93,7 +93,7 @@ def test_every_style_is_drawn_and_chosen_from() -> None:
 def test_something_else_can_be_typed_beside_the_options() -> None:
     page = Page(forms.selections(required=True, other='<Constraints><Length maxLength="9"/></Constraints>'))
     html = page.get()
-    assert "Something else, in your own words" in html and "Write at most 9 characters." in html
+    assert "Something else" in html and "Write at most 9 characters." in html
     refused = page.send(**{"q1-other": "much too long"})
     assert refused.status_code == 422 and b"In your own words: At most 9 characters." in refused.content
     assert b'value="much too long"' in refused.content
@@ -153,8 +153,8 @@ def test_a_file_is_sent_with_the_answers() -> None:
 def test_a_file_is_kept_when_another_answer_is_wrong() -> None:
     page = Page(forms.file_upload(required=True), forms.free_text(identifier="why", required=True))
     refused = page.send(q1=file(name="take <one>.wav"), q2="").content.decode()
-    assert "take &lt;one&gt;.wav" in refused and "is stored" in refused
-    assert "is stored" in page.get()
+    assert "take &lt;one&gt;.wav" in refused and "is saved" in refused
+    assert "is saved" in page.get()
     page.send(q2="so")
     assert page.answers() == {"q": ["a file of 100 bytes"], "why": ["so"]}
 
@@ -163,7 +163,7 @@ def test_a_wrong_file_is_refused_and_the_one_before_stays() -> None:
     page = Page(forms.file_upload(50, 2000, required=True), forms.free_text(identifier="why", required=True))
     page.send(q1=file(), q2="")
     refused = page.send(q1=file(b"x" * 2001), q2="so")
-    assert refused.status_code == 422 and b"too large: it takes at most 2 kB" in refused.content
+    assert refused.status_code == 422 and b"too large. It can have at most 2 kB." in refused.content
     assert page.assignment.state == "Accepted"
     page.send(q2="so")
     assert page.answers()["q"] == ["a file of 100 bytes"]

@@ -13,7 +13,7 @@ from django.urls import reverse
 from marketplace.models import Worker
 from marketplace.services import assignments, hits, messages, payments, qualifications
 from marketplace.services.requirements import Standing
-from tests.marketplace.work_site.helpers import (
+from tests.marketplace.support.work_site import (
     KEY,
     TEST,
     make_assignment,
@@ -29,7 +29,7 @@ PAGES = ("home", "history", "earnings", "qualifications", "messages")
 
 
 def one_more_of_everything(worker: Worker, number: int) -> None:
-    """A requester of its own for everything, so that nothing is found because it was read before."""
+    """A new requester for everything, so that nothing is found because it was read before."""
     lab = make_requester(f"Lab {number}")
     lacking = make_type(lab, f"Sums {number}", test=TEST, answer_key=KEY, test_duration=300)
     had = make_type(lab, f"Words {number}")
@@ -91,6 +91,6 @@ def test_the_words_about_many_groups_take_one_question() -> None:
     with CaptureQueriesContext(connection) as asked:
         found = hits.groups_for(worker=worker, standing=Standing(worker))
     assert sorted(reason for group in found for reason in group.reasons) == [
-        f"The qualification “Sums {number}” is needed, which you do not have." for number in range(4)
+        f"The qualification “Sums {number}” is required. You do not have it." for number in range(4)
     ]
     assert sum('FROM "marketplace_qualificationtype"' in each["sql"] for each in asked) == 1

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from marketplace.models import Assignment, Hit, Worker
 from marketplace.services import assignments, disputes, messages, payments
-from tests.marketplace.work_site.helpers import make_assignment, make_hit, make_requester, make_worker, signed_in
+from tests.marketplace.support.work_site import make_assignment, make_hit, make_requester, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -36,9 +36,9 @@ def test_the_history_is_ones_own_and_can_be_narrowed() -> None:
     everything = page(worker, "market_history")
     assert "First task" in everything and "Second task" in everything and "Somebody" not in everything
     assert "Second task" not in page(worker, "market_history", state="Approved")
-    assert "2 pieces of work" in page(worker, "market_history", state="nonsense")
+    assert "2 tasks, newest first" in page(worker, "market_history", state="nonsense")
     assert "Well done" in page(worker, "market_assignment", approved.assignment_id)
-    assert "Approved at the latest" in page(worker, "market_assignment", waiting.assignment_id)
+    assert "Approved automatically" in page(worker, "market_assignment", waiting.assignment_id)
 
 
 def said_about(assignment: Assignment) -> list[str]:
@@ -56,7 +56,7 @@ def test_a_rejection_can_be_disputed_until_it_is_decided() -> None:
     assert client.post(url, {"comment": " "}).status_code == 422
     assert client.post(url, {"comment": "It was complete."}).status_code == 302
     after = client.get(url).content.decode()
-    assert "Object to the rejection" not in after and "It was complete." in after and "Say more" in after
+    assert "Object to the rejection" not in after and "It was complete." in after and ">Reply<" in after
     client.post(url, {"comment": "The third page, too."})
     assert said_about(rejected) == ["It was complete.", "The third page, too."]
     disputes.decide(assignment=rejected, overturn=False, reason="Half of it was empty.", actor="olga")
@@ -84,11 +84,11 @@ def test_earnings_add_up() -> None:
     payments.pay_out(worker=worker, amount=Decimal("1.00"), actor="test", about="bank transfer 7")
     shown = page(worker, "market_earnings")
     for label, amount in (
-        ("To be paid out", "$0.35"),
-        ("Rewards, approved", "$1.10"),
+        ("To be paid", "$0.35"),
+        ("Approved rewards", "$1.10"),
         ("Bonuses", "$0.25"),
         ("Waiting for approval", "$0.30"),
-        ("Paid out so far", "$1.00"),
+        ("Paid so far", "$1.00"),
     ):
         assert f"<dt>{label}</dt><dd>{amount}</dd>" in shown
     assert "Careful work" in shown and "bank transfer 7" in shown
@@ -101,13 +101,13 @@ def test_messages_are_ones_own_and_reading_marks_them() -> None:
     letter = messages.send(worker=worker, subject="Hello <there>", text="Line one\nhttps://lab.example/x")
     assert '1<span class="spoken"> new</span>' in page(worker, "market_home")
     assert "Hello &lt;there&gt;" in page(worker, "market_messages")
-    shown = page(worker, "market_message", letter.pk)
+    shown = page(worker, "market_message", letter.message_id)
     assert "The marketplace" in shown and 'href="https://lab.example/x"' in shown
     letter.refresh_from_db()
     assert letter.read_at is not None
     assert " new</span>" not in page(worker, "market_home")
     stranger = signed_in(make_worker())
-    assert stranger.get(reverse("market_message", args=[letter.pk])).status_code == 404
+    assert stranger.get(reverse("market_message", args=[letter.message_id])).status_code == 404
 
 
 def test_work_that_counts_as_approved_by_now_is_shown_so() -> None:
@@ -116,5 +116,5 @@ def test_work_that_counts_as_approved_by_now_is_shown_so() -> None:
     past = timezone.now() - timedelta(minutes=1)
     Assignment.objects.update(auto_approve_at=past)
     Hit.objects.update(due_at=past)
-    assert "<dt>Rewards, approved</dt><dd>$0.50</dd>" in page(worker, "market_earnings")
+    assert "<dt>Approved rewards</dt><dd>$0.50</dd>" in page(worker, "market_earnings")
     assert "Approved" in page(worker, "market_assignment", waiting.assignment_id)

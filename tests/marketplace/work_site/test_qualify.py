@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -10,12 +11,12 @@ from django.utils import timezone
 
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
 from marketplace.services import qualifications
-from tests.marketplace.work_site.helpers import KEY, TEST, make_requester, make_type, make_worker, signed_in
+from tests.marketplace.support.work_site import KEY, TEST, make_requester, make_type, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
 
 
-def with_test(**terms: object) -> QualificationType:
+def with_test(**terms: Any) -> QualificationType:
     return make_type(test=TEST, answer_key=KEY, test_duration=300, **terms)
 
 
@@ -36,7 +37,7 @@ def test_a_test_is_taken_and_scored() -> None:
     shown = ask(worker, wanted)
     assert shown.redirect_chain[-1][0] == reverse("market_test", args=[wanted.type_id])
     page = shown.content.decode()
-    assert "Two and two?" in page and "data-seconds-left" in page and "Hand in" in page
+    assert "Two and two?" in page and "data-seconds-left" in page and ">Submit<" in page
     assert "AnswerScore" not in page
     assert b"with the value 100" in hand_in(worker, wanted, q1="four").content
     assert value(worker) == 100
@@ -47,7 +48,7 @@ def test_a_wrong_answer_scores_nothing_and_the_test_is_over() -> None:
     worker, wanted = make_worker(), with_test()
     ask(worker, wanted)
     assert b"with the value 0" in hand_in(worker, wanted, q1="five").content
-    assert b"This test is not running" in hand_in(worker, wanted, q1="four").content
+    assert b"This test is not open" in hand_in(worker, wanted, q1="four").content
     assert value(worker) == 0
     assert b"only once" in ask(worker, wanted).content
 
@@ -64,7 +65,7 @@ def test_an_incomplete_test_goes_on() -> None:
 
 def test_a_test_that_was_not_started_cannot_be_taken() -> None:
     worker, wanted = make_worker(), with_test()
-    assert b"This test is not running" in hand_in(worker, wanted, q1="four").content
+    assert b"This test is not open" in hand_in(worker, wanted, q1="four").content
     assert not Qualification.objects.exists()
 
 
@@ -72,7 +73,7 @@ def test_a_late_test_is_not_taken() -> None:
     worker, wanted = make_worker(), with_test()
     ask(worker, wanted)
     QualificationRequest.objects.update(deadline=timezone.now() - timedelta(seconds=1))
-    assert b"its time is over" in hand_in(worker, wanted, q1="four").content
+    assert b"its time is up" in hand_in(worker, wanted, q1="four").content
     assert not Qualification.objects.exists()
 
 
@@ -80,7 +81,7 @@ def test_the_retry_delay_is_told_and_kept() -> None:
     worker, wanted = make_worker(), with_test(retry_delay=3600)
     ask(worker, wanted)
     hand_in(worker, wanted, q1="five")
-    assert b"You can ask for it again from" in ask(worker, wanted).content
+    assert b"You can request it again from" in ask(worker, wanted).content
     QualificationRequest.objects.update(submitted_at=timezone.now() - timedelta(seconds=3601))
     ask(worker, wanted)
     hand_in(worker, wanted, q1="four")
@@ -92,7 +93,7 @@ def test_what_is_granted_at_once_and_what_somebody_decides() -> None:
     at_once = make_type(requester, "At once", auto_granted=True, auto_value=7)
     decided = make_type(requester, "Decided")
     assert b"with the value 7" in ask(worker, at_once).content
-    assert b"is with the requester" in ask(worker, decided).content
+    assert b"The requester will decide." in ask(worker, decided).content
     assert b"has not decided yet" in ask(worker, decided).content
     assert QualificationRequest.objects.filter(type=decided).count() == 1
     qualifications.reject_request(request=QualificationRequest.objects.get(type=decided), reason="Not this time")
@@ -106,7 +107,7 @@ def test_the_list_offers_what_can_be_had() -> None:
     page = signed_in(worker).get(reverse("market_qualifications")).content.decode()
     assert "Baking" in page and "Closed" not in page
     none = signed_in(worker).get(reverse("market_qualifications"), {"q": "chess"}).content.decode()
-    assert "Baking" not in none and "Nothing matches" in none
+    assert "Baking" not in none and "No qualifications match." in none
 
 
 def test_unknown_and_deleted_qualifications_are_not_found() -> None:

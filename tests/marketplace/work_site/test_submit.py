@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from marketplace.answers import read_answers
 from marketplace.models import Assignment, Hit
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import assignments
-from tests.marketplace.work_site.helpers import external, make_assignment, make_worker, signed_in
+from tests.marketplace.support.work_site import external, make_assignment, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
 URL = "/mturk/externalSubmit"
@@ -80,7 +80,7 @@ def test_sending_again_is_answered_as_the_first_time_and_changes_nothing() -> No
 def test_an_assignment_id_alone_is_no_answer() -> None:
     assignment = accepted()
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id})
-    assert response.status_code == 400 and b"there is no answer" in response.content
+    assert response.status_code == 400 and b"only the assignment ID and no answer" in response.content
     assignment.refresh_from_db()
     assert assignment.state == "Accepted"
 
@@ -97,7 +97,7 @@ def test_what_was_returned_is_not_taken() -> None:
     assignment = accepted()
     assignments.return_(assignment_id=assignment.assignment_id, worker=assignment.worker)
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id, "tone": "sad"})
-    assert response.status_code == 409 and b"was returned" in response.content
+    assert response.status_code == 409 and b"You returned this task" in response.content
     assignment.refresh_from_db()
     assert assignment.state == "Returned" and not assignment.answer
 
@@ -108,15 +108,16 @@ def test_what_comes_too_late_is_not_taken() -> None:
     Assignment.objects.update(deadline=past)
     Hit.objects.update(due_at=past)
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id, "tone": "sad"})
-    assert response.status_code == 409 and b"time allotted was over" in response.content
+    assert response.status_code == 409 and b"after the time limit" in response.content
     assignment.refresh_from_db()
     assert assignment.state == "Abandoned" and not assignment.answer
 
 
 def test_too_much_is_refused_in_words() -> None:
     assignment = accepted()
-    fields = {"assignmentId": assignment.assignment_id} | {f"f{number}": "x" for number in range(1200)}
-    assert stranger().post(URL, fields).status_code == 413
+    fields = {"assignmentId": assignment.assignment_id} | {f"f{number}": "x" for number in range(1500)}
+    refused = stranger().post(URL, fields)
+    assert refused.status_code == 413 and b"at most 1,500 fields and 2 MB" in refused.content
     assert stranger().get(URL, fields).status_code == 413
     assert stranger().post(URL, {"assignmentId": assignment.assignment_id, "f": "x" * 4_000_000}).status_code == 413
     assignment.refresh_from_db()

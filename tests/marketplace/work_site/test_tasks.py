@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from marketplace.answers import read_answers
 from marketplace.models import Assignment, Hit, Worker
+from marketplace.questions.answers_xml import read_answers
 from marketplace.services import builtin, qualifications
-from tests.marketplace.work_site.helpers import (
+from tests.marketplace.support.work_site import (
     FORM,
     GOOD,
     external,
@@ -50,7 +50,11 @@ def sandbox_of(tag: str) -> set[str]:
 
 
 def country_only(code: str, guarded: str = "Accept") -> list[dict[str, object]]:
-    place = {"QualificationTypeId": builtin.LOCALE, "Comparator": "EqualTo", "LocaleValues": [{"Country": code}]}
+    place: dict[str, object] = {
+        "QualificationTypeId": builtin.LOCALE,
+        "Comparator": "EqualTo",
+        "LocaleValues": [{"Country": code}],
+    }
     return [place | {"ActionsGuarded": guarded}]
 
 
@@ -64,7 +68,7 @@ def test_the_list_says_what_there_is() -> None:
     page = text_of(signed_in(make_worker()), "market_home")
     for words in ("Rate &lt;b&gt;one&lt;/b&gt; sentence", "$1.25", "The Lab &amp; Co", "10 minutes", "<dd>5</dd>"):
         assert words in page
-    assert "You qualify" in page
+    assert ">Accept<" in page and "no decisions yet" in page
 
 
 def test_the_list_is_searched_and_sorted() -> None:
@@ -72,7 +76,7 @@ def test_the_list_is_searched_and_sorted() -> None:
     make_hit(title="Weather reports", reward=Decimal("2.00"))
     client = signed_in(make_worker())
     assert "Weather reports" not in text_of(client, "market_home", q="FICTION")
-    assert "Nothing matches" in text_of(client, "market_home", q="poetry")
+    assert "No tasks match." in text_of(client, "market_home", q="poetry")
     by_reward = text_of(client, "market_home", sort="reward")
     assert by_reward.index("Weather reports") < by_reward.index("Short stories")
 
@@ -83,7 +87,7 @@ def test_what_one_does_not_qualify_for_says_why() -> None:
     page = text_of(client, "market_home")
     assert "You do not qualify" in page and "Your country must be exactly US; yours is DE." in page
     only_qualified = text_of(client, "market_home", qualified="1")
-    assert "Americans only" not in only_qualified and "Nothing matches" in only_qualified
+    assert "Americans only" not in only_qualified and "No tasks match." in only_qualified
 
 
 def test_the_way_to_a_missing_qualification_is_shown() -> None:
@@ -151,7 +155,7 @@ def test_nothing_is_accepted_without_qualifying_or_when_none_is_left() -> None:
     client = signed_in(make_worker(country="DE"))
     american, taken = make_hit(requirements=country_only("US")), make_hit()
     make_assignment(make_worker(), taken)
-    for hit, words in ((american, "must be exactly US"), (taken, "no more of these HITs")):
+    for hit, words in ((american, "must be exactly US"), (taken, "no more of these tasks")):
         response = client.post(reverse("market_accept", args=[hit.hit_type.type_id]), follow=True)
         assert words in response.content.decode()
     assert Assignment.objects.count() == 1
@@ -224,9 +228,9 @@ def test_when_the_time_is_over_it_says_so() -> None:
     Assignment.objects.update(deadline=past)
     Hit.objects.update(due_at=past)
     response = work_page(worker, assignment)
-    assert response.status_code == 410 and b"The time is over" in response.content
+    assert response.status_code == 410 and b"Out of time" in response.content
     again = signed_in(worker).post(reverse("market_return", args=[assignment.assignment_id]), follow=True)
-    assert b"The time is over" in again.content or b"time for this HIT is up" in again.content
+    assert b"Out of time" in again.content or b"time for this task is up" in again.content
 
 
 # --- QuestionForm -------------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def test_a_question_form_is_drawn_without_what_could_run() -> None:
     page = work_page(worker, assignment).content.decode()
     assert "It was <b>late</b>." in page and "<li>No dictionary</li>" in page
     assert "steal()" not in page and "onclick" not in page
-    assert page.count('type="radio"') == 2 and page.count('type="checkbox"') == 3 and page.count("<select") == 1
+    assert page.count('type="radio"') == 2 and page.count('type="checkbox"') == 4 and page.count("<select") == 1
     assert "<textarea" in page and "Write at least 5 and at most 40 characters." in page
 
 
@@ -303,11 +307,11 @@ def test_one_click_leads_to_the_next_of_the_group() -> None:
     client = signed_in(worker)
     client.post(reverse("market_task", args=[assignment.assignment_id]), GOOD)
     done = text_of(client, "market_done", assignment.assignment_id)
-    assert "Next task of this group" in done
+    assert "Accept the next task<" in done
     accept(client, second)
     following = Assignment.objects.get(hit=second)
     client.post(reverse("market_task", args=[following.assignment_id]), GOOD)
-    assert "There is no more work in this group" in text_of(client, "market_done", following.assignment_id)
+    assert "There are no more tasks for you in this group." in text_of(client, "market_done", following.assignment_id)
 
 
 def test_asking_too_early_whether_it_arrived_leads_back_to_the_task() -> None:

@@ -1,0 +1,36 @@
+"""How the JSON API identifies its callers."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts import tokens
+from accounts.roles import is_researcher
+
+SCHEME = "Bearer"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Bearer hits_…``"""
+
+    def authenticate(self, request: Request) -> tuple[User, None] | None:
+        parts = get_authorization_header(request).decode("latin-1").split()
+        if not parts or parts[0].lower() != SCHEME.lower():
+            return None
+        user = tokens.find_user(parts[1]) if len(parts) == 2 else None
+        if user is None:
+            raise AuthenticationFailed("This token is unknown or revoked. Make a new one in the console: Your account.")
+        return user, None
+
+    def authenticate_header(self, request: Request) -> str:
+        return SCHEME
+
+
+class IsResearcher(BasePermission):
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        return is_researcher(request.user)

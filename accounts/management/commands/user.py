@@ -1,0 +1,85 @@
+"""``manage.py user …``: manage the users of the console from a terminal."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from accounts import roles, users
+from common.commands import ActionCommand, AddAction, aligned
+from common.words import counted
+
+ACTOR = "command line"
+
+
+class Command(ActionCommand):
+    help = "Researchers and other users: add, grant, revoke, deactivate, activate, end sessions, list."
+
+    def add_actions(self, add: AddAction) -> None:
+        one = add("add", "make a researcher and print a password", self.add)
+        one.add_argument("name", help="the user name")
+        one.add_argument("--administrator", action="store_true", help="sees every study and manages users")
+        for name, about, run in (
+            ("grant", "let an existing user use the console", self.grant),
+            ("revoke", "take the console away again; ends the user's sessions", self.revoke),
+            ("deactivate", "nobody can sign in as this user; ends sessions and tokens", self.deactivate),
+            ("activate", "the user may sign in again", self.activate),
+            ("end-sessions", "sign the user out everywhere", self.end_sessions),
+        ):
+            add(name, about, run).add_argument("name", help="the user name")
+        add("list", "list researchers and administrators", self.list_researchers)
+
+    def add(self, *, name: str, administrator: bool) -> None:
+        password = secrets.token_urlsafe(12)
+        made = User(username=name)
+        try:
+            made.full_clean(exclude=["password"])
+            validate_password(password, made)
+        except ValidationError as error:
+            raise CommandError(f"“{name}”: {' '.join(error.messages)}") from None
+        users.create_researcher(username=name, password=password, administrator=administrator, actor=ACTOR)
+        self.stdout.write(f"{name} can sign in to the console. Password: {password}")
+
+    def grant(self, *, name: str) -> None:
+        users.grant_researcher(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{name} is a researcher.")
+
+    def revoke(self, *, name: str) -> None:
+        users.revoke_researcher(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{name} is no longer a researcher.")
+
+    def deactivate(self, *, name: str) -> None:
+        users.deactivate(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{name} is deactivated and signed out everywhere.")
+
+    def activate(self, *, name: str) -> None:
+        users.activate(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{name} is active.")
+
+    def end_sessions(self, *, name: str) -> None:
+        ended = users.end_sessions(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{counted(ended, 'session')} of {name} ended.")
+
+    def list_researchers(self) -> None:
+        found = roles.researchers().order_by("username")
+        self.say(
+            aligned(
+                [each.username, "administrator" if each.is_superuser else "researcher", _last_sign_in(each)]
+                for each in found
+            )
+        )
+
+
+def _user(name: str) -> User:
+    found = User.objects.filter(username=name).first()
+    if found is None:
+        raise CommandError(f"There is no user “{name}”. To make a researcher: manage.py user add {name}")
+    return found
+
+
+def _last_sign_in(user: User) -> str:
+    return f"last sign-in {user.last_login:%Y-%m-%d}" if user.last_login else "has never signed in"

@@ -1,0 +1,53 @@
+"""Who is a researcher: anyone who can use the console, the JSON API, generation runs and language models.
+
+Researchers are the members of a group, and all administrators (Django's superusers). Workers of the marketplace share
+the table of users, so being signed in means nothing by itself. A worker's account can never become a researcher's.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.db.models import Q, QuerySet
+
+RESEARCHERS = "Researchers"
+WORKERS = "Marketplace workers"
+AnyUser = User | AnonymousUser
+_FOUND = "_is_researcher"
+
+
+def is_researcher(user: AnyUser) -> TypeGuard[User]:
+    """Asks the database once per request, because every request has its own user object."""
+    if not (user.is_authenticated and user.is_active):
+        return False
+    if user.is_superuser:
+        return True
+    if not hasattr(user, _FOUND):
+        setattr(user, _FOUND, in_group(user, RESEARCHERS))
+    return bool(getattr(user, _FOUND))
+
+
+def is_workers_account(user: User) -> bool:
+    return in_group(user, WORKERS)
+
+
+def researchers() -> QuerySet[User]:
+    """Active users who can use the console."""
+    return User.objects.filter(Q(is_superuser=True) | Q(groups__name=RESEARCHERS), is_active=True).distinct()
+
+
+def in_group(user: User, name: str) -> bool:
+    return user.groups.filter(name=name).exists()
+
+
+def join_group(user: User, name: str) -> None:
+    """Adds the user to the group. Doing it twice changes nothing."""
+    group, _ = Group.objects.get_or_create(name=name)
+    user.groups.add(group)
+    user.__dict__.pop(_FOUND, None)
+
+
+def leave_group(user: User, name: str) -> None:
+    user.groups.remove(*Group.objects.filter(name=name))
+    user.__dict__.pop(_FOUND, None)

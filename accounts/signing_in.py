@@ -1,0 +1,115 @@
+"""Signing in: one way for the console, the operators' site and the workers' site.
+
+Each is an ``Entrance`` that admits only its own people: workers cannot sign in to the console, nor researchers to the
+workers' site. The brake counts wrong passwords for all of them together, and the server's log has every attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.contrib.auth import login as open_session
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.log import Kind, address_of, record
+from accounts.models import Session
+from accounts.session_store import ORIGIN
+from common import brake
+
+logger = logging.getLogger(__name__)
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+WRONG = "The user name or the password is wrong."
+TOO_MANY, WRONG_PASSWORD, NOT_HERE = "too_many", "wrong_password", "not_here"
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """A page where people sign in. ``refusal`` explains why somebody with the right password cannot sign in here."""
+
+    name: str
+    admits: Callable[[User], bool]
+    refusal: str
+
+
+class SignInRefused(Exception):
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
+
+
+def check_password(request: HttpRequest, *, name: str, password: str, entrance: Entrance) -> User:
+    """The user with this name and password, if they can sign in here. Raises SignInRefused."""
+    if not brake.may_try(request, name):
+        logger.warning("Sign-in held back after too many wrong passwords, from %s", address_of(request))
+        raise SignInRefused(brake.WAIT, TOO_MANY)
+    user = authenticate(request, username=name, password=password)
+    if not isinstance(user, User):
+        _record_failure(request, name, entrance)
+        raise SignInRefused(WRONG, WRONG_PASSWORD)
+    brake.forgive(request, name)
+    if not entrance.admits(user):
+        _record(request, user, "sign-in refused", entrance)
+        raise SignInRefused(entrance.refusal, NOT_HERE)
+    return user
+
+
+def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "password") -> None:
+    """Open a session for a user whose password or link has been checked."""
+    Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    open_session(request, user, backend=BACKEND)
+    request.session[ORIGIN] = {
+        "since": timezone.now().isoformat(),
+        "entrance": entrance.name,
+        "address": address_of(request),
+        "device": request.headers.get("User-Agent", "")[:200],
+    }
+    _record(request, user, "signed in", entrance, by=by)
+
+
+def _record_failure(request: HttpRequest, name: str, entrance: Entrance) -> None:
+    """Logs the name only if the account exists: people sometimes type their password into the wrong box."""
+    known = User.objects.filter(username__iexact=name).values_list("username", flat=True).first()
+    record(
+        kind=Kind.SIGN_INS,
+        actor="",
+        action="sign-in failed",
+        about=known or "",
+        request=request,
+        page=entrance.name,
+    )
+    logger.warning("Wrong user name or password from %s", address_of(request))
+
+
+def _record(request: HttpRequest, user: User, action: str, entrance: Entrance, **detail: Any) -> None:
+    name = user.get_username()
+    record(kind=Kind.SIGN_INS, actor=name, action=action, about=name, request=request, page=entrance.name, **detail)
+
+
+class SignInForm(AuthenticationForm):
+    """Django's form with the brake, the log and the page's entrance. Subclasses set ``entrance``."""
+
+    entrance: Entrance
+
+    def clean(self) -> dict[str, Any]:
+        if self.request is None:
+            raise TypeError("This form needs a request: wrong passwords are counted by address.")
+        name, password = (self.cleaned_data.get(field) for field in ("username", "password"))
+        if name and password:
+            try:
+                self.user_cache = check_password(self.request, name=name, password=password, entrance=self.entrance)
+            except SignInRefused as refused:
+                raise ValidationError(refused.message, code=refused.code) from None
+        return self.cleaned_data
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the page that shows this form after a refusal."""
+        return 429 if self.has_error(NON_FIELD_ERRORS, TOO_MANY) else 422

@@ -1,0 +1,70 @@
+"""API tokens: they let a program read the JSON API as its user."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts.log import Kind, record
+from accounts.models import ApiToken
+from common.problems import invalid
+
+#: Every token begins with this, so that it can be recognised and masked anywhere.
+PREFIX = "hits_"
+MOST_TOKENS = 50
+USE_NOTED_AFTER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A new token with its text, which nobody can see again."""
+
+    token: ApiToken
+    text: str
+
+
+@transaction.atomic
+def create_token(*, user: User, name: str) -> NewToken:
+    """Raises Invalid for a user who already has too many."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if tokens_of(user).count() >= MOST_TOKENS:
+        raise invalid("name", f"You have {MOST_TOKENS} tokens.", "Revoke one that you no longer use.")
+    text = PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(user=user, name=name, token_hash=_hashed(text), created_at=timezone.now())
+    record(kind=Kind.USERS, actor=user.get_username(), action="token created", about=user.get_username(), token=name)
+    return NewToken(token, text)
+
+
+@transaction.atomic
+def revoke_token(*, token: ApiToken, actor: str) -> None:
+    """Doing it twice changes nothing."""
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        about = token.user.get_username()
+        record(kind=Kind.USERS, actor=actor, action="token revoked", about=about, token=token.name)
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """The tokens that still work, newest first."""
+    return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
+
+
+def find_user(text: str) -> User | None:
+    """The active user whose token this is. Records the use."""
+    found = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
+    if found is None or not found.user.is_active:
+        return None
+    now = timezone.now()
+    if found.last_used_at is None or now - found.last_used_at > USE_NOTED_AFTER:
+        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
+    return found.user
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

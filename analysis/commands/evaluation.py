@@ -1,0 +1,177 @@
+"""``python -m analysis contest|dectest|ranking``: how well a score of sets measures diversity."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from analysis.commands.options import Subparsers, add_resampling, positive
+from analysis.commands.output import Outcome, print_json
+from analysis.commands.sets import Scored, add_scored, groups_in, named, names_in, read_scored
+from analysis.diversity.data import CONTEXT, LABEL
+from analysis.diversity.evaluation import con_test, dec_test, subsampled
+from analysis.diversity.ranking import pair_differences, ranking_test
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate
+from analysis.tables import InputError
+from common.words import counted
+
+Run: TypeAlias = Callable[[argparse.Namespace], int]
+#: The printed name of each test.
+TITLES = {"contest": "conTest", "dectest": "decTest", "ranking": "Ranking test"}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Register the three commands."""
+    _add_test(subparsers, "contest", run_contest, "A score against two classes: ρ and best-threshold accuracy (OCA).")
+    dectest = _add_test(subparsers, "dectest", run_dectest, "A score against a diversity parameter: ρ and r.")
+    dectest.add_argument("--log10", action="store_true", help="take the logarithm of the label first (top-k)")
+    dectest.add_argument("--subsample", type=positive, metavar="SIZE", help="add mean and s.d. over subsamples of SIZE")
+    dectest.add_argument("--repeats", type=positive, default=100, help="how many subsamples (100)")
+    ranking = _add_test(subparsers, "ranking", run_ranking, "Which of two sets is more diverse: ρ and sign accuracy.")
+    ranking.add_argument("--by", default=CONTEXT, metavar="COLUMN", help=f"pair the sets that share it ({CONTEXT})")
+    ranking.add_argument(
+        "--pairs", action="store_true", help=f"each row is a pair already: metric and {LABEL} are differences"
+    )
+    ranking.add_argument(
+        "--midpoint", type=_number, default=0.0, help="with --pairs: the score of no difference, 3 for rnkHDS (0)"
+    )
+
+
+def _add_test(subparsers: Subparsers, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
+    add_scored(parser)
+    add_resampling(parser)
+    parser.add_argument(
+        "--resample-by",
+        metavar="COLUMN",
+        help="resample all sets with one value together; “sets” resamples single sets (context, where sets share one)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run_contest(args: argparse.Namespace) -> int:
+    found = read_scored(args)
+    groups, resampled = groups_in(found.frame, args)
+    with named(args.file, "write two classes, such as 0 and 1, or use dectest for a parameter"):
+        result = con_test(found.scores, found.labels, plan=_plan(args), groups=groups)
+    cut = result.threshold
+    side = "at or above" if cut.direction == "above" else "below"
+    where = f"high diversity {side} {cut.value:.4g}" if math.isfinite(cut.value) else "calling all sets the same"
+    return _show(
+        args,
+        resampled,
+        {"sets": len(found.scores), "low": result.n_low, "high": result.n_high},
+        {"rho": result.rho, "oca": result.oca},
+        {"threshold": cut.value if math.isfinite(cut.value) else None, "direction": cut.direction},
+        [f"threshold  {where}", f"sets       {result.n_low} low, {result.n_high} high"],
+    )
+
+
+def run_dectest(args: argparse.Namespace) -> int:
+    found = read_scored(args)
+    groups, resampled = groups_in(found.frame, args)
+    if args.log10 and (found.labels <= 0).any():
+        row = found.frame.index[found.labels <= 0][0]
+        where = f'row {row}, column "{LABEL}"'
+        raise InputError(args.file, where, "0 or less has no logarithm", "leave out --log10")
+    with named(args.file, "use sets made with different parameters"):
+        result = dec_test(found.scores, found.labels, log10=args.log10, plan=_plan(args), groups=groups)
+        more, lines = _subsamples(args, found)
+    estimates = {"spearman": result.spearman, "pearson": result.pearson, **more}
+    return _show(args, resampled, {"sets": len(found.scores)}, estimates, {}, lines, hidden=tuple(more))
+
+
+def run_ranking(args: argparse.Namespace) -> int:
+    found = read_scored(args)
+    groups, resampled = (None, "pairs") if args.resample_by is None else groups_in(found.frame, args)
+    scores, labels, left_out = found.scores, found.labels, 0
+    if args.pairs:
+        scores = scores - args.midpoint
+    else:
+        keys = names_in(found.frame, args.by, args.file)
+        with named(args.file):
+            names, (scores, labels) = pair_differences(keys, scores, labels)
+        unequal = labels != 0
+        left_out = int((~unequal).sum())
+        names, scores, labels = names[unequal], scores[unequal], labels[unequal]
+        # Pairs with the same key share sets, so they are resampled together. Without such keys, pairs are drawn singly.
+        several = max(Counter(names.tolist()).values(), default=0) > 1
+        groups, resampled = (names.tolist(), args.by) if several else (None, "pairs")
+    with named(args.file):
+        result = ranking_test(scores, labels, plan=_plan(args), groups=groups)
+    lines = [f"{counted(left_out, 'pair')} of equal {LABEL} left out"] if left_out else []
+    data = {"pairs": len(scores), "pairs_of_equal_label_left_out": left_out}
+    return _show(args, resampled, data, {"rho": result.rho, "accuracy": result.accuracy}, {}, lines)
+
+
+def _plan(args: argparse.Namespace) -> Bootstrap:
+    return Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
+
+
+def _subsamples(args: argparse.Namespace, found: Scored) -> tuple[dict[str, Estimate], list[str]]:
+    """Estimates of the mean and the s.d. over subsamples, and a line to print; none without --subsample."""
+    if args.subsample is None:
+        return {}, []
+    spread = subsampled(
+        found.scores,
+        found.labels,
+        size=args.subsample,
+        repeats=args.repeats,
+        seed=args.seed,
+        level=args.confidence,
+        log10=args.log10,
+    )
+    estimates = {
+        "subsampled_spearman": spread.spearman,
+        "subsampled_spearman_sd": Estimate(spread.spearman_sd, n=spread.spearman.n, n_of="sets"),
+        "subsampled_pearson": spread.pearson,
+        "subsampled_pearson_sd": Estimate(spread.pearson_sd, n=spread.pearson.n, n_of="sets"),
+    }
+    parts = (("spearman", spread.spearman, spread.spearman_sd), ("pearson", spread.pearson, spread.pearson_sd))
+    said = ", ".join(f"{name} {mean.value:.3f} ({sd:.3f})" for name, mean, sd in parts)
+    return estimates, [f"{args.repeats} subsamples of {args.subsample}, mean (s.d.): {said}"]
+
+
+def _show(
+    args: argparse.Namespace,
+    resampled: str,
+    data: Mapping[str, Any],
+    estimates: Mapping[str, Estimate],
+    figures: Mapping[str, Any],
+    lines: Sequence[str],
+    *,
+    hidden: Sequence[str] = (),
+) -> int:
+    """Print the outcome. ``hidden`` estimates have a separate line."""
+    left_out = ("command", "file", "run", "json", "resample_by")
+    settings = {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": resampled}
+    if args.json:
+        print_json(Outcome(args.command, args.file, settings, data, estimates, figures))
+        return 0
+    print(f"{TITLES[args.command]} of {args.metric} in {args.file}")
+    for name, estimate in estimates.items():
+        if name in hidden:
+            continue
+        note = f"; {estimate.note}" if estimate.note and not math.isnan(estimate.value) else ""
+        print(f"{name:<10} {estimate}  n = {counted(estimate.n, estimate.n_of.removesuffix('s'))}{note}")
+        if estimate.method:
+            print(f"{'':<10} {estimate.level:.0%} interval: {estimate.method}")
+    for line in lines:
+        print(line)
+    return 0
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number, such as 3")
+    return number

@@ -1,0 +1,119 @@
+"""What the commands on sets of texts share: options for scores and labels, and reading them from a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from analysis.commands.options import add_seed
+from analysis.diversity.association import Floats
+from analysis.diversity.checks import LabelError
+from analysis.diversity.data import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
+from analysis.diversity.metrics import METRICS
+from analysis.diversity.resampling import context_groups
+from analysis.tables import InputError, require_columns
+
+FORMATS = "a CSV, TSV or JSONL file"
+#: The value of --resample-by that resamples single sets.
+SETS = "sets"
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The sets of a file with their scores and labels (n,)."""
+
+    frame: pd.DataFrame
+    scores: Floats
+    labels: Floats
+
+
+def add_scored(parser: argparse.ArgumentParser, metric: str | None = None) -> None:
+    parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set and the column {LABEL}")
+    parser.add_argument(
+        "--metric",
+        required=metric is None,
+        default=metric,
+        metavar="COLUMN",
+        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts",
+    )
+    parser.add_argument("--label-name", metavar="NAME", help=f"only the sets with this {LABEL_NAME}")
+
+
+def add_seeded(parser: argparse.ArgumentParser, metric: str) -> None:
+    add_scored(parser, metric)
+    add_seed(parser)
+
+
+def read_scored(args: argparse.Namespace) -> Scored:
+    """The sets with the requested label name, their scores and their labels."""
+    frame = read_sets(args.file)
+    if LABEL not in frame.columns:
+        fix = "it holds the diversity parameter, such as 0.6, or 0 and 1"
+        raise InputError(args.file, f'column "{LABEL}"', "there is no such column", fix)
+    frame = one_label(frame, args)
+    labels = numbers(frame, LABEL, args.file)
+    if args.metric in frame.columns:
+        return Scored(frame, numbers(frame, args.metric, args.file), labels)
+    if args.metric in METRICS:
+        return Scored(frame, computed(frame, args.file, args.metric), labels)
+    columns = [name for name in frame.columns if name.startswith("metric_")]
+    known = f"use one of {', '.join([*METRICS, *columns])}"
+    raise InputError(args.file, f'--metric "{args.metric}"', "there is no such column and no such metric", known)
+
+
+def one_label(frame: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
+    if LABEL_NAME not in frame.columns:
+        return frame
+    names = [str(name) for name in frame[LABEL_NAME].unique()]
+    if args.label_name is not None:
+        if args.label_name not in names:
+            what = f'no row has "{args.label_name}"'
+            raise InputError(args.file, f'column "{LABEL_NAME}"', what, f"use one of {', '.join(names)}")
+        chosen: pd.DataFrame = frame[frame[LABEL_NAME] == args.label_name]
+        return chosen
+    if len(names) > 1:
+        what = f"there are several parameters: {', '.join(names[:5])}"
+        raise InputError(args.file, f'column "{LABEL_NAME}"', what, "choose one with --label-name")
+    return frame
+
+
+def computed(frame: pd.DataFrame, path: str, name: str) -> Floats:
+    """The metric of every set. A terminal shows a progress bar after one second."""
+    texts = responses(frame, path)
+    bar = tqdm(texts, desc=name, unit=" sets", delay=1.0, disable=None, file=sys.stderr)
+    return np.array([METRICS[name](text) for text in bar])
+
+
+def names_in(frame: pd.DataFrame, column: str, path: str) -> list[str]:
+    require_columns(list(frame.columns), path, column)
+    return [str(cell) if cell is not None else "" for cell in frame[column]]
+
+
+def groups_in(frame: pd.DataFrame, args: argparse.Namespace) -> tuple[list[str] | None, str]:
+    """What to resample whole, and its name: the chosen column, else contexts by the report's rule, else sets."""
+    column = args.resample_by or (CONTEXT if CONTEXT in frame.columns else SETS)
+    if column == SETS and SETS not in frame.columns:
+        return None, SETS
+    names = names_in(frame, column, args.file)
+    groups = names if args.resample_by else context_groups(names)
+    return groups, SETS if groups is None else column
+
+
+@contextmanager
+def named(path: str, labels: str = "") -> Iterator[None]:
+    """Turn a statistic's error into an `InputError` about the file. ``labels`` says how to fix labels."""
+    try:
+        yield
+    except LabelError as error:
+        raise InputError(path, f'column "{LABEL}"', str(error), labels) from error
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(path, "", str(error)) from error

@@ -1,0 +1,407 @@
+"""The data of one study, from which every section of a report is made, and its file format, the bundle.
+
+A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
+and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``, and ``offers.csv`` if pages showed live
+suggestions. The CSV files are UTF-8 with the columns below. Lists and objects are JSON in a cell, an empty cell means
+that there is no number, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has
+the same numbers as one from the database.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import pandas as pd
+
+from analysis.archive import ArchiveError, read_files
+from analysis.description import StudyDescription
+from analysis.description_json import DescriptionError, description_from_json, description_to_json
+from common.files import replaced, write_whole
+
+ITEM_COLUMNS = (
+    "item",
+    "role",
+    "context",
+    "parameter",
+    "parameter_value",
+    "texts",
+    "responses",
+    "metrics",
+    "wanted",
+    "cells",
+)
+SUBMISSION_COLUMNS = (
+    "submission",
+    "worker",
+    "synthetic",
+    "profile",
+    "arm",
+    "hit",
+    "seconds",
+    "received_at",
+    "has_feedback",
+    "decision",
+    "reward",
+)
+RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", "text", "seconds")
+FLAG_COLUMNS = ("submission", "reason", "detail")
+OFFER_COLUMNS = (
+    *("submission", "item", "step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
+    *("source", "latency", "shown_at", "text", "chosen", "switches"),
+)
+
+STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
+#: If the latest review has this decision, no figure includes the submission.
+EXCLUDE = "exclude"
+#: Of a table, while it is written.
+ROWS_AT_ONCE = 2_000
+Record = Sequence[Any] | Mapping[str, Any]
+
+
+class BundleError(ValueError):
+    """An unusable bundle. ``str()`` gives the file, the place in it and the reason."""
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """Everything that the analysis uses of a study. Make it with `make_study_data`, which sets the types and ``n``.
+
+    ``items``: ITEM_COLUMNS in the order of the file, with ``n``, the number of included submissions with ratings of it.
+    ``submissions``: SUBMISSION_COLUMNS, also of excluded submissions; ``decision`` is that of the latest review.
+    ``all_ratings``: RATING_COLUMNS in the given order, also of excluded submissions. ``item`` is empty if the question
+    is not about an item; ``value`` and ``seconds`` are NaN if missing.
+    ``flags``: FLAG_COLUMNS, of all submissions.
+    ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
+    0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
+    """
+
+    description: StudyDescription
+    items: pd.DataFrame
+    submissions: pd.DataFrame
+    all_ratings: pd.DataFrame
+    flags: pd.DataFrame
+    offers: pd.DataFrame
+
+    @cached_property
+    def used(self) -> pd.DataFrame:
+        """The submissions included in the analysis."""
+        return self.submissions[self.submissions["decision"] != EXCLUDE]
+
+    @cached_property
+    def ratings(self) -> pd.DataFrame:
+        """The ratings of included submissions, with their ``worker``, ``synthetic`` and ``arm``."""
+        by_submission = self.used.set_index("submission")
+        kept = self.all_ratings[self.all_ratings["submission"].isin(by_submission.index)].reset_index(drop=True)
+        joined = {name: kept["submission"].map(by_submission[name]) for name in ("worker", "synthetic", "arm")}
+        return kept.assign(**joined).astype({"synthetic": bool})
+
+    @property
+    def excluded(self) -> int:
+        """How many submissions a review excluded."""
+        return len(self.submissions) - len(self.used)
+
+    @property
+    def synthetic(self) -> int:
+        """How many of the included ratings come from simulated workers."""
+        return int(self.ratings["synthetic"].sum())
+
+
+def make_study_data(
+    description: StudyDescription,
+    *,
+    items: Iterable[Record],
+    submissions: Iterable[Record],
+    ratings: Iterable[Record],
+    flags: Iterable[Record] = (),
+    offers: Iterable[Record] = (),
+) -> StudyData:
+    """The study from records in the order of the columns above (or mappings by column). Counts ``n`` of the items."""
+    data = StudyData(
+        description,
+        _frame(items, ITEM_COLUMNS).astype({"parameter_value": float, "wanted": int}),
+        _frame(submissions, SUBMISSION_COLUMNS).astype({"synthetic": bool, "has_feedback": bool, "seconds": float}),
+        _frame(ratings, RATING_COLUMNS).astype({"value": float, "seconds": float}),
+        _frame(flags, FLAG_COLUMNS),
+        _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
+    )
+    rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
+    data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
+    return data
+
+
+def _frame(records: Iterable[Record], columns: Sequence[str]) -> pd.DataFrame:
+    """A frame that has its columns even without rows."""
+    rows = [[each[name] for name in columns] if isinstance(each, Mapping) else list(each) for each in records]
+    return pd.DataFrame.from_records(rows, columns=list(columns))
+
+
+# --- the bundle ---
+
+
+def write_bundle(data: StudyData, out: BinaryIO) -> None:
+    """Write the bundle as a zip archive. The same data give the same bytes."""
+    write_bundle_tables(data.description, _rows_of(data), out)
+
+
+def write_bundle_tables(
+    description: StudyDescription, tables: Mapping[str, Iterable[Sequence[Any]]], out: BinaryIO
+) -> int:
+    """Write a bundle from rows in the order of TABLES' columns, one at a time. Returns the number of ratings.
+
+    ``tables`` has the rows of every file of TABLES; its order is the order of the files. Nothing is held in memory, so
+    ``study.json``, which contains the files' hashes, comes last in the archive.
+    """
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        written = {}
+        for name, rows in tables.items():
+            with archive.open(_member(name), "w", force_zip64=True) as file:
+                written[name] = _write_table(TABLES[name], rows, file)
+        archive.writestr(_member(STUDY), _head(description, written))
+    return int(written["ratings.csv"]["rows"])
+
+
+def write_bundle_folder(data: StudyData, folder: Path) -> None:
+    """Write the bundle as files in ``folder``, which is made if missing. ``study.json`` is written last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {}
+    for name, rows in _rows_of(data).items():
+        with replaced(folder / name) as file:
+            written[name] = _write_table(TABLES[name], rows, file)
+    write_whole(folder / STUDY, _head(data.description, written))
+
+
+def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
+    """The study in a folder or zip archive. ``accept_edited``: CSV files may have changed since they were written.
+
+    Raises BundleError: nothing found, unsafe or oversized archive, file or column missing, another version, edited
+    rows, a cell that is not valid in its column, a rating of a submission or item that does not exist.
+    """
+    try:
+        files = read_files(Path(path), (STUDY, *TABLES))
+        head = _read_head(files)
+        tables: dict[str, list[list[Any]]] = {}
+        for name in TABLES:
+            if name not in files and name in OPTIONAL and name not in head["files"]:
+                tables[name] = []
+                continue
+            if name not in files:
+                raise BundleError(f"{name} is missing")
+            edited = hashlib.sha256(files[name]).hexdigest() != head["files"].get(name, {}).get("sha256")
+            if edited and not accept_edited:
+                raise BundleError(f"{name} was changed since the bundle was written; accept it with --accept-edited")
+            tables[name] = _read_table(name, files.pop(name))
+        _refuse_strangers(tables)
+        description = description_from_json(head.get("study"))
+        return make_study_data(description, **{name.removesuffix(".csv"): rows for name, rows in tables.items()})
+    except (ArchiveError, BundleError) as error:
+        raise BundleError(f"{path}: {error}") from None
+    except DescriptionError as error:
+        raise BundleError(f"{path}: {STUDY}: {error}") from None
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """A member dated 1980, which zip uses for a file without a date."""
+    member = zipfile.ZipInfo(name)
+    member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+    return member
+
+
+def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
+    frames = {
+        "submissions.csv": data.submissions,
+        "items.csv": data.items,
+        "ratings.csv": data.all_ratings,
+        "flags.csv": data.flags,
+    }
+    if len(data.offers):
+        frames["offers.csv"] = data.offers
+    return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
+
+
+def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]]) -> bytes:
+    head = {"format": FORMAT, "version": BUNDLE_VERSION, "files": files, "study": description_to_json(description)}
+    return json.dumps(head, ensure_ascii=False, allow_nan=False, indent=1).encode()
+
+
+def _read_head(files: Mapping[str, bytes]) -> dict[str, Any]:
+    if STUDY not in files:
+        raise BundleError(f"{STUDY} is missing: this is no bundle of a study")
+    try:
+        head = json.loads(files[STUDY])
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{STUDY} is not JSON ({error})") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise BundleError(f"{STUDY} is not that of a bundle: its format is not “{FORMAT}”")
+    if head.get("version") != BUNDLE_VERSION:
+        told = str(head.get("version"))[:20]
+        raise BundleError(f"the bundle has version {told}; this program reads version {BUNDLE_VERSION}")
+    files_told = head.get("files")
+    if not isinstance(files_told, dict) or not all(isinstance(each, dict) for each in files_told.values()):
+        raise BundleError(f"{STUDY}: files is not a list of files with their rows and sha256")
+    return head
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """How to write and read a column of a CSV file. ``read`` raises ValueError for an invalid cell."""
+
+    what: str
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+def _json(
+    what: str, kind: type, check: Callable[[Any], bool], after: Callable[[Any], Any] = lambda value: value
+) -> _Cell:
+    def read(text: str) -> Any:
+        try:
+            value = json.loads(text)
+        except RecursionError:
+            raise ValueError from None
+        if not isinstance(value, kind) or not check(value):
+            raise ValueError
+        return after(value)
+
+    return _Cell(what, lambda value: json.dumps(_without_nan(value), ensure_ascii=False, allow_nan=False), read)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in value)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment
+
+
+def _number(text: str) -> float:
+    if "_" in text:
+        raise ValueError
+    return float(text) if text else math.nan
+
+
+_TEXT = _Cell("text", str, str)
+_INT = _Cell("a whole number", lambda value: str(int(value)), int)
+_FLOAT = _Cell("a number", lambda v: "" if v is None or math.isnan(v) else repr(float(v)), _number)
+_BOOL = _Cell("true or false", lambda value: "true" if value else "false", lambda t: {"true": True, "false": False}[t])
+_TIME = _Cell("a moment with its time zone", lambda value: str(value.isoformat()), _moment)
+_TEXTS = _json("a JSON list of texts", list, _are_texts)
+_GROUPS = _json(
+    "a JSON list of lists of texts",
+    list,
+    lambda value: all(isinstance(each, list) and _are_texts(each) for each in value),
+)
+_CELLS = _json("a JSON object of texts", dict, lambda value: _are_texts(list(value.values())))
+_NUMBERS = _json(
+    "a JSON object of numbers",
+    dict,
+    lambda value: all(each is None or isinstance(each, int | float) for each in value.values()),
+    lambda value: {key: math.nan if each is None else float(each) for key, each in value.items()},
+)
+_CELL_OF: dict[str, _Cell] = {
+    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches"), _INT),
+    **dict.fromkeys(("parameter_value", "value", "seconds", "latency"), _FLOAT),
+    **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
+    **dict.fromkeys(("received_at", "shown_at"), _TIME),
+    "texts": _GROUPS,
+    "responses": _TEXTS,
+    "metrics": _NUMBERS,
+    "cells": _CELLS,
+}
+#: The files of a bundle except ``study.json``, with their columns.
+TABLES: dict[str, tuple[str, ...]] = {
+    "items.csv": ITEM_COLUMNS,
+    "submissions.csv": SUBMISSION_COLUMNS,
+    "ratings.csv": RATING_COLUMNS,
+    "flags.csv": FLAG_COLUMNS,
+    "offers.csv": OFFER_COLUMNS,
+}
+#: A bundle omits these files if they have no rows.
+OPTIONAL = ("offers.csv",)
+
+
+def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
+    """Write a table. Returns the number of rows and the SHA-256 of the file."""
+    digest, count = hashlib.sha256(), 0
+    writers = [_CELL_OF.get(column, _TEXT).write for column in columns]
+    cells = ([write(value) for write, value in zip(writers, row, strict=True)] for row in rows)
+    lines: Iterator[Sequence[str]] = chain([columns], cells)
+    while batch := list(islice(lines, ROWS_AT_ONCE)):
+        out = io.StringIO(newline="")
+        csv.writer(out).writerows(batch)
+        content = out.getvalue().encode()
+        digest.update(content)
+        file.write(content)
+        count += len(batch)
+    return {"rows": count - 1, "sha256": digest.hexdigest()}
+
+
+def _read_table(name: str, content: bytes) -> list[list[Any]]:
+    """The rows of a file, in the order of its columns here, whatever their order in the file. Ignores other columns."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{name} is not UTF-8 (byte {error.start:,})") from None
+    limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        records = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header = next(records, [])
+        missing = [column for column in TABLES[name] if column not in header]
+        if missing:
+            raise BundleError(f"{name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        places = [(column, header.index(column), _CELL_OF.get(column, _TEXT)) for column in TABLES[name]]
+        return [_read_row(name, number, row, len(header), places) for number, row in enumerate(records, 1) if row]
+    except csv.Error as error:
+        raise BundleError(f"{name} is not sound CSV ({error})") from None
+    finally:
+        # The limit applies to the whole process, so it is restored at once. A cell may be as long as the file.
+        csv.field_size_limit(limit)
+
+
+def _read_row(
+    name: str, number: int, row: Sequence[str], width: int, places: Sequence[tuple[str, int, _Cell]]
+) -> list[Any]:
+    if len(row) != width:
+        raise BundleError(f"{name}, row {number} has {len(row)} cells, the header {width}")
+    values = []
+    for column, place, cell in places:
+        try:
+            values.append(cell.read(row[place]))
+        except (ValueError, KeyError):
+            raise BundleError(f"{name}, row {number}, {column} is {row[place][:40]!r}, not {cell.what}") from None
+    return values
+
+
+def _refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
+    """Refuse references to missing rows, and duplicate names. Only edited files have them."""
+    known = {}
+    for name in ("items.csv", "submissions.csv"):
+        known[name] = {row[0] for row in tables[name]}
+        if len(known[name]) < len(tables[name]):
+            raise BundleError(f"{name} holds one {TABLES[name][0]} twice")
+    for name in ("ratings.csv", "flags.csv", "offers.csv"):
+        for number, row in enumerate(tables[name], start=1):
+            if row[0] not in known["submissions.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
+            if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")

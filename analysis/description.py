@@ -1,0 +1,189 @@
+"""What gives a study's data meaning: questions with their scales, scores, sections of the report, the design.
+
+Plain Python, quick to import. Task types use these classes for their declarations, and a bundle stores them as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+Level = Literal["ordinal", "nominal", "interval", "pairwise", "text"]
+Kind = Literal["scale", "choice", "choices", "text", "ranking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of a scale. ``label`` is empty for an unnamed point such as a half step.
+
+    ``description`` is the line that an instrument prints next to the name, if any.
+    """
+
+    value: float
+    label: str = ""
+    description: str = ""
+
+    @property
+    def key(self) -> str:
+        """The value as forms send it: 3 for 3.0, 3.5 for 3.5."""
+        return f"{self.value:g}"
+
+    @property
+    def text(self) -> str:
+        """What a screen reader reads aloud: the number, then the name, if any."""
+        return f"{self.key} {self.label}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A named scale. Its measurement level decides how it is analysed; its points are in the order shown."""
+
+    name: str
+    level: Level
+    points: tuple[Point, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        level: Level,
+        labels: Sequence[str],
+        *,
+        half_steps: bool = False,
+        descriptions: Sequence[str] = (),
+    ) -> Scale:
+        """Points from the highest down: ``labels[0]`` names the highest whole number, ``labels[-1]`` names 1.
+
+        With ``half_steps`` there is an unnamed point between every two named ones.
+        """
+        top = len(labels)
+        points: list[Point] = []
+        for index, label in enumerate(labels):
+            points.append(Point(float(top - index), label, descriptions[index] if descriptions else ""))
+            if half_steps and index < top - 1:
+                points.append(Point(top - index - 0.5))
+        return cls(name, level, tuple(points))
+
+    @classmethod
+    def numbered(cls, name: str, points: int, *, low: str, high: str, level: Level = "ordinal") -> Scale:
+        """Points from 1 up to ``points``; only the two ends have names."""
+        ends = {1: low, points: high}
+        return cls(name, level, tuple(Point(float(at), ends.get(at, "")) for at in range(1, points + 1)))
+
+    @property
+    def low(self) -> float:
+        return min(point.value for point in self.points)
+
+    @property
+    def high(self) -> float:
+        return max(point.value for point in self.points)
+
+
+TEXT = Scale("text", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDescription:
+    """One question in the analysis, with the same ``topic`` for every item, target and page that asks it.
+
+    ``bounds`` holds the limits of a text, if any (``min_words``, ``max_words``, ``min_chars``, ``max_chars``).
+    ``targets`` names the options of a question with several choices and of a ranking, by the ratings' targets.
+    ``stored_scale`` is for ratings stored under different names from those that workers read (“Set 1” for “Set A”): the
+    same values with the names that figures show. None: the names that workers read.
+    """
+
+    topic: str
+    label: str
+    scale: Scale = TEXT
+    kind: Kind = "scale"
+    help: str = ""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    stored_scale: Scale | None = None
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ratings_scale(self) -> Scale:
+        """The scale of the ratings with the names that figures show."""
+        return self.stored_scale or self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How an item's ratings on one topic become its score: ``sign`` × their mean.
+
+    If the question is about several parts (targets) of an item, each part counts the same:
+    the score is the mean over parts of the mean over workers. The standard deviation is over the workers' own scores
+    with n in the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
+
+    ``middle``, for an item that compares two things, is the rating for no difference between them: score − sign ×
+    middle is the difference. None for everything else.
+    """
+
+    topic: str
+    title: str
+    sign: Literal[1, -1] = 1
+    middle: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A section of `analysis.report.SECTIONS` by its name, with its parameters (JSON values)."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmDescription:
+    """A between-subjects condition: how it differs from the study itself. ``name`` is empty in a study without arms.
+
+    ``reward`` is per hit in USD; ``wanted`` counts participants (None: as many as the hits need).
+    """
+
+    name: str
+    reward: Decimal
+    wanted: int | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDescription:
+    """Everything about a study that is not data. Sequences of pairs are (name, value) as people read them.
+
+    ``status`` and ``access`` are words. ``reward`` is in USD per hit. ``settings`` are the task type's, labelled;
+    ``config`` holds them as stored. ``texts`` are what workers read, ``consent`` first if there is one. ``assignments``
+    counts them by state.
+    """
+
+    slug: str
+    title: str
+    status: str
+    task_type: str
+    task_title: str
+    summary: str
+    source: str
+    ratings_per_item: int
+    items_per_hit: int
+    hits_per_worker: int | None
+    reward: Decimal
+    time_limit_minutes: int
+    access: str
+    seed: int
+    live_at: datetime | None = None
+    closed_at: datetime | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    settings: Sequence[tuple[str, str]] = ()
+    arms: Sequence[ArmDescription] = ()
+    questions: Sequence[QuestionDescription] = ()
+    scores: Sequence[Score] = ()
+    sections: Sequence[ReportSection] = ()
+    texts: Sequence[tuple[str, str]] = ()
+    assignments: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def has_arms(self) -> bool:
+        return len(self.arms) > 1

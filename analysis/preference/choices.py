@@ -1,0 +1,114 @@
+"""Choices between two things, each +1 (the first is preferred), −1 (the second) or 0 (no difference).
+
+Shapes: ``choices`` (N,), ``items`` (N,), the name of the item that each choice is about. Source: Clark 2021, ch. 3.7
+and app. B.7 (forced choices between two systems, majority per passage).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from analysis.clusters import cluster_ratio
+from analysis.diversity.association import Floats
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate, wilson
+
+Ties = Literal["dropped", "split"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How often workers preferred the first of two, neither, or the second."""
+
+    wins: int
+    ties: int
+    losses: int
+
+    @property
+    def n(self) -> int:
+        return self.wins + self.ties + self.losses
+
+
+@dataclass(frozen=True, slots=True)
+class Majorities:
+    """Items by the majority of their choices. ``neither``: as many for the first as for the second."""
+
+    first: int
+    neither: int
+    second: int
+
+    @property
+    def n(self) -> int:
+        return self.first + self.neither + self.second
+
+
+def count_choices(choices: ArrayLike) -> Choices:
+    """NaN is left out. ValueError: a value other than −1, 0 or 1."""
+    known = _checked(choices)
+    known = known[~np.isnan(known)]
+    return Choices(*(int((known == value).sum()) for value in (1, 0, -1)))
+
+
+def win_share(counts: Choices, *, ties: Ties = "dropped", level: float = 0.95) -> Estimate:
+    """The share of wins with Wilson's interval (Wilson 1927), which assumes independent choices.
+
+    Ties are dropped, or split: half a win each. NaN if nothing is left.
+    """
+    wins, n = _decided(counts, ties)
+    if not n:
+        return Estimate(math.nan, n=0, n_of="choices", level=level, note="no choice was made either way")
+    low, high = wilson(wins / n, n, level)
+    return Estimate(wins / n, low, high, round(n), "choices", level, f"Wilson, ties {ties}")
+
+
+def binomial_test(counts: Choices, *, ties: Ties = "dropped") -> float:
+    """The two-sided p of an exact binomial test of wins against one half; NaN if nothing is left.
+
+    Ties are dropped (the sign test, Dixon & Mood 1946), or split evenly between both sides; the last of an odd number
+    is dropped. Assumes independent choices. Two-sided as in R's ``binom.test``.
+    """
+    share = counts.ties // 2 if ties == "split" else 0
+    wins, losses = counts.wins + share, counts.losses + share
+    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else math.nan
+
+
+def majorities(choices: ArrayLike, items: ArrayLike) -> Majorities:
+    """Per item, whether more choices are for the first or for the second; ties decide nothing.
+
+    NaN is left out, and so is an item with only NaN.
+    """
+    frame = pd.DataFrame({"choice": _checked(choices), "item": np.asarray(items)}).dropna(subset="choice")
+    balance = frame.groupby("item", sort=False)["choice"].sum()
+    return Majorities(int((balance > 0).sum()), int((balance == 0).sum()), int((balance < 0).sum()))
+
+
+def preference_share(choices: ArrayLike, items: ArrayLike, *, plan: Bootstrap) -> Estimate:
+    """The share of wins among the choices without ties, with an interval that resamples whole items.
+
+    Choices about one item are alike, which Wilson's interval and the binomial test ignore. If they differ from this
+    interval, use this one. NaN if all choices are ties. ValueError: no choices.
+    """
+    known = _checked(choices)
+    won, decided = (known == 1).astype(float), (np.abs(known) == 1).astype(float)
+    return cluster_ratio(won, decided, items, plan=plan, n_of="items")
+
+
+def _decided(counts: Choices, ties: Ties) -> tuple[float, float]:
+    if ties == "split":
+        return counts.wins + counts.ties / 2, float(counts.n)
+    return float(counts.wins), float(counts.wins + counts.losses)
+
+
+def _checked(choices: ArrayLike) -> Floats:
+    found = np.asarray(choices, dtype=float)
+    strange = found[~np.isin(found, (-1, 0, 1)) & ~np.isnan(found)]
+    if len(strange):
+        raise ValueError(f"a choice is 1, 0 or −1, not {strange[0]:g}")
+    return found

@@ -1,0 +1,161 @@
+"""Build a report: the page and its numbers."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from analysis.data import StudyData
+from analysis.plots.files import png, standalone_svg
+from analysis.report import answers, arms, diversity, overview, people, preference, times
+from analysis.report import productions as productions_section
+from analysis.report import scales as scales_section
+from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
+from analysis.report.files import NUMBERS, PAGE, VERSION
+from analysis.report.source import Source
+from common.files import write_whole
+
+#: Sections that a task type can declare, by the name of its `ReportSection`. Parameters are passed by name.
+SECTIONS: dict[str, Callable[..., Section | None]] = {
+    "diversity": diversity.diversity,
+    "scales": scales_section.scales,
+    "preference": preference.preference,
+    "productions": productions_section.productions,
+}
+PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
+)
+
+
+def downloads(figure: Figure) -> list[tuple[str, str, str]]:
+    """The plot as files within the page: format, file name, address."""
+    files = {"svg": ("image/svg+xml", standalone_svg(figure.svg).encode()), "png": ("image/png", png(figure.svg))}
+    return [
+        (kind.upper(), f"{figure.key}.{kind}", f"data:{media};base64,{b64encode(content).decode()}")
+        for kind, (media, content) in files.items()
+    ]
+
+
+PAGES.globals["downloads"] = downloads
+
+
+def write(data: StudyData, *, out_dir: Path, draws: int, seed: int, made_at: datetime | None) -> Path:
+    """See `analysis.report.write_report`."""
+    source, sections, moment = _made(data, draws, seed, made_at)
+    page = as_page(source, sections, moment)
+    write_files(out_dir, page=page, numbers=as_json(source, sections, moment))
+    return out_dir / PAGE
+
+
+def numbers_of(data: StudyData, *, draws: int, seed: int, made_at: datetime | None) -> dict[str, Any]:
+    """See `analysis.report.report_numbers`."""
+    return as_json(*_made(data, draws, seed, made_at))
+
+
+def _made(data: StudyData, draws: int, seed: int, made_at: datetime | None) -> tuple[Source, list[Section], datetime]:
+    if draws < 1:
+        raise ValueError("a report's intervals need at least one draw")
+    source = Source(data, draws, seed)
+    return source, make_sections(source), made_at or datetime.now(UTC)
+
+
+def make_sections(source: Source) -> list[Section]:
+    """Design and data, the sections that the type declares, then the general sections."""
+    found: list[Section | None] = [overview.design(source), overview.data(source)]
+    if source.description.has_arms:
+        found.append(arms.arms(source))
+    found += [declared(source, each.name, dict(each.parameters)) for each in source.description.sections]
+    found += [answers.answers(source), people.workers(source), times.times(source), people.texts(source)]
+    return [section for section in (*found, overview.wording(source)) if section is not None]
+
+
+def declared(source: Source, name: str, parameters: dict[str, Any]) -> Section | None:
+    """The section with that name; a warning if it does not exist or its parameters are wrong."""
+    make = SECTIONS.get(name)
+    if make is None:
+        return _warning(source, name, f"The task type asks for a section “{name}”, which this program does not have.")
+    try:
+        signature(make).bind(source, **parameters)
+    except TypeError as error:
+        return _warning(source, name, f"The task type gives the section “{name}” wrong parameters: {error}.")
+    return make(source, **parameters)
+
+
+def _warning(source: Source, name: str, text: str) -> Section:
+    return Section(source.key(name), name.capitalize(), [Note(text, "warning")])
+
+
+def as_json(source: Source, sections: list[Section], made_at: datetime) -> dict[str, Any]:
+    """Every section's data by its key, and each table as the page shows it."""
+    study, ratings = source.description, source.data.ratings
+    return {
+        "version": VERSION,
+        "study": {"slug": study.slug, "title": study.title, "status": study.status},
+        "made_at": made_at.isoformat(timespec="seconds"),
+        "draws": source.draws,
+        "seed": source.seed,
+        "simulated_share": float(ratings["synthetic"].mean()) if len(ratings) else None,
+        "sections": sections_json(sections),
+    }
+
+
+def sections_json(sections: Sequence[Section]) -> dict[str, Any]:
+    return {
+        section.key: plain(section.data) | {"tables": [table_json(table) for table in tables(section)]}
+        for section in sections
+    }
+
+
+def tables(section: Section) -> Iterator[Table]:
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Figure):
+            yield block.table
+        elif isinstance(block, Figures):
+            yield from (figure.table for figure in block.figures)
+
+
+def table_json(table: Table) -> dict[str, Any]:
+    return {
+        "caption": table.caption,
+        "columns": [column.title for column in table.columns],
+        "rows": plain(table.rows),
+        "note": table.note,
+    }
+
+
+def as_page(source: Source, sections: list[Section], made_at: datetime) -> str:
+    ratings = source.data.ratings
+    share = float(ratings["synthetic"].mean()) if len(ratings) else 0.0
+    return render_page(
+        subject=f"Report of the study {source.description.slug}",
+        kind="report",
+        title=source.description.title,
+        sections=sections,
+        made_at=made_at,
+        draws=source.draws,
+        seed=source.seed,
+        simulated=("All" if share == 1 else f"{100 * share:.1f}% of the") if share else "",
+    )
+
+
+def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:
+    highlights = [highlight for section in sections for highlight in section.highlights]
+    moment = made_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    page = PAGES.get_template("page.html")
+    return page.render(sections=sections, highlights=highlights, made_at=moment, **context)
+
+
+def write_files(out_dir: Path, *, page: str, numbers: dict[str, Any]) -> None:
+    """Both files, each replaced whole; the folder is made if missing."""
+    out_dir.mkdir(parents=True, exist_ok=True)
+    write_whole(out_dir / NUMBERS, json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1))
+    write_whole(out_dir / PAGE, page)

@@ -1,0 +1,110 @@
+"""The source of every section of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+import pandas as pd
+
+from analysis.data import StudyData
+from analysis.description import TEXT, QuestionDescription, Scale, Score, StudyDescription
+from analysis.diversity.resampling import Bootstrap
+
+#: Levels whose ratings have a mean.
+NUMERIC = ("ordinal", "interval")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A study's data, its questions by topic, and how to resample.
+
+    Figures cover items of the role ``main`` and answers to questions that are not about an item.
+    """
+
+    data: StudyData
+    draws: int = 1000
+    seed: int = 1
+    unknown: list[str] = field(default_factory=list)
+    _keys: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def description(self) -> StudyDescription:
+        return self.data.description
+
+    @property
+    def plan(self) -> Bootstrap:
+        return Bootstrap(draws=self.draws, seed=self.seed)
+
+    @cached_property
+    def items(self) -> pd.DataFrame:
+        """The items in the figures, by id, in the order of the file."""
+        items = self.data.items
+        return items[items["role"] == "main"].set_index("item")
+
+    @cached_property
+    def ratings(self) -> pd.DataFrame:
+        """The ratings in the figures."""
+        ratings = self.data.ratings
+        return ratings[(ratings["item"] == "") | ratings["item"].isin(self.items.index)]
+
+    @cached_property
+    def questions(self) -> dict[str, QuestionDescription]:
+        """Questions by topic, in the type's order; last those found only in the ratings, on a scale made from these."""
+        questions = {question.topic: question for question in self.description.questions}
+        for topic, rows in self.ratings.groupby("question", sort=False):
+            name = str(topic)
+            if name not in questions:
+                texts = bool(rows["value"].isna().all())
+                scale = TEXT if texts else Scale(str(rows["scale"].iloc[0]), "interval")
+                questions[name] = QuestionDescription(name, name, scale)
+                self.unknown.append(name)
+        return questions
+
+    def ratings_on(self, topic: str) -> pd.DataFrame:
+        """The numeric ratings of one question, with ``unit``: a number per item and target.
+
+        A worker's second rating of a unit is left out. Only an item in two hits can have one.
+        """
+        ratings = self.ratings
+        rows = ratings[(ratings["question"] == topic) & ratings["value"].notna()]
+        rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
+        return rows.drop_duplicates(["unit", "worker"])
+
+    def texts_on(self, topic: str) -> pd.DataFrame:
+        """The answers in words to one question."""
+        ratings = self.ratings
+        return ratings[(ratings["question"] == topic) & (ratings["text"] != "")]
+
+    @property
+    def scored_topics(self) -> list[str]:
+        """The topics that give items' scores; if the type has none, all topics with numeric ratings."""
+        scored = [score.topic for score in self.description.scores]
+        return scored or [topic for topic, question in self.questions.items() if question.scale.level != "text"]
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """The type's scores, then one score for every other question whose ratings have a mean."""
+        declared = {score.topic: score for score in self.description.scores}
+        others = {
+            topic: Score(topic, question.label)
+            for topic, question in self.questions.items()
+            if question.scale.level in NUMERIC and topic not in declared
+        }
+        return [*declared.values(), *others.values()]
+
+    @property
+    def arms(self) -> list[str]:
+        """The names of the arms, as declared; one nameless arm if there are no arms."""
+        return [arm.name for arm in self.description.arms] or [""]
+
+    def reward_of(self, arm: str) -> Decimal:
+        """The reward per hit of an arm; the study's reward if there are no arms."""
+        return next((each.reward for each in self.description.arms if each.name == arm), self.description.reward)
+
+    def key(self, name: str) -> str:
+        """``name``, with a number added if it is already in use, because ids in the page must be unique."""
+        self._keys[name] += 1
+        return name if self._keys[name] == 1 else f"{name}-{self._keys[name]}"

@@ -1,0 +1,191 @@
+"""What studies of other sizes would find: ρ and OCA by numbers of sets and ratings, and the smallest design."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from analysis import plots
+from analysis.diversity.resampling import Bootstrap
+from analysis.diversity.stability import FEWEST, KEPT, StabilityPoint, Statistic, recommend, stability
+from analysis.estimate import Estimate
+from analysis.report.blocks import Block, Column, Figure, Figures, Heading, Note, Table
+from analysis.report.sets import Sets, groups_of
+from analysis.report.source import Source
+from common.words import counted
+
+SIZES = (10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500, 750, 1000, 1500, 2000)
+RATINGS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
+#: Sizes in the figure and its table. The search for the smallest design uses all of SIZES.
+MOST_SHOWN = 6
+FEWEST_SETS = 10
+#: The largest design, as a multiple of the sets of this study.
+BEYOND = 4
+DRAWS = 400
+WIDTHS = (0.4, 0.3, 0.2, 0.15, 0.1)
+
+
+def stability_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) -> list[Block]:
+    """Intervals by numbers of sets and ratings, and the smallest design for a target interval."""
+    heading = Heading(
+        "Planning the next study",
+        "What a study like this one would find with other numbers of sets and ratings: new sets and new ratings are "
+        "drawn from those of this study.",
+    )
+    try:
+        points = points_of(source, sets)
+    except ValueError as error:
+        return [heading, Note(f"This cannot be computed: {error}.")]
+    data["stability"] = points
+    figures = [figure(points, "rho", "Spearman’s ρ", sets, key)]
+    if sets.kind == "contest":
+        figures.append(figure(points, "oca", "OCA", sets, key))
+    table, designs = recommendation(source, points)
+    data["recommendation"] = designs
+    return [heading, Figures(figures), table]
+
+
+def points_of(source: Source, sets: Sets) -> list[StabilityPoint]:
+    """Points by size and ratings per set, with the study itself last. ValueError if there are too few data."""
+    if sets.kind == "none":
+        raise ValueError("there is nothing to test the scores against")
+    usable = sets.usable
+    ratings = sets.own[sets.own["item"].isin(usable.index)]
+    counts = ratings["item"].value_counts()
+    if len(counts) < FEWEST_SETS:
+        raise ValueError(f"it needs at least {FEWEST_SETS} sets with a score and a parameter, not {len(counts)}")
+    groups, middle = groups_of(usable), sets.middle or 0.0
+    return stability(
+        ratings.assign(value=ratings["value"] - middle),
+        usable["parameter"],
+        test=sets.kind,
+        scores=usable["score"] - middle,
+        groups=None if groups is None else dict(zip(usable.index.astype(str), groups, strict=True)),
+        sets=sizes_up_to(len(counts)),
+        ratings_per_set=steps(int(counts.median())),
+        draws=DRAWS,
+        plan=Bootstrap(draws=source.draws, seed=source.seed),
+    )
+
+
+def steps(most: int) -> list[int]:
+    """Numbers of ratings per set to compute; ``most`` is the last."""
+    return sorted({step for step in RATINGS if step < most} | {max(1, most)})
+
+
+def sizes_up_to(most: int) -> list[int]:
+    """Round numbers of sets up to BEYOND times the study's own number, and that number itself."""
+    return sorted({size for size in SIZES if size <= max(BEYOND * most, SIZES[0])} | {most})
+
+
+def shown_sizes(points: list[StabilityPoint]) -> list[int]:
+    """A few sizes from the smallest to twice the study's own size, which is included."""
+    whole = points[-1].sets
+    sizes = sorted({point.sets for point in points if point.sets <= 2 * whole})
+    places = np.linspace(0, len(sizes) - 1, min(MOST_SHOWN, len(sizes))).round().astype(int)
+    chosen = {sizes[place] for place in places}
+    near = min(chosen - {sizes[0], sizes[-1]} or chosen, key=lambda size: abs(math.log(size / whole)))
+    return sorted(chosen if whole in chosen else (chosen - {near}) | {whole})
+
+
+def figure(points: list[StabilityPoint], statistic: Statistic, name: str, sets: Sets, key: str) -> Figure:
+    """Up to three numbers of ratings per set: the lowest, a middle one and the highest."""
+    whole, sizes = points[-1], shown_sizes(points)
+    found = sorted({point.ratings for point in points})
+    shown = sorted({found[0], found[len(found) // 2], found[-1]})
+    lines = []
+    for rated in shown:
+        mine = [point for point in points if point.ratings == rated and point.sets in sizes]
+        values = [value_of(point, statistic) for point in mine]
+        lines.append(
+            plots.Line(
+                counted(rated, "rating"),
+                [sizes.index(point.sets) for point in mine],
+                [each.value for each in values],
+                [each.low for each in values],
+                [each.high for each in values],
+            )
+        )
+    title = f"{name} by number of sets and of ratings per set"
+    words = plots.Words(
+        f"{key}-{statistic}",
+        title,
+        "One colour per number of ratings per set; bars are 95% intervals. "
+        f"This study has {counted(whole.sets, 'set')}.",
+        "Sets",
+        f"ρ with {sets.name}"[:36] if statistic == "rho" else name,
+    )
+    every = [value_of(point, statistic) for point in points if point.sets in sizes]
+    lowest = min((each.low for each in every if math.isfinite(each.low)), default=0.0)
+    limits = (0.5, 1.0) if statistic == "oca" else (max(-1.0, min(0.0, math.floor(lowest * 5) / 5)), 1.0)
+    svg = plots.ranges(words, [f"{size:,}" for size in sizes], lines, limits=limits)
+    caption = f"{title}, with 95% intervals."
+    return Figure(svg, caption, numbers_table(points, statistic, name, sizes, title))
+
+
+def numbers_table(points: list[StabilityPoint], statistic: Statistic, name: str, sizes: list[int], title: str) -> Table:
+    chosen = sorted((point for point in points if point.sets in sizes), key=lambda point: (point.ratings, point.sets))
+    rows = [
+        (
+            point.ratings,
+            f"{point.sets:,} (this study)" if point.whole else point.sets,
+            value_of(point, statistic),
+            point.width(statistic),
+        )
+        for point in chosen
+    ]
+    columns = [Column("Ratings per set"), Column("Sets"), Column(f"{name}, 95% interval"), Column("Width")]
+    note = (
+        f"Intervals that studies with so many sets and ratings would report, from {DRAWS} drawn per design. That of "
+        "this study is the interval above. "
+    )
+    if statistic == "rho":
+        note += "Fewer ratings make scores noisier and ρ lower; more sets make the interval narrower."
+    else:
+        note += "OCA is the best of many thresholds, so it comes out higher the fewer the sets."
+    return Table(title, columns, rows, note)
+
+
+def value_of(point: StabilityPoint, statistic: Statistic) -> Estimate:
+    found = point.rho if statistic == "rho" else point.oca
+    return found if found is not None else Estimate(math.nan)
+
+
+def recommendation(source: Source, points: list[StabilityPoint]) -> tuple[Table, list[dict[str, Any]]]:
+    """For each target width of ρ's interval, the design with the fewest ratings, and the cost of its rewards."""
+    reward = source.description.reward / source.description.items_per_hit
+    designs: list[dict[str, Any]] = []
+    rows: list[tuple[object, ...]] = []
+    for width in WIDTHS:
+        try:
+            found = recommend(points, width=width, reward=reward)
+        except ValueError:
+            most = max(point.sets for point in points)
+            rows.append((width, None, None, None, None, None, f"needs more than {most:,} sets like these"))
+            designs.append({"width": width, "sets": None, "ratings": None, "cost": None})
+            continue
+        cost: Decimal | None = found.cost if reward else None
+        remark = f"${cost:,} in rewards" if cost is not None else ""
+        total = found.sets * found.ratings
+        rows.append((width, found.sets, found.ratings, total, found.value, found.width, remark))
+        told = {"sets": found.sets, "ratings": found.ratings, "cost": cost, "rho": found.value, "found": found.width}
+        designs.append({"width": width, **told})
+    columns = [
+        Column("Interval no wider than"),
+        Column("Sets"),
+        Column("Ratings per set"),
+        Column("Ratings in all"),
+        Column("ρ"),
+        Column("Width"),
+        Column("Remark", "text"),
+    ]
+    note = (
+        f"The fewest ratings in all for which the 95% interval of ρ is that narrow and ρ is at least {KEPT:.0%} of its "
+        "value with all ratings of this study. Rewards at this study’s rate, without platform fees. Widths are "
+        "estimated from draws, to about a tenth. More sets than this study has are assumed to be like its own. Designs "
+        f"of fewer than {FEWEST} sets are left out, because their intervals come out too narrow."
+    )
+    return Table("The smallest design for a wanted interval of ρ", columns, rows, note), designs

@@ -1,0 +1,87 @@
+"""Scores of items from ratings, by the rule that the console, the report and the exports share.
+
+Source: human diversity scores of Tevet & Berant 2021, §4 (absHDS, aspHDS, rnkHDS; simHDS with a part for each pair);
+the rule works for any instrument that rates items, or parts of them, in numbers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from analysis.description import Score
+
+SCORE_COLUMNS = ("score", "sd", "n", "workers", "low", "high")
+#: Means that differ only in their last bits, which depend on the order of a sum, are equal: they tie in ranks.
+DECIMALS = 12
+
+
+def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> pd.DataFrame:
+    """The score of every item: ``score.sign`` × the mean over its parts of the mean rating of each part.
+
+    ``ratings`` has a row per rating with ``item``, ``target`` (the part, empty for the whole item), ``worker`` and
+    ``value``; with a column ``question``, only the rows on ``score.topic`` are used. NaN values are left out, and so is
+    a worker's second rating of a part (an item can be in two hits).
+
+    Returns a frame indexed by item in order of first appearance: ``score``, to 12 decimals; ``sd`` over the workers'
+    own scores (each the mean over the parts that worker rated) with n in the denominator, as the released
+    ``metric_abs_hds_std``; ``n`` ratings; ``workers``; ``low`` and ``high``, the interval at ``level``. An item with
+    only NaN ratings has a NaN score and n = 0.
+
+    The interval is Student's t over workers, linearised and clustered by worker: if every worker rated every part, it
+    is the ordinary t interval of the workers' own scores. NaN for a single worker, and if a part has only one rating
+    while the item has several workers.
+
+    ValueError: a column is missing, or a value is not a number.
+    """
+    rated = prepared_ratings(ratings, score)
+    by_part = rated.groupby(["item", "target"], sort=False)["value"]
+    parts = by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
+    own = rated.groupby(["item", "worker"], sort=False)["value"].mean().groupby(level="item", sort=False)
+    found = pd.DataFrame({"score": (score.sign * parts["mean"].mean()).round(DECIMALS), "sd": own.std(ddof=0)})
+    found["n"] = rated.groupby("item", sort=False).size()
+    found["workers"] = own.size()
+    rated = rated.assign(mean=by_part.transform("mean"), count=by_part.transform("size"))
+    half = _half_width(rated, parts.size(), found["workers"], level)
+    half[(parts["size"].min() == 1) & (found["workers"] > 1)] = math.nan
+    found["low"], found["high"] = found["score"] - half, found["score"] + half
+    found = found.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
+    counts = ["n", "workers"]
+    found[counts] = found[counts].fillna(0).astype(int)
+    return found[list(SCORE_COLUMNS)]
+
+
+def own_scores(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """Each worker's own score of an item (``item``, ``worker``, ``value``), from the rows that `item_scores` uses."""
+    own = prepared_ratings(ratings, score).groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
+    return own.assign(value=score.sign * own["value"])
+
+
+def prepared_ratings(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """The ratings that a score uses: ``item``, ``target``, ``worker``, ``value``. ValueError as in `item_scores`."""
+    columns = ["item", "target", "worker", "value"]
+    for column in columns:
+        if column not in ratings.columns:
+            raise ValueError(f"the ratings have no column {column!r}")
+    try:
+        frame = _on_topic(ratings, score)[columns].astype({"value": float})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"a rating is not a number: {error}") from None
+    return frame[frame["value"].notna()].drop_duplicates(["item", "target", "worker"])
+
+
+def _on_topic(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
+    return ratings[ratings["question"] == score.topic] if "question" in ratings.columns else ratings
+
+
+def _half_width(rated: pd.DataFrame, parts: pd.Series, workers: pd.Series, level: float) -> pd.Series:
+    """Half the t interval, from each worker's influence on the score."""
+    influence = (rated["value"] - rated["mean"]) / rated["count"] / rated["item"].map(parts)
+    by_worker = influence.groupby([rated["item"], rated["worker"]], sort=False).sum()
+    squares = (by_worker**2).groupby(level="item", sort=False).sum()
+    several = workers.where(workers > 1)
+    quantile = pd.Series(student.ppf((1 + level) / 2, np.asarray(several - 1, dtype=float)), several.index)
+    return quantile * np.sqrt(squares * several / (several - 1))

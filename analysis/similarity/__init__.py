@@ -1,0 +1,1 @@
+"""How close texts are to a reference or a context."""

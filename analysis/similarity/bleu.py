@@ -1,0 +1,45 @@
+"""BLEU of one text: how many of its n-grams occur in a reference."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+ORDER = 4
+_WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+def words_of(text: str) -> list[str]:
+    """Lower-case words and single punctuation marks."""
+    return _WORDS.findall(text.lower())
+
+
+def sentence_bleu(text: str, reference: str, *, order: int = ORDER) -> float:
+    """BLEU of ``text`` against one reference, from 0 to 1.
+
+    The geometric mean of the clipped n-gram precisions, n from 1 to ``order``, times the brevity penalty. From n = 2,
+    matches and n-grams each count one more, so that a short text does not score 0 for lack of a 4-gram (Lin & Och 2004,
+    "BLEU+1"). A text without words, or without a word of the reference, scores 0. ValueError: ``order`` below 1.
+
+    Source: Papineni et al. 2002.
+    """
+    if order < 1:
+        raise ValueError(f"order must be 1 or more, not {order}")
+    words, others = words_of(text), words_of(reference)
+    logs = []
+    for n in range(1, order + 1):
+        counts, known = _ngrams(words, n), _ngrams(others, n)
+        matches = sum(min(count, known[gram]) for gram, count in counts.items())
+        more = 1 if n > 1 else 0
+        total = sum(counts.values()) + more
+        if not matches + more or not total:
+            return 0.0
+        logs.append(math.log((matches + more) / total))
+    brevity = min(0.0, 1 - len(others) / len(words))
+    return math.exp(brevity + math.fsum(logs) / order)
+
+
+def _ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(words[at : at + n]) for at in range(len(words) - n + 1))

@@ -1,0 +1,59 @@
+"""The export of live suggestions: one row per suggestion on one side of one page, with its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from annotation.exports.request import ExportError, Request
+from annotation.exports.writers import Record, Sheet, utc
+from annotation.instrument import asks_for_offers
+from annotation.models import Offer
+from annotation.queries.left_out import excluded_submissions
+from annotation.task_types.registry import get_type
+
+BATCH = 2_000
+COLUMNS = (
+    *("study", "offer", "submission", "worker", "synthetic", "included", "arm", "item"),
+    *("page", "round", "side", "number", "suggester", "model", "decoder", "seed"),
+    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
+)
+_TEXTS = ("study", "worker", "arm", "item", "side", "suggester", "model", "decoder", "source", "text")
+_FIELDS = (
+    *("pk", "assignment__submission__pk", "assignment__participant__pseudonym"),
+    *("assignment__participant__synthetic", "assignment__participant__arm__name", "item__external_id"),
+    *("step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
+    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
+)
+
+
+def offers_sheet(request: Request) -> Sheet:
+    """In the order shown. Includes hits in progress, whose ``submission`` is empty."""
+    if not asks_for_offers(request.study):
+        title = get_type(request.study.task_type).title
+        raise ExportError(f"{title} shows no live suggestions in this study. Export “long” for what workers answered.")
+    return Sheet(COLUMNS, [at for at, name in enumerate(COLUMNS) if name in _TEXTS], _batches(request))
+
+
+def _batches(request: Request) -> Iterator[list[Record]]:
+    excluded = set(excluded_submissions(request.study))
+    found = Offer.objects.filter(study=request.study).order_by("pk")
+    if request.simulated is not None:
+        found = found.filter(assignment__participant__synthetic=request.simulated)
+    rows = found.values_list(*_FIELDS)
+    last = 0
+    while page := list(rows.filter(pk__gt=last)[:BATCH]):
+        yield [_record(row, request, excluded) for row in page]
+        last = page[-1][0]
+
+
+def _record(row: tuple[Any, ...], request: Request, excluded: set[int]) -> Record:
+    pk, submission, worker, synthetic, arm, item, step, *about = row
+    *middle, asked_at, shown_at, text, chosen, switches = about
+    no, yes = request.yes_no
+    included = submission is not None and submission not in excluded
+    return [
+        *(request.study.slug, pk, submission, worker, yes if synthetic else no, yes if included else no, arm),
+        *(item or "", step + 1, *middle, utc(asked_at), utc(shown_at), text),
+        *(None if chosen is None else yes if chosen else no, switches),
+    ]

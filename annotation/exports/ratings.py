@@ -1,0 +1,134 @@
+"""The long export: one row per rating, in the order in which the ratings were made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from django.db.models import F, TextField
+from django.db.models.functions import Cast
+
+from annotation.exports.request import Request
+from annotation.exports.writers import Record, Sheet, utc
+from annotation.models import Flag, HitItem, Rating, Submission
+from annotation.queries.left_out import excluded_submissions
+
+#: Ratings per batch. More need more memory. Below a few thousand, the queries start to take a noticeable time.
+BATCH = 5_000
+#: The columns of a rating, of its submission, and of the worker behind the pseudonym.
+RATING_COLUMNS = ("study", "item", "role", "source", "question", "target", "scale", "value", "text", "seconds")
+SUBMISSION_COLUMNS = (
+    "worker",
+    "synthetic",
+    "included",
+    "flags",
+    "arm",
+    "submitted_at",
+    "submission_seconds",
+    "hit",
+    "slot",
+    "ordinal",
+    "attempt",
+    "feedback",
+    "order",
+)
+WORKER_COLUMNS = ("platform", "worker_id", "assignment_id")
+TEXTS = ("item", "source", "question", "target", "text", "arm", "feedback", *WORKER_COLUMNS)
+#: Place, id, role and source for a question about no item.
+ABOUT_NO_ITEM: tuple[int | None, str, str, str] = (None, "", "", "")
+_SUBMISSION_FIELDS = (
+    "participant__pseudonym",
+    "participant__synthetic",
+    "participant__arm__name",
+    "received_at",
+    "seconds",
+    "assignment__hit_id",
+    "assignment__hit__position",
+    "assignment__slot",
+    "assignment__ordinal",
+    "assignment__attempt",
+    "feedback",
+    "order",
+)
+_WORKER_FIELDS = (
+    "participant__worker__platform",
+    "participant__worker__platform_id",
+    "assignment__platform_assignment_id",
+)
+
+
+def long_sheet(request: Request) -> Sheet:
+    """Study, item and its source, question, answer; then the submission and its worker, and ``place`` and ``order`` as
+    shown."""
+    columns = [*RATING_COLUMNS, "place", *SUBMISSION_COLUMNS, *(WORKER_COLUMNS if request.with_worker_ids else ())]
+    return Sheet(columns, [columns.index(name) for name in TEXTS if name in columns], _batches(request))
+
+
+def _batches(request: Request) -> Iterator[list[Record]]:
+    excluded = set(excluded_submissions(request.study))
+    for ratings in _rating_pages(request):
+        told = _told_of_submissions({row[1] for row in ratings}, request, excluded)
+        places = _places({row[2] for row in ratings if row[2] is not None})
+        slug = request.study.slug
+        records: list[Record] = []
+        for _, submission, item, *answer in ratings:
+            hit, known = told[submission]
+            place, *about = places[hit, item] if item is not None else ABOUT_NO_ITEM
+            records.append([slug, *about, *answer, place, *known])
+        yield records
+
+
+def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
+    """Pages by primary key: no cursor and no transaction stays open while a slow client reads."""
+    found = Rating.objects.filter(study=request.study).order_by("pk")
+    if request.simulated is not None:
+        found = found.filter(participant__synthetic=request.simulated)
+    rows = found.values_list(
+        "pk", "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds"
+    )
+    last = 0
+    while page := list(rows.filter(pk__gt=last)[:BATCH]):
+        yield page
+        last = page[-1][0]
+
+
+def _told_of_submissions(
+    ids: Collection[int], request: Request, excluded: Collection[int]
+) -> dict[int, tuple[int, Record]]:
+    """The hit, and the cells of SUBMISSION_COLUMNS (and WORKER_COLUMNS), by submission."""
+    flags = _flags(ids)
+    fields = _SUBMISSION_FIELDS + (_WORKER_FIELDS if request.with_worker_ids else ())
+    rows = (
+        Submission.objects.filter(pk__in=ids)
+        .annotate(order=Cast(F("assignment__order"), TextField()))
+        .values_list("pk", *fields)
+    )
+    told: dict[int, tuple[int, Record]] = {}
+    no, yes = request.yes_no
+    for pk, pseudonym, synthetic, arm, received, seconds, hit, *rest in rows:
+        known = [pseudonym, yes if synthetic else no, no if pk in excluded else yes, flags.get(pk, ""), arm]
+        told[pk] = hit, [*known, utc(received), seconds, *rest]
+    return told
+
+
+def _flags(ids: Collection[int]) -> dict[int, str]:
+    """The different reasons for a submission's flags, in alphabetical order."""
+    reasons: dict[int, list[str]] = {}
+    near = Flag.objects.filter(submission_id__gte=min(ids), submission_id__lte=max(ids))
+    found = near.order_by("reason").values_list("submission_id", "reason")
+    for submission, reason in found.distinct():
+        reasons.setdefault(submission, []).append(reason)
+    return {submission: " ".join(names) for submission, names in reasons.items()}
+
+
+def _places(items: Iterable[int]) -> dict[tuple[int, int], tuple[int | None, str, str, str]]:
+    """By hit and item: the place in the hit, counted from 0 as in ``order``; the item's id, role and source."""
+    found = HitItem.objects.filter(item__in=items).values_list(
+        "hit_id", "item_id", "position", "item__external_id", "item__role", "item__source"
+    )
+    return {(hit, item): (place, name, role, _as_json(source)) for hit, item, place, name, role, source in found}
+
+
+def _as_json(source: dict[str, Any]) -> str:
+    return json.dumps(source, ensure_ascii=False) if source else ""

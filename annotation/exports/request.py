@@ -1,0 +1,24 @@
+"""The options of an export, and the error if it cannot be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.models import Study
+
+
+class ExportError(ValueError):
+    """An export that cannot be made. ``str()`` is what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options. ``simulated``: None for everybody, True for simulated workers only, False for people only.
+
+    ``yes_no`` is how the format writes False and True.
+    """
+
+    study: Study
+    simulated: bool | None = None
+    with_worker_ids: bool = False
+    yes_no: tuple[object, object] = (False, True)

@@ -1,0 +1,81 @@
+"""Records as the bytes of a CSV or a JSON lines file, batch by batch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from common.cells import SUSPECT, protect_cell
+
+Record = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The content of one kind of export. ``texts`` are the positions of cells that contain somebody's own words.
+
+    ``batches`` yields the records, a few thousand at a time. The writer may change a record.
+    """
+
+    columns: Sequence[str]
+    texts: Sequence[int]
+    batches: Iterable[list[Record]]
+
+
+def csv_bytes(sheet: Sheet) -> Iterator[tuple[bytes, int]]:
+    """UTF-8 without a byte order mark, line feeds, quotes only if needed. Yields bytes and their number of records."""
+    yield _csv_lines([list(sheet.columns)], range(len(sheet.columns))), 0
+    for batch in sheet.batches:
+        yield _csv_lines(batch, sheet.texts), len(batch)
+
+
+def _csv_lines(batch: list[Record], texts: Sequence[int]) -> bytes:
+    returns = False
+    for record in batch:
+        for place in texts:
+            cell = record[place]
+            if cell:
+                if cell[0] in SUSPECT:
+                    record[place] = protect_cell(cell)
+                returns = returns or "\r" in cell
+    out = io.StringIO(newline="")
+    if returns:
+        _write_quoting_returns(out, batch)
+    else:
+        csv.writer(out, lineterminator="\n").writerows(batch)
+    return _encoded(out.getvalue())
+
+
+def _write_quoting_returns(out: io.StringIO, batch: list[Record]) -> None:
+    """The csv module writes a lone carriage return without quotes, then reads it as the end of the row."""
+    plain = csv.writer(out, lineterminator="\n")
+    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for record in batch:
+        odd = any(isinstance(cell, str) and "\r" in cell for cell in record)
+        (quoting if odd else plain).writerow(record)
+
+
+def jsonl_bytes(sheet: Sheet) -> Iterator[tuple[bytes, int]]:
+    """One object per line, with unchanged texts. Yields bytes and their number of records."""
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+    columns = sheet.columns
+    for batch in sheet.batches:
+        lines = [encode(dict(zip(columns, record, strict=True))) for record in batch]
+        yield _encoded("\n".join([*lines, ""])), len(batch)
+
+
+def utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _encoded(text: str) -> bytes:
+    """Half a character becomes a question mark. Only a database that somebody edited by hand can contain one."""
+    return text.encode("utf-8", "replace")
+
+
+WRITERS: dict[str, Callable[[Sheet], Iterator[tuple[bytes, int]]]] = {"csv": csv_bytes, "jsonl": jsonl_bytes}

@@ -1,0 +1,156 @@
+"""A study's data as `StudyData` or as a bundle: the only place where database rows become frames or files of frames.
+
+Workers appear under their pseudonyms in the study. The number of queries does not depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, BinaryIO
+
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+
+from analysis.data import StudyData, make_study_data, write_bundle_tables
+from analysis.description import StudyDescription
+from annotation.describing import describe_study
+from annotation.models import Flag, HitItem, Item, Offer, Rating, Review, Study, Submission
+from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.task_types.base import TaskType
+from annotation.task_types.registry import get_type
+
+CHUNK = 10_000
+
+
+def study_data(study: Study) -> StudyData:
+    """Everything that reports, bundles and notebooks need. Submissions that a review excluded are included and marked.
+
+    A submission that arrives while this runs is left out with all its ratings.
+    """
+    submissions = list(_submissions(study))
+    known = {row[0] for row in submissions}
+    items = dict(_item_rows(study))
+    flags = Flag.objects.filter(submission__study=study).order_by("pk")
+    description = describe_study(study)
+    return make_study_data(
+        description,
+        items=items.values(),
+        submissions=submissions,
+        ratings=(
+            (submission, "" if item is None else items[item][0], *answer)
+            for submission, item, *answer in _ratings(study)
+            if submission in known
+        ),
+        flags=(row for row in flags.values_list("submission_id", "reason", "detail") if row[0] in known),
+        offers=(row for row in _offers(study, description) if row[0] in known),
+    )
+
+
+def write_study_bundle(study: Study, out: BinaryIO) -> int:
+    """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings."""
+    known: set[int] = set()
+    names: dict[int, str] = {}
+
+    def submissions() -> Iterator[tuple[Any, ...]]:
+        for row in _submissions(study):
+            known.add(row[0])
+            yield row
+
+    def items() -> Iterator[tuple[Any, ...]]:
+        for pk, row in _item_rows(study):
+            names[pk] = row[0]
+            yield row
+
+    def ratings() -> Iterator[tuple[Any, ...]]:
+        for submission, item, *answer in _ratings(study):
+            if submission in known:
+                yield (submission, "" if item is None else names[item], *answer)
+
+    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list("submission_id", "reason", "detail")
+    tables = {
+        "submissions.csv": submissions(),
+        "items.csv": items(),
+        "ratings.csv": ratings(),
+        "flags.csv": (row for row in flags.iterator(CHUNK) if row[0] in known),
+    }
+    description = describe_study(study)
+    offers = _offers(study, description)
+    first = next(offers, None)
+    if first is not None:
+        tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
+    return write_bundle_tables(description, tables, out)
+
+
+def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Pairs of database id and record (in the order of `analysis.data.ITEM_COLUMNS`), in the order of the file."""
+    task = get_type(study.task_type)
+    planned = HitItem.objects.filter(hit__study=study).values_list("item").annotate(wanted=Sum("hit__wanted"))
+    wanted = dict(planned.order_by())
+    rows = Item.objects.filter(study=study).order_by("position").values_list("pk", "external_id", "role", "payload")
+    for pk, name, role, payload in rows.iterator(CHUNK):
+        yield pk, (name, role, *_facts(task, payload), wanted.get(pk, 0), task.export_columns(payload))
+
+
+def _facts(task: TaskType, payload: dict[str, Any]) -> tuple[Any, ...]:
+    facts = task.describe_item(payload)
+    parameter, value = facts.parameter or ("", math.nan)
+    texts = [list(group) for group in facts.texts]
+    return facts.context, parameter, value, texts, list(facts.responses), dict(facts.metrics)
+
+
+def _submissions(study: Study) -> Iterator[tuple[Any, ...]]:
+    """Records in the order of `analysis.data.SUBMISSION_COLUMNS`. The decision is from the latest review."""
+    latest = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk").values("decision")[:1]
+    rows: QuerySet[Submission, Any] = (
+        Submission.objects.filter(study=study)
+        .annotate(decision=Subquery(latest))
+        .order_by("pk")
+        .values_list(
+            "pk",
+            "participant__pseudonym",
+            "participant__synthetic",
+            "participant__profile",
+            "participant__arm__name",
+            "assignment__hit_id",
+            "seconds",
+            "received_at",
+            "feedback",
+            "decision",
+            "assignment__hit__reward",
+        )
+    )
+    if is_posted(study):
+        rows = rows.exclude(pk__in=unconfirmed_submissions(study).values("pk"))
+    for *start, feedback, decision, reward in rows.iterator(CHUNK):
+        yield (*start, bool(feedback.strip()), decision or "", str(reward))
+
+
+def _ratings(study: Study) -> Iterator[tuple[Any, ...]]:
+    """Records in the order of `analysis.data.RATING_COLUMNS`, with the item's database id."""
+    rows: QuerySet[Rating, Any] = (
+        Rating.objects.filter(study=study)
+        .order_by("pk")
+        .values_list("submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds")
+    )
+    return rows.iterator(CHUNK)
+
+
+def _offers(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
+    """Records in the order of `analysis.data.OFFER_COLUMNS`, of finished hits. No query if no page asks for offers."""
+    task = get_type(study.task_type)
+    configs = [dict(description.config), *(dict(description.config) | dict(arm.config) for arm in description.arms)]
+    if not any(task.suggesters(config) for config in configs):
+        return
+    rows: QuerySet[Offer, Any] = (
+        Offer.objects.filter(study=study, assignment__submission__isnull=False)
+        .order_by("pk")
+        .values_list(
+            *("assignment__submission__pk", "item__external_id", "step", "round", "side", "number", "suggester"),
+            *("model", "decoder", "seed", "source", "latency", "shown_at", "text", "chosen", "switches"),
+        )
+    )
+    for submission, item, *about, seed, source, latency, shown_at, text, chosen, switches in rows.iterator(CHUNK):
+        number = math.nan if latency is None else latency
+        written = "" if seed is None else str(seed)  # a float cannot hold every seed exactly
+        yield (submission, item or "", *about, written, source, number, shown_at, text, bool(chosen), switches or 0)

@@ -1,0 +1,190 @@
+"""Reports saved on disk, one per state of the data of a study or a generation run. Opening one again costs nothing.
+
+A study's report is in ``VAR/reports/<number of the study>/<fingerprint>/``: other people may reuse the short name of a
+deleted draft. A run's report is in ``VAR/run-reports/``. The fingerprint changes with everything that the report is
+made from. What it does not cover (who is working right now) may be as old as the report. Web machines and workers that
+build reports must share VAR.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Count, Max
+from django.forms.models import model_to_dict
+
+from analysis.report import NUMBERS, PAGE, VERSION, write_report
+from annotation.models import Arm, Flag, Item, Rating, Review, Study, Submission
+from generation.models import GenerationRun, Sample
+
+log = logging.getLogger(__name__)
+
+#: Up to these sizes, building a report takes a few seconds, so the reader waits for it.
+MOST_RATINGS_AT_ONCE = 10_000
+MOST_ITEMS_AT_ONCE = 1_000
+MOST_SAMPLES_AT_ONCE = 5_000
+#: Seconds after which an unfinished build counts as dead, with its process.
+GIVEN_UP_AFTER = 35 * 60
+#: Seconds until a failed build is tried again on the same data.
+TRY_AGAIN_AFTER = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``folder`` of the newest report (None if there is none yet). ``fresh``: the data have not changed since."""
+
+    folder: Path | None
+    fresh: bool
+    building: bool
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a report is about. ``fingerprint`` identifies the state of its data; ``build`` writes it to a folder."""
+
+    name: str
+    home: Path
+    fingerprint: Callable[[], str]
+    is_small: Callable[[], bool]
+    build: Callable[[Path], object]
+
+
+def of_study(study: Study) -> Subject:
+    return Subject(
+        name=study.slug,
+        home=Path(settings.VAR) / "reports" / str(study.pk),
+        fingerprint=lambda: fingerprint(study),
+        is_small=lambda: is_small(study),
+        build=lambda folder: _build_report(study, folder),
+    )
+
+
+def of_run(run: GenerationRun) -> Subject:
+    return Subject(
+        name=run.name,
+        home=Path(settings.VAR) / "run-reports" / str(run.pk),
+        fingerprint=lambda: run_fingerprint(run),
+        is_small=lambda: Sample.objects.filter(run=run)[: MOST_SAMPLES_AT_ONCE + 1].count() <= MOST_SAMPLES_AT_ONCE,
+        build=lambda folder: _build_run_report(run, folder),
+    )
+
+
+def _build_report(study: Study, folder: Path) -> None:
+    from annotation.frames import study_data  # loads pandas, which a saved report does not need
+
+    write_report(study_data(study), out_dir=folder)
+
+
+def _build_run_report(run: GenerationRun, folder: Path) -> None:
+    from analysis.report.sweep import write_sweep_report
+    from generation.runs.report import sweep_data
+
+    write_sweep_report(sweep_data(run), out_dir=folder)
+
+
+def run_fingerprint(run: GenerationRun) -> str:
+    """Samples never change, so their number and the last one identify them all."""
+    counted = Sample.objects.filter(run=run).aggregate(n=Count("pk"), last=Max("pk"))
+    state = {"version": VERSION, "pk": run.pk, "state": run.state, "spec": run.spec_hash, "counted": counted}
+    return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def fingerprint(study: Study) -> str:
+    """Identifies the state of everything that a report shows."""
+    counted = [
+        model.objects.filter(**{path: study}).aggregate(n=Count("pk"), last=Max("pk"))
+        for model, path in (
+            (Item, "study"),
+            (Submission, "study"),
+            (Rating, "study"),
+            (Review, "submission__study"),
+            (Flag, "submission__study"),
+        )
+    ]
+    # Without the arms' ``n_enrolled``: it changes with every new participant, and no report shows it.
+    arms = Arm.objects.filter(study=study).values("name", "config", "texts", "reward", "wanted")
+    state = {
+        "version": VERSION,
+        "pk": study.pk,
+        "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
+        "arms": list(arms.order_by("position")),
+        "counted": counted,
+    }
+    return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def look(subject: Subject) -> Kept:
+    """What has been saved. Builds nothing."""
+    home, name = subject.home, subject.fingerprint()
+    wanted = home / name
+    building = recent(home / f"{name}.building", GIVEN_UP_AFTER)
+    failed = recent(home / f"{name}.failed", TRY_AGAIN_AFTER)
+    if is_whole(wanted):
+        return Kept(wanted, True, building, failed)
+    older = sorted((each for each in home.glob("*") if is_whole(each)), key=lambda each: each.stat().st_mtime)
+    return Kept(older[-1] if older else None, False, building, failed)
+
+
+def is_small(study: Study) -> bool:
+    """Whether the report is small enough to build within one request."""
+    ratings = Rating.objects.filter(study=study).order_by()[: MOST_RATINGS_AT_ONCE + 1].count()
+    return ratings <= MOST_RATINGS_AT_ONCE and Item.objects.filter(study=study).count() <= MOST_ITEMS_AT_ONCE
+
+
+def claim(subject: Subject) -> bool:
+    """Reserve the right to build the report of the current data. False while another process builds it."""
+    mark = subject.home / f"{subject.fingerprint()}.building"
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    if mark.exists() and not recent(mark, GIVEN_UP_AFTER):
+        mark.unlink(missing_ok=True)
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def release(subject: Subject) -> None:
+    """Undo ``claim`` if the report will not be built after all."""
+    for mark in subject.home.glob("*.building"):
+        mark.unlink(missing_ok=True)
+
+
+def make(subject: Subject) -> bool:
+    """Build and save the report of the current data, and delete older ones. False, with a log entry, if that fails."""
+    home, name = subject.home, subject.fingerprint()
+    started = time.time()
+    try:
+        subject.build(home / name)
+    except Exception:
+        log.exception("The report of %s could not be built", subject.name)
+        home.mkdir(parents=True, exist_ok=True)
+        (home / f"{name}.failed").touch()
+        return False
+    finally:
+        release(subject)
+    for other in home.iterdir():
+        if other.name.partition(".")[0] != name and other.stat().st_mtime < started:
+            shutil.rmtree(other, ignore_errors=True) if other.is_dir() else other.unlink(missing_ok=True)
+    return True
+
+
+def is_whole(folder: Path) -> bool:
+    return (folder / PAGE).is_file() and (folder / NUMBERS).is_file()
+
+
+def recent(path: Path, seconds: float) -> bool:
+    """Whether the file exists and was modified within the last ``seconds`` seconds."""
+    try:
+        return time.time() - path.stat().st_mtime < seconds
+    except FileNotFoundError:
+        return False

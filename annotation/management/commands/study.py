@@ -1,0 +1,368 @@
+"""``manage.py study ACTION …``: everything that the console can do with a study, for scripts and terminals."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from accounts.roles import researchers
+from annotation import exports
+from annotation.exports.payments import payments_csv
+from annotation.management import study_output as output
+from annotation.management import study_platform as platform_actions
+from annotation.models import Study
+from annotation.queries import payments
+from annotation.queries.identical import identical_in_words, identical_items
+from annotation.queries.progress import progress as progress_of
+from annotation.services import outputs, people, planning, repair, sources
+from annotation.services import payments as paying
+from annotation.services import studies as service
+from annotation.services.applying import apply
+from annotation.services.duplicating import duplicate_study
+from annotation.study_files import FileRefused, read_study_file
+from annotation.tables import TableProblems
+from annotation.task_types.registry import UnknownTaskType, all_types, get_type
+from common.commands import ActionCommand, AddAction, problem_lines, progress_bar
+from common.words import counted, money
+from generation.models import GenerationRun
+
+ACTOR = "manage.py study"
+SIMULATED = {"with": None, "without": False, "only": True}
+
+
+class Command(ActionCommand):
+    help = "Set up, run, report and export studies. “manage.py study ACTION --help” says more about each action."
+
+    def add_actions(self, add: AddAction) -> None:
+        self.add_setting_up(add)
+        self.add_platforms(add)
+        self.add_running(add)
+        self.add_data(add)
+
+    def add_setting_up(self, add: AddAction) -> None:
+        file = add("apply", "create or change a study as a study file says", self.apply)
+        file.add_argument("file", type=Path)
+        file.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
+        file.add_argument("--owner", metavar="USER", help="the user who owns the study in the console")
+        file.add_argument(
+            "--progress", action="store_true", help="show a progress bar even if the output is not a terminal"
+        )
+        keys = add("keys", "list the keys of a study file, for one task type", self.keys)
+        keys.add_argument("task_type", nargs="?", default="")
+        run = add("import-run", "make the samples of a generation run the items of a draft", self.import_run)
+        run.add_argument("slug")
+        run.add_argument("run_name", metavar="run", help="a run's name, see: manage.py generate status")
+        run.add_argument("options", nargs="*", metavar="NAME=VALUE", help="options of the type: manage.py study keys")
+        take = add("take-outputs", "make items of another study's outputs", self.take_outputs)
+        take.add_argument("slug")
+        take.add_argument("--from-study", metavar="SLUG", help="for a draft: the study whose outputs become items")
+        take.add_argument("--arm", action="append", default=[], metavar="NAME", help="only outputs of this arm")
+        take.add_argument("--follow", action="store_true", help="also add outputs that arrive while the study is live")
+
+    def add_running(self, add: AddAction) -> None:
+        copy = add("duplicate", "make a draft like another study", self.duplicate)
+        copy.add_argument("slug")
+        copy.add_argument("new_slug", metavar="NEW", help="short name of the draft")
+        copy.add_argument("--title", help="its title (default: the same)")
+        copy.add_argument("--without-items", action="store_true", help="do not copy the items")
+        copy.add_argument("--owner", metavar="USER", help="the user who owns the draft in the console")
+        for name, (about, run) in {
+            "pause": ("stop giving out new work for now", self.pause),
+            "resume": ("give out work again", self.resume),
+            "close": ("close a study for good; its data stay", self.close),
+            "delete": ("delete a draft", self.delete),
+            "recount": ("set the hits' counters from the assignments", self.recount),
+        }.items():
+            add(name, about, run).add_argument("slug")
+        links = add("links", "personal links as CSV, for names or for another study's participants", self.links)
+        links.add_argument("slug")
+        people_of = links.add_mutually_exclusive_group(required=True)
+        people_of.add_argument("--names", metavar="FILE", help="one name a line; - reads standard input")
+        people_of.add_argument("--from-study", metavar="SLUG", help="everybody who took part in that study")
+
+    def add_platforms(self, add: AddAction) -> None:
+        live = add("publish", "go live: plan the hits and open the study, by its link or on a platform", self.publish)
+        live.add_argument("slug")
+        live.add_argument("--platform", choices=("link", "mturk"), default="link", help="where workers come from")
+        live.add_argument("--dry-run", action="store_true", help="mturk: print every call and the cost, post nothing")
+        live.add_argument(
+            "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="mturk: a setting"
+        )
+        live.add_argument("--progress", action="store_true")
+        sync = add("sync", "ask the platform for what was sent there, and show what differs", self.sync)
+        sync.add_argument("slug")
+        sync.add_argument("--progress", action="store_true")
+        approve = add("approve", "approve on the platform what arrived here and is not excluded; pays it", self.approve)
+        approve.add_argument("slug")
+        approve.add_argument("--dry-run", action="store_true", help="say what would be approved and its cost")
+        add("end", "offer a study's HITs no more; what is in progress may be finished", self.end).add_argument("slug")
+
+    def add_data(self, add: AddAction) -> None:
+        status = add("status", "show the progress of a study; without SLUG, list all studies", self.status)
+        status.add_argument("slug", nargs="?", default="", help="without it, all studies are listed")
+        status.add_argument("--json", action="store_true")
+        report = add("report", "write report.html and report.json", self.report)
+        report.add_argument("slug")
+        report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: report-SLUG)")
+        export = add("export", "write the data", self.export)
+        export.add_argument("slug")
+        export.add_argument("--kind", choices=exports.KINDS, default=exports.KINDS[0], help="see docs/exports.md")
+        export.add_argument("--format", choices=exports.FORMATS, default="", help="default: the kind's first")
+        export.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+        export.add_argument("--simulated", choices=tuple(SIMULATED), default="with", help="data of simulated workers")
+        export.add_argument("--worker-ids", action="store_true", help="add the workers' ids on their platform")
+        pay = add("payments", "completion codes with what is to pay, as CSV; or mark them as paid", self.payments)
+        pay.add_argument("slug")
+        pay.add_argument("--code", default="", help="only the worker with this completion code")
+        pay.add_argument("--state", choices=payments.STATES, default="", help="only these workers (default: all)")
+        pay.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+        pay.add_argument("--worker-ids", action="store_true", help="add the workers' ids on their platform")
+        pay.add_argument("--mark-paid", action="store_true", help="record that everything to pay has been paid")
+        pay.add_argument("--dry-run", action="store_true", help="with --mark-paid: print the total, write nothing")
+        rebuild = add("rebuild-ratings", "derive all ratings again from the stored answers", self.rebuild_ratings)
+        rebuild.add_argument("slug")
+        rebuild.add_argument("--progress", action="store_true")
+
+    def explain(self, error: Exception) -> CommandError | None:
+        if isinstance(error, FileRefused):
+            self.complain(output.problem_lines(error))
+            return CommandError("The study file has problems; nothing was written.")
+        if isinstance(error, TableProblems):
+            self.complain(output.table_problem_lines(error))
+            return CommandError(f"The items have {counted(error.total, 'problem')}; nothing was written.")
+        if isinstance(error, service.Frozen):
+            self.complain(problem_lines(error.problems))
+            return CommandError("These fields are locked after launch. Nothing was written.")
+        if isinstance(error, UnknownTaskType | exports.ExportError):
+            return CommandError(str(error))
+        explained: CommandError | None = platform_actions.explain(error)
+        return explained
+
+    # --- setting up ---
+
+    def apply(self, *, file: Path, dry_run: bool, owner: str | None, progress: bool) -> None:
+        user = user_called(owner)
+        read = read_study_file(file)
+        with progress_bar(progress, "items") as step:
+            applied = apply(read, owner=user, dry_run=dry_run, progress=step)
+        self.say(output.applied_lines(read.slug, applied, dry_run=dry_run))
+        if not dry_run and applied.study is not None:
+            self.say(output.next_steps(applied.study))
+        if not dry_run and applied.study is not None and any(each.field == "items" for each in applied.differences):
+            self.warn_of_identical(applied.study)
+        if applied.created and user is None and not dry_run:
+            self.say(["The study has no owner: only administrators see it in the console (--owner USER)."])
+
+    def warn_of_identical(self, study: Study) -> None:
+        if told := identical_in_words(identical_items(study)):
+            self.complain([f"Warning: {told}"])
+
+    def keys(self, *, task_type: str) -> None:
+        if task_type:
+            self.say(output.all_keys(get_type(task_type)))
+        else:
+            self.say(f"{name}: {task.title}. {task.summary}" for name, task in all_types().items())
+
+    def import_run(self, *, slug: str, run_name: str, options: list[str]) -> None:
+        study = study_called(slug)
+        found = GenerationRun.objects.filter(name=run_name).first()
+        if found is None:
+            raise CommandError(f"There is no run “{run_name}”. See: manage.py generate status")
+        given = dict(option_of(option) for option in options)
+        done = sources.import_run(study=study, run=found, options=given, actor=ACTOR)
+        verb = "is" if done.left_out == 1 else "are"
+        left_out = f" {counted(done.left_out, 'sample')} {verb} left over." if done.left_out else ""
+        self.say([f"{study.slug}: {counted(done.items, 'item')} from the run {found.name}.{left_out}"])
+        self.warn_of_identical(study)
+
+    def take_outputs(self, *, slug: str, from_study: str | None, arm: list[str], follow: bool) -> None:
+        study = study_called(slug)
+        if from_study is None:
+            if arm or follow:
+                raise CommandError("--arm and --follow need --from-study.")
+            new = outputs.feed_items(study=study, actor=ACTOR)
+            self.say([f"{study.slug}: {counted(new, 'new item')}, {study.items.count():,} in total."])
+            return
+        source = study_called(from_study)
+        count = outputs.set_feed(study=study, source=source, arms=arm, follow=follow, actor=ACTOR)
+        self.say([f"{study.slug}: {counted(count, 'item')} from outputs of {source.slug}."])
+
+    def duplicate(self, *, slug: str, new_slug: str, title: str | None, without_items: bool, owner: str | None) -> None:
+        study, user = study_called(slug), user_called(owner)
+        made = duplicate_study(
+            study=study,
+            slug=new_slug,
+            title=title or study.title,
+            with_items=not without_items,
+            actor=ACTOR,
+            owner=user,
+        )
+        self.say([f"{made.slug}: a draft like {study.slug}, with {counted(made.items.count(), 'item')}."])
+        self.say(output.next_steps(made))
+
+    # --- running ---
+
+    def publish(self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool) -> None:
+        study = study_called(slug)
+        if platform == "mturk":
+            self._publish_on_mturk(study, options, dry_run=dry_run, progress=progress)
+            return
+        if dry_run or options:
+            raise CommandError("--dry-run and --set need --platform mturk.")
+        was_live = study.status == Study.Status.LIVE
+        planning.publish(study=study, actor=ACTOR)
+        study.refresh_from_db()
+        self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
+        self.say(output.next_steps(study))
+
+    def _publish_on_mturk(self, study: Study, options: list[str], *, dry_run: bool, progress: bool) -> None:
+        config = platform_actions.config_from([option_of(option) for option in options])
+        with transaction.atomic():
+            planning.publish(study=study, actor=ACTOR, by_link=False)
+            if dry_run:
+                self.say(list(platform_actions.dry_run_lines(study, config)))
+                transaction.set_rollback(True)
+                return
+        self.say(platform_actions.publish_on_mturk(study, config, actor=ACTOR, progress=progress))
+
+    def sync(self, *, slug: str, progress: bool) -> None:
+        self.say(platform_actions.sync_lines(study_called(slug), progress=progress))
+
+    def approve(self, *, slug: str, dry_run: bool) -> None:
+        self.say(platform_actions.approve_lines(study_called(slug), actor=ACTOR, dry_run=dry_run))
+
+    def end(self, *, slug: str) -> None:
+        self.say(platform_actions.end_lines(study_called(slug), actor=ACTOR))
+
+    def pause(self, *, slug: str) -> None:
+        study = service.pause_study(study=study_called(slug), actor=ACTOR)
+        self.say([f"{study.slug} is paused. Nobody gets new work; workers can finish the hit they are on."])
+
+    def resume(self, *, slug: str) -> None:
+        study = service.resume_study(study=study_called(slug), actor=ACTOR)
+        self.say([f"{study.slug} is live."])
+
+    def close(self, *, slug: str) -> None:
+        study = service.close_study(study=study_called(slug), actor=ACTOR)
+        self.say([f"{study.slug} is closed."])
+
+    def delete(self, *, slug: str) -> None:
+        study = study_called(slug)
+        n_items = study.items.count()
+        service.delete_draft(study=study, actor=ACTOR)
+        self.say([f"The draft {study.slug} and its {counted(n_items, 'item')} are deleted."])
+
+    def recount(self, *, slug: str) -> None:
+        study = study_called(slug)
+        wrong = repair.recount(study=study, actor=ACTOR)
+        fixed = "; fixed" if wrong else ""
+        self.say([f"{wrong:,} of {study.hits.count():,} hits had a wrong count{fixed}."])
+
+    def links(self, *, slug: str, names: str | None, from_study: str | None) -> None:
+        study = study_called(slug)
+        if from_study is not None:
+            made = people.invite_participants(study=study, of=study_called(from_study), actor=ACTOR)
+        else:
+            text = sys.stdin.read() if names == "-" else read_text(Path(str(names)))
+            made = people.invite(study=study, names=text.splitlines(), actor=ACTOR)
+        self.stdout.write(output.links_csv(made), ending="")
+
+    # --- data ---
+
+    def status(self, *, slug: str, json: bool) -> None:
+        if not slug:
+            self.say(output.study_lines(Study.objects.order_by("slug")))
+            return
+        study = study_called(slug)
+        found = progress_of(study)
+        if json:
+            figures = {"slug": study.slug, "status": study.status} | found.as_json()
+            self.say([json_module.dumps(figures, indent=2)])
+        else:
+            self.say(output.status_lines(study, get_type(study.task_type).title, found))
+
+    def report(self, *, slug: str, out: Path | None) -> None:
+        from analysis.report import write_report
+        from annotation.frames import study_data
+
+        study = study_called(slug)
+        page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
+        self.say([f"The report is in {page}"])
+
+    def export(self, *, slug: str, kind: str, format: str, out: str, simulated: str, worker_ids: bool) -> None:
+        study = study_called(slug)
+        chosen: dict[str, Any] = {"kind": kind, "simulated": SIMULATED[simulated], "with_worker_ids": worker_ids}
+        with self.output(out) as file:
+            count = exports.export(study, out=file, format=format, **chosen)
+        if out != "-":
+            self.say([f"{out}: {counted(count, 'row')}"])
+
+    def payments(
+        self, *, slug: str, code: str, state: str, out: str, worker_ids: bool, mark_paid: bool, dry_run: bool
+    ) -> None:
+        study = study_called(slug)
+        if code and not payments.payments(study, code=code).exists():
+            raise CommandError(f"No worker of {slug} has the completion code “{code[:40]}”. Check its spelling.")
+        if mark_paid or dry_run:
+            self.mark_paid(study, code=code, state=state, dry_run=dry_run, asked=mark_paid)
+            return
+        with self.output(out) as file:
+            for piece in payments_csv(study, state=state, code=code, with_worker_ids=worker_ids):
+                file.write(piece)
+
+    def mark_paid(self, study: Study, *, code: str, state: str, dry_run: bool, asked: bool) -> None:
+        if not asked:
+            raise CommandError("--dry-run needs --mark-paid.")
+        if state not in ("", "to_pay"):
+            raise CommandError("Only what is to pay can be marked as paid: leave --state out.")
+        owed = payments.due(study, code=code) if dry_run else paying.mark_paid(study=study, actor=ACTOR, code=code)
+        what = f"{counted(owed.hits, 'hit')} of {counted(owed.workers, 'worker')}, {money(owed.total)}"
+        self.say([f"{study.slug}: {what}{', would be marked as paid.' if dry_run else ', marked as paid.'}"])
+
+    def rebuild_ratings(self, *, slug: str, progress: bool) -> None:
+        study = study_called(slug)
+        with progress_bar(progress, "submissions", total=study.submissions.count()) as step:
+            seen, changed = repair.rebuild_ratings(study=study, actor=ACTOR, progress=step)
+        self.say([f"{counted(seen, 'submission')} read again. The ratings of {changed:,} changed."])
+
+
+def user_called(name: str | None) -> User | None:
+    """The user with this name; None without a name."""
+    if name is None:
+        return None
+    user = researchers().filter(username=name).first()
+    if user is None:
+        raise CommandError(
+            f"There is no researcher “{name}”. Make one with: manage.py user add {name}, or, for an existing user: "
+            f"manage.py user grant {name}"
+        )
+    return user
+
+
+def study_called(slug: str) -> Study:
+    found = Study.objects.filter(slug=slug).first()
+    if found is None:
+        known = Study.objects.order_by("slug").values_list("slug", flat=True)
+        others = f" Studies: {', '.join(known[:20])}." if known else " There are no studies yet."
+        raise CommandError(f"There is no study “{slug}”.{others}")
+    return found
+
+
+def option_of(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise CommandError(f"“{text[:60]}” is not an option. Write NAME=VALUE, such as set_size=5.")
+    return name, value
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} is not UTF-8. Save it as UTF-8.") from None

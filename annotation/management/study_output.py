@@ -1,0 +1,205 @@
+"""The output of ``manage.py study``: differences, progress, problems. Text in, text out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from annotation.forms import ArmForm, StudyForm, accepts
+from annotation.models import Invitation, Study
+from annotation.platforms import link
+from annotation.queries.progress import Progress
+from annotation.services.applying import Applied, Difference
+from annotation.services.checking import default_config, default_values, initial_values
+from annotation.study_files import REQUIRED, FileRefused
+from annotation.tables import TableProblems
+from annotation.task_types.base import TaskType
+from common.cells import protect_cell
+from common.commands import MOST_PROBLEMS, aligned
+from common.words import counted, duration, money
+
+BRIEF = 70
+
+
+def brief(value: Any) -> str:
+    """A value on one line, as in a study file."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        value = f"[{', '.join(brief(each) for each in value)}]"
+    if isinstance(value, dict):
+        value = f"{{{', '.join(f'{name}: {brief(each)}' for name, each in value.items())}}}"
+    text = " ".join(str(value).split())
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 1]}…"
+
+
+# --- apply ---
+
+
+def difference_line(difference: Difference, *, created: bool) -> str:
+    name, old, new = difference.field, difference.old, difference.new
+    if created or old is None:
+        return f"  + {name}: {brief(new)}"
+    if new is None and "." in name:
+        return f"  - {name}: {brief(old)}"
+    if name == "items":
+        return f"  ~ items: {old:,} replaced by {new:,}"
+    if isinstance(old, str) and isinstance(new, str) and brief(old) == brief(new):
+        return f"  ~ {name}: changed after its first {BRIEF} characters ({len(old):,} → {len(new):,})"
+    return f"  ~ {name}: {brief(old)} → {brief(new)}"
+
+
+def applied_lines(slug: str, applied: Applied, *, dry_run: bool) -> Iterator[str]:
+    if not applied.differences:
+        yield f"{slug}: nothing to change."
+        return
+    verb = "create" if applied.created else "change"
+    yield f"{slug}: would {verb}" if dry_run else f"{slug}: {verb}d"
+    for difference in applied.differences:
+        if applied.created and difference.new in ("", []):
+            continue
+        yield difference_line(difference, created=applied.created)
+    if dry_run:
+        yield "Nothing was written."
+
+
+def next_steps(study: Study) -> Iterator[str]:
+    """What the user can do with the study now."""
+    steps = {
+        "preview": f"{link.study_url(study)}preview/",
+        "launch": f"manage.py study publish {study.slug}",
+        "study link": link.study_url(study),
+        "progress": f"manage.py study status {study.slug}",
+        "report": f"manage.py study report {study.slug}",
+        "data": f"manage.py study export {study.slug}",
+    }
+    wanted = (
+        ("preview", "launch") if study.status == Study.Status.DRAFT else ("study link", "progress", "report", "data")
+    )
+    if study.status == Study.Status.DRAFT and not study.items.exists():
+        yield "Next: add items to the study (the key “items” of the study file), then apply the file again."
+        return
+    yield "Next:"
+    for name in wanted:
+        yield f"  {name:<10}  {steps[name]}"
+
+
+def problem_lines(refused: FileRefused) -> Iterator[str]:
+    """Each problem in a study file with its line."""
+    for problem in refused.problems[:MOST_PROBLEMS]:
+        line = refused.line(problem)
+        yield f"  line {line}, {problem}" if line else f"  {problem}"
+    if len(refused.problems) > MOST_PROBLEMS:
+        yield f"  … and {len(refused.problems) - MOST_PROBLEMS:,} more."
+
+
+def table_problem_lines(refused: TableProblems) -> Iterator[str]:
+    """Row, column, problem and fix, in columns that are as wide as needed."""
+    rows = [(str(p.row) if p.row else "file", p.column or "–", p.what, p.fix) for p in refused.shown]
+    yield from aligned([("row", "column", "what is wrong", "how to fix it"), *rows], most=(8, 20, 90, 400))
+    if refused.n_hidden:
+        yield f"  … and {refused.n_hidden:,} more."
+
+
+# --- keys ---
+
+
+def all_keys(task: TaskType) -> Iterator[str]:
+    """All keys in a study file of this type."""
+    yield from key_lines(StudyForm().fields, default_values(), "")
+    yield f"task_type: {task.name}"
+    yield "exclude_studies: a list of short names. Default: empty."
+    yield "    Studies whose participants may not take part in this one."
+    yield "items: path of a file with items, relative to the study file"
+    if task.takes_outputs:
+        yield f"items: {{from_study: NAME, arms: [NAME, …], follow: true or false}}, of outputs: {_kinds(task)}"
+        yield "    Texts from another study. arms: only these arms; follow: also texts that arrive later."
+    if task.sample_form is not None:
+        yield "items: {from_run: NAME, …}, the samples of a generation run, with:"
+        yield from key_lines(task.sample_form.base_fields, initial_values(task.sample_form), "  ")
+    config = default_config(task)
+    yield "config:"
+    yield from key_lines(task.config_form.base_fields, config, "  ")
+    yield from ["texts:", *(f"  {text.name}: {text.group}, {text.label}" for text in task.texts(config))]
+    yield "arms: a list; each entry has"
+    yield from key_lines(ArmForm().fields, {}, "  ")
+    shared = f", but for {', '.join(task.item_settings)}" if task.item_settings else ""
+    yield f"  config: settings as above that differ in this arm{shared}"
+    yield "  texts: texts as above that differ in this arm"
+
+
+def _kinds(task: TaskType) -> str:
+    return ", ".join(task.takes_outputs)
+
+
+def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Keys of a study file with their accepted values, defaults and meanings."""
+    for name, field in fields.items():
+        default = "" if name in REQUIRED or name not in defaults else f" Default: {_default(defaults[name])}."
+        told = f" {field.help_text}" if field.help_text else ""
+        yield f"{indent}{name}: {accepts(field)}.{default}"
+        yield f"{indent}    {field.label or name.replace('_', ' ').capitalize()}.{told}"
+
+
+def _default(value: Any) -> str:
+    return "empty" if value in ("", [], (), None) else brief(value)
+
+
+# --- status and links ---
+
+
+def study_lines(studies: Iterable[Study]) -> Iterator[str]:
+    """One line for each study."""
+    rows = [(study.slug, study.get_status_display().lower(), study.task_type, study.title) for study in studies]
+    yield from aligned(rows, most=(60, 10, 20, 200)) if rows else ["There are no studies yet."]
+
+
+def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str]:
+    since = study.closed_at or study.live_at
+    when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    yield f"{study.slug}: {study.title} ({task_title})"
+    synthetic = f", {found.submitted_synthetic:,} simulated" if found.submitted_synthetic else ""
+    workers = f", {found.workers_synthetic:,} simulated" if found.workers_synthetic else ""
+    flags = f" ({', '.join(f'{name} {count}' for name, count in found.flags.items())})" if found.flags else ""
+    median = duration(found.median_seconds) if found.median_seconds is not None else "–"
+    rows = {
+        "status": f"{study.get_status_display().lower()}{when}",
+        "submissions": f"{found.submitted:,} of {found.wanted:,} ({found.share:.0%}){synthetic}",
+        "items": f"{found.items_done:,} of {found.items:,} complete",
+        "ratings": str(found.ratings),
+        "workers": f"{found.workers:,}{workers}",
+        "working now": f"{found.in_progress:,}",
+        "not finished": f"{found.returned:,} returned, {found.abandoned:,} timed out",
+        "median time": f"{median} per hit",
+        "flagged": f"{found.flagged:,}{flags}",
+        "excluded": f"{found.excluded:,}",
+    }
+    for name, text in rows.items():
+        yield f"  {name:<14}{text}"
+    for pay in found.pay:
+        low = f" (below the minimum of {money(settings.MINIMUM_HOURLY_PAY)})" if pay.low else ""
+        name = f"arm {pay.arm}" if pay.arm else "pay per hour"
+        by = f"at the median time of {counted(pay.n, 'submission')} by people"
+        yield f"  {name:<14}{money(pay.per_hour)} an hour {by}{low}"
+    if found.is_complete:
+        yield "  All ratings are in."
+    for arm in study.arms.exclude(name="").order_by("position"):
+        wanted = f" of {arm.wanted:,} wanted" if arm.wanted else ""
+        reward: Decimal = study.reward if arm.reward is None else arm.reward
+        yield f"  arm {arm.name}: {counted(arm.n_enrolled, 'participant')}{wanted}, {money(reward)} per hit"
+
+
+def links_csv(invitations: Iterable[Invitation]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["name", "link"])
+    writer.writerows((protect_cell(each.name), link.personal_url(each)) for each in invitations)
+    return out.getvalue()

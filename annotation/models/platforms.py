@@ -1,0 +1,116 @@
+"""Work offered on platforms: postings, the calls that create them, and what the platform reports about who did them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from annotation.models.study import Hit, Study
+
+
+class Posting(models.Model):
+    """Work offered on a platform: the whole study (plain link, ``hit`` empty) or one of its hits.
+
+    A hit that needs many submissions may be offered in several ``part``s, which cost less on MTurk. ``external_id`` is
+    the platform's name for the posting, empty until it has been posted.
+    """
+
+    class State(models.TextChoices):
+        PLANNED = "planned", "To be posted"
+        OPEN = "open", "Offered"
+        EXPIRED = "expired", "Ended"
+        DELETED = "deleted", "Deleted on the platform"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="postings")
+    hit = models.ForeignKey(Hit, null=True, blank=True, on_delete=models.CASCADE, related_name="postings")
+    platform = models.CharField(max_length=20)
+    part = models.PositiveSmallIntegerField(default=0)
+    wanted = models.PositiveIntegerField(null=True, blank=True, help_text="Submissions asked for; empty: no number.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    external_id = models.CharField(max_length=200, blank=True)
+    group_id = models.CharField(max_length=200, blank=True, help_text="MTurk: the HIT group, for links to workers.")
+    url = models.URLField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    posted_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    synced_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["platform", "external_id"], condition=~Q(external_id=""), name="posting_once"
+            ),
+            models.UniqueConstraint(
+                fields=["hit", "platform", "part"], condition=Q(hit__isnull=False), name="posting_part_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="planned") | ~Q(external_id=""), name="posting_has_a_name_once_posted"
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "state"], name="posting_of_study")]
+
+    def __str__(self) -> str:
+        return f"{self.platform} {self.external_id or 'not posted yet'}"
+
+
+class PlatformCall(models.Model):
+    """One call to a platform that must take effect once. The row is committed before the call, and stays afterwards.
+
+    ``key`` identifies what the call is for. ``token``, made from ``key``, keeps the platform from doing it twice.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending", "To be made"
+        DONE = "done", "Done"
+        REFUSED = "refused", "Refused"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="platform_calls")
+    posting = models.ForeignKey(Posting, null=True, on_delete=models.CASCADE, related_name="calls")
+    key = models.CharField(max_length=200, unique=True)
+    operation = models.CharField(max_length=60)
+    params = models.JSONField()
+    token = models.CharField(max_length=64)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    result = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    tries = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    first_tried_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "id"], condition=~Q(state="done"), name="platformcall_open")]
+
+    def __str__(self) -> str:
+        return f"{self.operation} for {self.key} ({self.state})"
+
+
+class OutsideAssignment(models.Model):
+    """An assignment as the platform reports it: who has it there, and what became of it. Only a poll writes this.
+
+    ``answer`` is what arrived at the platform, saved for work that never reached this server.
+    """
+
+    class State(models.TextChoices):
+        SUBMITTED = "submitted", "Submitted"
+        APPROVED = "approved", "Approved"
+        REJECTED = "rejected", "Rejected"
+        RETURNED = "returned", "Returned"
+
+    posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="outside")
+    external_id = models.CharField(max_length=200)
+    worker_id = models.CharField(max_length=200, help_text="The platform's id of the worker.")
+    state = models.CharField(max_length=10, choices=State.choices)
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    approves_itself_at = models.DateTimeField(null=True, blank=True)
+    answer = models.TextField(blank=True)
+    seen_at = models.DateTimeField(help_text="When the platform last said so.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["posting", "external_id", "worker_id"], name="outside_once")]
+        indexes = [models.Index(fields=["external_id"], name="outside_by_id")]
+
+    def __str__(self) -> str:
+        return f"{self.external_id} ({self.state})"

@@ -1,0 +1,141 @@
+"""The Requester API through boto3, with errors sorted by what people can do about them.
+
+When the endpoint asks for it (ThrottlingException), botocore's adaptive mode slows requests down and repeats them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+_IN_QUOTES = re.compile(r'HIT with ID "([^"]+)"')
+MOST_PER_PAGE = 100
+
+
+class PlatformTrouble(Exception):
+    """The platform did not do what we asked. ``again``: the same call may succeed later. ``fix``: what to do."""
+
+    def __init__(self, what: str, fix: str = "", *, again: bool = False, code: str = "", about: str = "") -> None:
+        super().__init__(f"{what} {fix}".strip())
+        self.what, self.fix, self.again, self.code, self.about = what, fix, again, code, about
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The endpoint, and the credentials to use there."""
+
+    endpoint: str
+    region: str
+    access_key_id: str
+    secret: str
+
+    @classmethod
+    def from_settings(cls) -> Account:
+        """Raises PlatformTrouble if there is no key."""
+        account = cls(
+            settings.MTURK_ENDPOINT,
+            settings.MTURK_REGION,
+            settings.MTURK_ACCESS_KEY_ID,
+            settings.MTURK_SECRET_ACCESS_KEY,
+        )
+        if not (account.access_key_id and account.secret):
+            raise PlatformTrouble(
+                f"There is no key for {account.endpoint}.",
+                "Set HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY; for this server's own "
+                "marketplace make one: manage.py marketplace make-key NAME",
+            )
+        return account
+
+
+class Mturk:
+    """The calls that studies need. Every method raises PlatformTrouble."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    @classmethod
+    def of(cls, account: Account) -> Mturk:
+        return cls(_client(account))
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        """Call one operation by its boto3 name, such as ``create_hit_type``."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(**params)
+        except ClientError as error:
+            raise _sorted(error) from error
+        except BotoCoreError as error:
+            raise _unreachable(error, self._client.meta.endpoint_url) from error
+        return answer
+
+    def pages(self, operation: str, key: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """All entries of a list, read page by page. The list may change in between."""
+        token: str | None = None
+        while True:
+            more = {"NextToken": token} if token else {}
+            answer = self.call(operation, MaxResults=MOST_PER_PAGE, **more, **params)
+            yield from answer.get(key, ())
+            token = answer.get("NextToken")
+            if not token:
+                return
+
+    def balance(self) -> str:
+        """Dollars, as the platform writes them."""
+        return str(self.call("get_account_balance")["AvailableBalance"])
+
+
+@lru_cache(maxsize=8)
+def _client(account: Account) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    config = Config(
+        retries={"mode": "adaptive", "total_max_attempts": settings.MTURK_ATTEMPTS},
+        connect_timeout=10,
+        read_timeout=60,
+    )
+    return boto3.session.Session().client(
+        "mturk",
+        endpoint_url=account.endpoint,
+        region_name=account.region,
+        aws_access_key_id=account.access_key_id,
+        aws_secret_access_key=account.secret,
+        config=config,
+    )
+
+
+#: What a person can do, by a part of the error code in brackets at the end of a message.
+_FIXES = {
+    "InsufficientFunds": "Add money to the account, then publish again: it continues where it stopped.",
+    "AccessKeyDoesNotExist": "Check HITSERVER_MTURK_ACCESS_KEY_ID.",
+    "SignatureDoesNotMatch": "Check HITSERVER_MTURK_SECRET_ACCESS_KEY and this machine's clock.",
+    "RequestExpired": "Set this machine's clock.",
+    "UnrecognizedClient": "Check HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY.",
+    "InvalidSignature": "Check HITSERVER_MTURK_SECRET_ACCESS_KEY and this machine's clock.",
+}
+
+
+def _sorted(error: Any) -> PlatformTrouble:
+    about = error.response.get("Error", {})
+    name, message = str(about.get("Code", "")), str(about.get("Message", "")) or str(error)
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    found = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
+    code = found[-1].rpartition(".")[2] if found else name
+    again = status >= 500 or "Throttl" in name or name == "RequestThrottled"
+    fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
+    hit = _IN_QUOTES.search(message)
+    return PlatformTrouble(
+        f"The platform answered: {message[:500]}", fix, again=again, code=code, about=hit[1] if hit else ""
+    )
+
+
+def _unreachable(error: Exception, endpoint: str) -> PlatformTrouble:
+    what = f"{endpoint} did not answer as the Requester API does: {str(error)[:200]}"
+    fix = "Check HITSERVER_MTURK_ENDPOINT and that a server runs there. Publish again: it continues where it stopped."
+    return PlatformTrouble(what, fix, again=True)

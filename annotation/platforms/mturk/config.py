@@ -1,0 +1,112 @@
+"""How a study is offered on MTurk: the settings of its posting, and the call parameters made from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from xml.sax.saxutils import escape
+
+from django import forms
+
+from annotation.models import Study
+from annotation.platforms.costs import CENT
+from annotation.task_types.settings import ConfigForm
+
+ADULT_TYPE = "00000000000000000060"
+LOCALE_TYPE = "00000000000000000071"
+PERCENT_APPROVED_TYPE = "000000000000000000L0"
+NUMBER_APPROVED_TYPE = "00000000000000000040"
+#: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
+GRACE = timedelta(minutes=5)
+
+
+class MturkForm(ConfigForm):
+    """Settings of a study's posting on MTurk."""
+
+    description = forms.CharField(
+        required=False, max_length=2000, help_text="What workers read in the list of HITs; the study's title if empty."
+    )
+    keywords = forms.CharField(required=False, max_length=1000, help_text="With commas between them.")
+    lifetime_days = forms.IntegerField(initial=7, min_value=1, max_value=365, help_text="How long HITs are offered.")
+    approve_after_hours = forms.IntegerField(
+        initial=72, min_value=0, max_value=720, help_text="When work is approved without anybody's decision."
+    )
+    split = forms.BooleanField(
+        required=False, initial=True, help_text="Offer a hit of ten or more submissions as HITs of at most nine."
+    )
+    frame_height = forms.IntegerField(initial=900, min_value=100, max_value=5000)
+    locales = forms.CharField(
+        required=False, max_length=500, help_text="Countries, such as US, GB, US-CA. Empty: everywhere."
+    )
+    least_approved = forms.IntegerField(required=False, min_value=0, max_value=10_000_000)
+    least_percent_approved = forms.IntegerField(required=False, min_value=0, max_value=100)
+    masters = forms.BooleanField(required=False, initial=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MturkConfig:
+    """The cleaned settings."""
+
+    description: str = ""
+    keywords: str = ""
+    lifetime_days: int = 7
+    approve_after_hours: int = 72
+    split: bool = True
+    frame_height: int = 900
+    locales: str = ""
+    least_approved: int | None = None
+    least_percent_approved: int | None = None
+    masters: bool = False
+
+    def hit_type(self, study: Study, reward: Decimal) -> dict[str, Any]:
+        """Parameters of CreateHITType. HITs of one type look the same in the workers' list."""
+        return {
+            "Title": study.title[:128],
+            "Description": self.description or study.title,
+            "Keywords": self.keywords,
+            "Reward": str(reward.quantize(CENT)),
+            "AssignmentDurationInSeconds": study.time_limit_minutes * 60,
+            "AutoApprovalDelayInSeconds": self.approve_after_hours * 3600,
+            "QualificationRequirements": self.qualifications(),
+        }
+
+    def qualifications(self) -> list[dict[str, Any]]:
+        """Requirements. Workers who do not meet them still see the HIT in the list, but not its page."""
+        found: list[dict[str, Any]] = []
+        if places := [place.strip().upper() for place in self.locales.split(",") if place.strip()]:
+            values = [_locale(place) for place in places]
+            found.append({"QualificationTypeId": LOCALE_TYPE, "Comparator": "In", "LocaleValues": values})
+        for type_id, least in (
+            (NUMBER_APPROVED_TYPE, self.least_approved),
+            (PERCENT_APPROVED_TYPE, self.least_percent_approved),
+        ):
+            if least is not None:
+                comparison = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [least]}
+                found.append({"QualificationTypeId": type_id, **comparison})
+        return [each | {"ActionsGuarded": "PreviewAndAccept"} for each in found]
+
+    def hit(self, *, hit_type_id: str, url: str, wanted: int, annotation: str) -> dict[str, Any]:
+        """Parameters of CreateHITWithHITType."""
+        return {
+            "HITTypeId": hit_type_id,
+            "MaxAssignments": wanted,
+            "LifetimeInSeconds": self.lifetime_days * 24 * 3600,
+            "Question": external_question(url, self.frame_height),
+            "RequesterAnnotation": annotation,
+        }
+
+
+def _locale(place: str) -> dict[str, str]:
+    country, _, region = place.partition("-")
+    return {"Country": country} | ({"Subdivision": region} if region else {})
+
+
+def external_question(url: str, frame_height: int) -> str:
+    """The page at ``url`` in a frame of ``frame_height`` pixels."""
+    schema = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
+    return (
+        f'<ExternalQuestion xmlns="{schema}"><ExternalURL>{escape(url)}</ExternalURL>'
+        f"<FrameHeight>{frame_height}</FrameHeight></ExternalQuestion>"
+    )

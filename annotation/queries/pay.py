@@ -1,0 +1,106 @@
+"""What workers earn per hour: the reward of a hit divided by the time that it takes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.conf import settings
+from django.db.models import Count, F, Q, Sum, Window
+from django.db.models.functions import RowNumber
+
+from annotation.models import Rating, Study, Submission
+from annotation.queries.left_out import excluded_submissions
+
+CENT = Decimal("0.01")
+#: How many of the latest submissions decide the time of simulated workers.
+MOST_SIMULATED = 2_000
+
+
+def hourly(reward: Decimal, seconds: float) -> Decimal:
+    """USD per hour, to the cent."""
+    return (reward * 3600 / Decimal(str(seconds))).quantize(CENT, ROUND_HALF_UP)
+
+
+def is_low(per_hour: Decimal) -> bool:
+    """Whether this is less than the server's minimum (``HITSERVER_MINIMUM_HOURLY_PAY``)."""
+    return bool(per_hour < settings.MINIMUM_HOURLY_PAY)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPay:
+    """The pay per hour in one arm, from the median time of the ``n`` submissions by people that count."""
+
+    arm: str
+    per_hour: Decimal
+    seconds: float
+    n: int
+
+    @property
+    def low(self) -> bool:
+        return is_low(self.per_hour)
+
+
+def pay_of(study: Study) -> list[ArmPay]:
+    """One per arm where people have submitted and are paid, in the arms' order, as in the report. One query."""
+    counted = (
+        Submission.objects.filter(study=study, participant__synthetic=False)
+        .exclude(pk__in=excluded_submissions(study))
+        .annotate(
+            place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
+            n=Window(Count("pk"), partition_by=F("participant__arm")),
+        )
+    )
+    # The one in the middle, or the two around it: 2 × place is n + 1, or n and n + 2.
+    middle = counted.filter(place__gte=F("n") / 2.0, place__lte=F("n") / 2.0 + 1)
+    rows = middle.order_by("participant__arm__position").values_list(
+        "participant__arm__name", "participant__arm__reward", "n", "seconds"
+    )
+    times: dict[tuple[str, Decimal | None, int], list[float]] = {}
+    for name, reward, n, seconds in rows:
+        times.setdefault((name, reward, n), []).append(seconds)
+    return list(_paid(study, times))
+
+
+def _paid(study: Study, times: dict[tuple[str, Decimal | None, int], list[float]]) -> Iterator[ArmPay]:
+    for (name, own, n), middle in times.items():
+        reward, seconds = study.reward if own is None else own, statistics.mean(middle)
+        if reward and seconds > 0:
+            yield ArmPay(name, hourly(reward, seconds), seconds, n)
+
+
+@dataclass(frozen=True, slots=True)
+class TimePerHit:
+    """How long a hit takes, and the basis: ``estimate``, or ``people`` or ``simulated`` in the study ``of``."""
+
+    seconds: float
+    source: str
+    of: str = ""
+    n: int = 0
+
+
+def time_per_hit(study: Study) -> TimePerHit | None:
+    """The researcher's estimate, else the median time in the study's pilot, else None.
+
+    The pilot is the study that this one was duplicated from, if both have the same type and the same hit size.
+    """
+    if study.estimated_minutes is not None:
+        return TimePerHit(float(study.estimated_minutes) * 60, "estimate")
+    pilot = study.duplicated_from
+    if pilot is None or (pilot.task_type, pilot.items_per_hit) != (study.task_type, study.items_per_hit):
+        return None
+    people = Submission.objects.filter(study=pilot, participant__synthetic=False)
+    times = list(people.exclude(pk__in=excluded_submissions(pilot)).values_list("seconds", flat=True))
+    if times:
+        return TimePerHit(statistics.median(times), "people", pilot.slug, len(times))
+    claimed = _simulated_times(pilot)
+    return TimePerHit(statistics.median(claimed), "simulated", pilot.slug, len(claimed)) if claimed else None
+
+
+def _simulated_times(pilot: Study) -> list[float]:
+    """Total time per submission that simulated workers claim for its questions. (They send pages without waiting.)"""
+    timed = Rating.objects.filter(study=pilot, participant__synthetic=True).order_by().values("submission")
+    summed = timed.annotate(spent=Sum("seconds")).filter(Q(spent__gt=0)).order_by("-submission")
+    return list(summed.values_list("spent", flat=True)[:MOST_SIMULATED])

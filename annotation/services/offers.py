@@ -1,0 +1,193 @@
+"""Live suggestions on workers' pages: requested early, stored when first shown, closed with the page's step.
+
+Everything here may run twice, or in two tabs at once. A request has a key made of assignment, page and side, and there
+is only one offer for each key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from annotation import sql
+from annotation.instrument import Instrument, Walk, hit_items, offers_to, shown_items
+from annotation.models import Assignment, Offer
+from annotation.queries.work import given_answers
+from annotation.task_types.base import Answers, Page
+from annotation.task_types.items import Json
+from annotation.task_types.offers import Ask, OfferData, OfferUse
+from generation.models import Suggestion
+from generation.suggestions.asking import cancel_suggestions
+from generation.suggestions.delivering import Delivery, Origin, Request, deliver, origins
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a page cannot be used yet: ``count`` suggestions are on their way. ``left``: seconds until a text from the
+    pool is used instead."""
+
+    count: int
+    waited: float
+    left: float
+    asked_again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage:
+    """The page that is due, its offers by side, and what it is waiting for, if anything."""
+
+    walk: Walk
+    page: Page | None
+    waiting: Waiting | None = None
+    offers: Mapping[str, OfferData] = field(default_factory=dict)
+
+
+def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> OpenPage:
+    """The page as the worker gets it now. Stores suggestions that have arrived and are shown for the first time."""
+    answers = _read_once(lambda: given_answers(assignment_id))
+
+    def drawn() -> tuple[Walk, Page | None]:
+        offers = offers_to(assignment_id, instrument)
+        walk = instrument.walk(instrument.shown(shown_items(hit_id), order, offers))
+        return walk, walk.page(number, answers)
+
+    walk, page = drawn()
+    waiting = None
+    if page is not None and lacks_offers(walk, page, number):
+        found = deliver(requests=requests_for(assignment_id, number, page))
+        waiting = _waiting(found)
+        if waiting is None:
+            _store_offers(assignment_id, hit_id, number, page, found)
+            walk, page = drawn()
+    return OpenPage(walk, page, waiting, walk.shown.offers.at(number))
+
+
+def _read_once(read: Callable[[], Sequence[Answers]]) -> Callable[[], Sequence[Answers]]:
+    found: list[Sequence[Answers]] = []
+
+    def answers() -> Sequence[Answers]:
+        if not found:
+            found.append(read())
+        return found[0]
+
+    return answers
+
+
+def lacks_offers(walk: Walk, page: Page, number: int) -> bool:
+    """Whether the page needs suggestions that it has not shown yet."""
+    return bool(page.asks) and not {ask.side for ask in page.asks} <= set(walk.shown.offers.at(number))
+
+
+def request_offers(*, assignment_id: int, number: int, page: Page) -> None:
+    """Request the page's suggestions before anybody looks at it."""
+    if page.asks:
+        deliver(requests=requests_for(assignment_id, number, page))
+
+
+def progress(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> Waiting | None:
+    """What the page is waiting for; None if it can be loaded. Shows nothing, so it stores no offer."""
+    walk = instrument.walk(instrument.shown(shown_items(hit_id), order, offers_to(assignment_id, instrument)))
+    page = walk.page(number, lambda: given_answers(assignment_id))
+    if page is None or not lacks_offers(walk, page, number):
+        return None
+    return _waiting(deliver(requests=requests_for(assignment_id, number, page)))
+
+
+def requests_for(assignment_id: int, number: int, page: Page) -> list[Request]:
+    """What to ask the suggesters for. The seed is the assignment's. With its key, each request gets its own seed."""
+    seed = Assignment.objects.values_list("seed", flat=True).get(pk=assignment_id)
+    return [
+        Request(
+            key=_key(assignment_id, number, ask),
+            suggester=ask.suggester,
+            fields=ask.fields,
+            round=ask.round,
+            story=f"{_story(assignment_id)}{ask.story}",
+            seed=seed,
+        )
+        for ask in page.asks
+    ]
+
+
+def _story(assignment_id: int) -> str:
+    return f"assignment {assignment_id}/"
+
+
+def _key(assignment_id: int, number: int, ask: Ask) -> str:
+    return f"{_story(assignment_id)}{number}/{ask.side}"
+
+
+def _waiting(found: Sequence[Delivery]) -> Waiting | None:
+    waiting = [each for each in found if each.waiting]
+    if not waiting:
+        return None
+    return Waiting(
+        count=len(waiting),
+        waited=max(each.waited for each in waiting),
+        left=max(each.left for each in waiting),
+        asked_again=any(each.asked_again for each in waiting),
+    )
+
+
+_ONCE = " ON CONFLICT (assignment_id, step, number, side) DO NOTHING"
+
+
+def _store_offers(assignment_id: int, hit_id: int, number: int, page: Page, found: Sequence[Delivery]) -> None:
+    """Store all offers of the page, as they are shown now. What another tab has already stored stays."""
+    made_by = origins(suggestions=[each.suggestion for each in found if each.suggestion is not None and each.text])
+    now = timezone.now()
+    rows = []
+    for ask, each in zip(page.asks, found, strict=True):
+        origin = made_by.get(each.suggestion or 0, Origin())
+        rows.append(
+            {
+                "study": sql.Found("(SELECT study_id FROM annotation_hit WHERE id = %s)", (hit_id,)),
+                "assignment": assignment_id,
+                "item": None if page.item is None else hit_items(hit_id)[page.item][0],
+                "step": number,
+                "side": ask.side,
+                "number": 1,
+                "round": ask.round,
+                "suggester": ask.suggester,
+                "model": origin.model,
+                "decoder": origin.decoder,
+                "seed": origin.seed,
+                "source": each.source,
+                "text": each.text,
+                "suggestion": each.suggestion,
+                "asked_at": each.asked_at,
+                "latency": each.waited if each.text else None,
+                "shown_at": now,
+                "chosen": None,
+                "switches": None,
+            }
+        )
+    statement, params = sql.insertion(Offer, *rows)
+    sql.run((statement + _ONCE, params))
+
+
+_USED = """
+UPDATE annotation_offer SET chosen = %s, switches = %s
+WHERE assignment_id = %s AND step = %s AND side = %s AND number = %s
+"""
+_UNUSED = """
+UPDATE annotation_offer SET chosen = %s, switches = 0 WHERE assignment_id = %s AND step = %s AND chosen IS NULL
+"""
+
+
+def closing(assignment_id: int, number: int, uses: Sequence[OfferUse]) -> list[sql.Statement]:
+    """Statements that store what became of a page's offers. Run them with the ones that store its step."""
+    used: list[sql.Statement] = [
+        (_USED, [use.chosen, use.switches, assignment_id, number, use.side, use.number]) for use in uses
+    ]
+    unused: list[Any] = [False, assignment_id, number]
+    return [*used, (_UNUSED, unused)]
+
+
+def cancel_offers(*, assignment_id: int) -> int:
+    """Cancel suggestions that are still being written for a returned hit. Returns how many there were."""
+    waiting = Suggestion.objects.filter(story__startswith=_story(assignment_id), state=Suggestion.State.WAITING)
+    return cancel_suggestions(suggestions=list(waiting.values_list("pk", flat=True)))

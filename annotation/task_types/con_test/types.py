@@ -1,0 +1,245 @@
+"""Write several different responses, then say one of them again in several ways."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+
+from django import forms
+
+from analysis.description import Point, ReportSection, Scale
+from annotation.task_types.base import Answers, FlagData, OutputData, Page, Shown, TaskType, Text
+from annotation.task_types.con_test.simulation import written
+from annotation.task_types.hds.words import WORDING
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json
+from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
+from annotation.task_types.settings import ConfigForm
+from annotation.task_types.simulation import SimulatedWorker
+from annotation.task_types.text_checks import normalised, paste_flags, text_flags
+from annotation.task_types.wording import task_in_sentences
+
+LABEL = "content_diversity"
+#: The pages about one item: write different responses, choose one, write it again in other words.
+KINDS = ("high", "choose", "low")
+
+
+class ConTestConfig(ConfigForm):
+    """What to write, and how much; initially as published."""
+
+    generation_task = forms.ChoiceField(
+        label="What workers write",
+        choices=[
+            ("story", "Story completion: endings of a story"),
+            ("response", "Response generation: replies to a comment"),
+            ("prompt", "Prompt completion: continuations of a few words"),
+        ],
+        initial="response",
+        help_text="Gives the context and the responses their names on the page.",
+    )
+    responses = forms.IntegerField(
+        label="Responses per set",
+        min_value=2,
+        max_value=10,
+        initial=5,
+        help_text="Each worker writes this many different responses, then says one of them again this many times.",
+    )
+    max_words = forms.IntegerField(label="Most words in a response", min_value=3, max_value=200, initial=15)
+
+
+class ConTest(TaskType):
+    """Three pages for each context. The third shows the response that was chosen on the second."""
+
+    name = "con_test"
+    title = "conTest"
+    summary = "Workers write responses that differ as much as possible, then rephrase one of them."
+    source = "Tevet & Berant 2021, §6.4"
+    config_form = ConTestConfig
+    output_kinds = ("set",)
+
+    # --- items ---
+
+    def columns(self, config: Json) -> Sequence[Column]:
+        return (
+            Column("sample_id", "the context's id", example="c1"),
+            Column("context", "the text that workers answer or continue", example="I lost my keys again."),
+        )
+
+    def describe_item(self, payload: Json) -> ItemFacts:
+        return ItemFacts(payload["context"])
+
+    def sections(self, config: Json) -> Sequence[ReportSection]:
+        return (ReportSection("productions", {"high": "high", "low": "low"}),)
+
+    # --- pages ---
+
+    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
+        """The order of the contexts."""
+        places = list(range(len(items)))
+        rng.shuffle(places)
+        return {"items": places}
+
+    def length(self, shown: Shown) -> int:
+        return len(KINDS) * len(shown.items)
+
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        at, kind = divmod(len(answers), len(KINDS))
+        if at >= len(shown.items):
+            return None
+        index = shown.order["items"][at]
+        context = {
+            "place": at + 1,
+            "places": len(shown.items),
+            "heading": shown.texts["heading"],
+            "context_text": shown.items[index].payload["context"],
+        }
+        if KINDS[kind] == "high":
+            return self._page(shown, "high", at, index, _boxes("high", shown.config, shown.texts), context)
+        mine = own_responses(answers[at * len(KINDS)], "high")
+        if KINDS[kind] == "choose":
+            return self._page(shown, "choose", at, index, [_choice(shown.texts, mine)], context)
+        context |= {"chosen": mine[chosen_place(answers[-1])], "chosen_heading": shown.texts["chosen.heading"]}
+        return self._page(shown, "low", at, index, _boxes("low", shown.config, shown.texts), context)
+
+    def _page(self, shown: Shown, kind: str, at: int, index: int, questions: Sequence[Question], context: Json) -> Page:
+        context["explain"] = shown.texts[f"{kind}.explain"]
+        title = shown.texts[f"{kind}.title"]
+        return Page(f"{kind}-{at + 1}", title, "con_test/write.html", questions, context, index)
+
+    def check(self, shown: Shown, page: Page, given: Answers, before: Sequence[Answers]) -> Mapping[str, str]:
+        """All texts must differ from each other and, on the last page, from the chosen response."""
+        seen: dict[str, str] = {}
+        if page.name.startswith("low"):
+            seen[same_words(str(page.context["chosen"]))] = "the response that you chose"
+        errors: dict[str, str] = {}
+        for question in page.questions:
+            if isinstance(text := given.get(question.key), str):
+                other = seen.setdefault(same_words(text), f"“{question.label}”")
+                if other != f"“{question.label}”":
+                    errors[question.key] = f"This is the same as {other}. Please write something else."
+        return errors
+
+    # --- questions and texts ---
+
+    def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
+        responses = [
+            texts["response.label"].replace("{n}", str(number)) for number in range(1, config["responses"] + 1)
+        ]
+        high, low = (_boxes(kind, config, texts)[0] for kind in ("high", "low"))
+        return [high, _choice(texts, responses), low]
+
+    def texts(self, config: Json) -> Sequence[Text]:
+        words, count, most = WORDING[config["generation_task"]], config["responses"], config["max_words"]
+        one, many, context = words["response"], words["responses"], words["context"]
+        limit = f"Write one sentence each time, at most {most} words."
+        high, choose, low = (f"{place} page" for place in ("First", "Second", "Third"))
+        return [
+            Text("instructions", "Instructions", _instructions(config), lines=6),
+            Text("heading", "Heading of the context", words["heading"]),
+            Text("response.label", "Label of a box; {n} is its number", f"{one.capitalize()} {{n}}"),
+            Text("high.title", "Title", f"Write {count} different {many}", high),
+            Text(
+                "high.explain",
+                "Explanation",
+                f"Write {count} {many} that are as different from each other as you can make them: each should say "
+                f"something else, in other words. All of them should fit the {context}. {limit}",
+                high,
+                3,
+            ),
+            Text("choose.title", "Title", f"Choose one of your {many}", choose),
+            Text(
+                "choose.explain",
+                "Explanation",
+                f"On the next page you will say the same thing again in {count} other ways. Choose the {one} for which "
+                "that is easiest.",
+                choose,
+                3,
+            ),
+            Text("choose.question", "Question", f"Which {one} do you want to rephrase?", choose),
+            Text("low.title", "Title", f"Rephrase it {count} times", low),
+            Text("chosen.heading", "Heading of the chosen response", f"The {one} that you chose", low),
+            Text(
+                "low.explain",
+                "Explanation",
+                f"Write {count} {many} that all say the same as the one that you chose, each in different words. Keep "
+                f"what it says and change how it says it. {limit}",
+                low,
+                3,
+            ),
+        ]
+
+    # --- what becomes of it ---
+
+    def outputs(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[OutputData]:
+        """Two sets for each context: label 1 for the different responses, 0 for the rephrased ones."""
+        found = []
+        for page, given in zip(pages, answers, strict=True):
+            kind = page.name.partition("-")[0]
+            if kind != "choose" and page.item is not None:
+                context = shown.items[page.item].payload["context"]
+                label = (LABEL, 1.0 if kind == "high" else 0.0)
+                found.append(OutputData("set", context, own_responses(given, kind), label, page.item))
+        return found
+
+    def flags(
+        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
+    ) -> Iterable[FlagData]:
+        for page, given in zip(pages, answers, strict=True):
+            kind = page.name.partition("-")[0]
+            if page.item is not None and kind != "choose":
+                for text in own_responses(given, kind):
+                    yield from text_flags(text, sources=[shown.items[page.item].payload["context"]])
+        yield from paste_flags(pastes)
+
+    def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
+        if page.name.startswith("choose"):
+            return super().simulate(worker, shown, page, before)
+        keys = [question.key for question in page.questions]
+        chosen = str(page.context.get("chosen", ""))
+        texts = written(worker, page.name, len(keys), most_words=shown.config["max_words"], rephrase=chosen)
+        return dict(zip(keys, texts, strict=True))
+
+
+def own_responses(given: Answers, kind: str) -> list[str]:
+    """The texts from a page, in the order of its boxes. A database may return the answers in another order."""
+    return [str(given[f"{kind}-{number}"]) for number in range(1, len(given) + 1)]
+
+
+def chosen_place(given: Answers) -> int:
+    """The index of the response that was chosen."""
+    chosen = given["chosen"]
+    assert isinstance(chosen, int | float)  # noqa: S101 - a required choice
+    return int(chosen) - 1
+
+
+def same_words(text: str) -> str:
+    """A form of the text without case, spacing and punctuation, for comparisons."""
+    return normalised(text) or text.strip()
+
+
+def _boxes(kind: str, config: Json, texts: Mapping[str, str]) -> list[TextQuestion]:
+    return [
+        TextQuestion(
+            f"{kind}-{number}",
+            texts["response.label"].replace("{n}", str(number)),
+            kind,
+            about=str(number),
+            max_words=config["max_words"],
+        )
+        for number in range(1, config["responses"] + 1)
+    ]
+
+
+def _choice(texts: Mapping[str, str], responses: Sequence[str]) -> ChoiceQuestion:
+    points = tuple(Point(float(number), text) for number, text in enumerate(responses, start=1))
+    return ChoiceQuestion("chosen", texts["choose.question"], "chosen", Scale("own response", "nominal", points))
+
+
+def _instructions(config: Json) -> str:
+    words, count = WORDING[config["generation_task"]], config["responses"]
+    return task_in_sentences(
+        [
+            f"you write {count} {words['responses']} that are as different from each other as possible",
+            f"you choose one of your {words['responses']}",
+            f"you write {count} {words['responses']} that say the same as the one you chose, in different words",
+        ]
+    )

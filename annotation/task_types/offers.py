@@ -1,0 +1,90 @@
+"""Live suggestions as a task type declares them: what a page asks for, what a suggester must offer, what was shown.
+
+A page lists its `Ask`s. The server asks the suggesters as soon as the previous page is saved, shows the progress while
+they write, and passes the texts to the next call of ``next_page`` as ``Shown.offers``. The page then shows them all
+together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Source = Literal["live", "second_try", "pool", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One suggestion that a page needs before the worker can use it.
+
+    ``side`` is its position on the page: unique there, and never the suggester's name, because workers may see it.
+    Several sides may have the same suggester; each gets its own text. ``fields`` fill the suggester's template, such
+    as the story so far. ``round`` counts the suggestions of one text from 1 and decides which pool texts fit.
+    ``story`` distinguishes the texts of one hit: no pool text appears twice in a story.
+
+    How other instruments use it:
+
+    - *Choice* (``cyoa``): two asks with the sides 1 and 2, in the recorded random order. The page draws both.
+    - *Push* (``mil_story``): one ask on every second page. The page puts the text of its offer into the box by
+      ``Page.initial``; without one (source ``none``) the box is empty.
+    - *Pull* (``slogan``): the page itself has no asks, so the worker never waits for it. A button posts what is
+      typed; the type turns it into up to three asks, whose fields hold the keywords and the slogan so far. Each press
+      counts up ``OfferData.number`` on the same step, so `Shown.offers` holds the whole history and the page draws
+      all of it.
+    """
+
+    side: str
+    suggester: str
+    fields: Mapping[str, str]
+    round: int = 1
+    story: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferData:
+    """A suggestion as it was shown. ``text`` is empty if there was none: then ``source`` is ``none``.
+
+    ``source``: ``live`` (the model wrote it in time), ``second_try`` (asked again because the first was late),
+    ``pool`` (prepared earlier). ``step`` counts the hit's pages from 0; ``number`` counts the times one side was
+    asked on a page.
+    """
+
+    step: int
+    side: str
+    suggester: str
+    text: str
+    source: Source = "live"
+    number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SuggesterNeed:
+    """What a type needs from one suggester: how many texts in each round, for a template with these fields."""
+
+    name: str
+    rounds: int
+    per_round: int = 1
+    fields: Sequence[str] = ("story",)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferUse:
+    """What a worker did with one offer on a page: whether they sent it, whether they edited it, and how often they
+    switched to it from another one."""
+
+    side: str
+    chosen: bool
+    switches: int = 0
+    number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All offers of one assignment, in the order shown."""
+
+    shown: Sequence[OfferData] = field(default_factory=tuple)
+
+    def at(self, step: int) -> dict[str, OfferData]:
+        """The offers on one page by side; the newest if a side was asked several times."""
+        return {each.side: each for each in self.shown if each.step == step}

@@ -1,0 +1,78 @@
+"""The general reader: one item per row, checked against the type's columns. It reports all problems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotation.task_types.items import Column, ItemData, Row, RowProblem
+
+LONGEST_ID = 160
+
+
+def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[ItemData], list[RowProblem]]:
+    """Items with payloads as `TaskType.read_items` describes them, and all problems.
+
+    The first required column contains the id.
+    """
+    if not rows:
+        return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per item below the header.")]
+    there = list(dict.fromkeys(name for row in rows for name in row.cells))
+    problems = missing_columns(there, columns)
+    if problems:
+        return [], problems
+    identity = next(column.name for column in columns if column.required)
+    first_with: dict[str, int] = {}
+    items: list[ItemData] = []
+    for row in rows:
+        wrong = cell_problems(row, columns) + _id_problems(row, identity, first_with)
+        problems += wrong
+        if not wrong:
+            items.append(_item(row, columns, identity))
+    return items, problems
+
+
+def missing_columns(there: Sequence[str], columns: Sequence[Column]) -> list[RowProblem]:
+    """The required columns that are missing from the file."""
+    found = ", ".join(there)
+    return [
+        RowProblem(
+            0,
+            column.name,
+            f"The column {column.name} is missing; the file has {found}.",
+            f"Add or rename a column to {column.name}: {column.meaning}",
+        )
+        for column in columns
+        if column.required and column.name not in there
+    ]
+
+
+def cell_problems(row: Row, columns: Sequence[Column]) -> list[RowProblem]:
+    """The problems in the named cells of one row."""
+    problems = []
+    for column in columns:
+        cell = row.cells.get(column.name, "")
+        if column.required and not cell.strip():
+            fix = "Fill it in, or remove the row."
+            problems.append(RowProblem(row.number, column.name, "This cell is empty.", fix))
+        elif cell.strip() and column.check is not None and (wrong := column.check(cell)):
+            problems.append(RowProblem(row.number, column.name, *wrong))
+    return problems
+
+
+def _id_problems(row: Row, identity: str, first_with: dict[str, int]) -> list[RowProblem]:
+    name = row.cells.get(identity, "")
+    if len(name) > LONGEST_ID:
+        what = f"This id has {len(name):,} characters; at most {LONGEST_ID} fit."
+        return [RowProblem(row.number, identity, what, "Shorten it.")]
+    if name.strip() and first_with.setdefault(name, row.number) != row.number:
+        what = f"Row {first_with[name]} has the same id “{name[:60]}”."
+        return [RowProblem(row.number, identity, what, "Give every item its own id.")]
+    return []
+
+
+def _item(row: Row, columns: Sequence[Column], identity: str) -> ItemData:
+    named = {column.name: row.cells.get(column.name, "") for column in columns}
+    # Lists, because PostgreSQL does not preserve the order of an object's names.
+    order = [name for name in row.cells if name in named]
+    extra = [[name, cell] for name, cell in row.cells.items() if name not in named]
+    return ItemData(row.cells[identity], {**named, "columns": order, "extra": extra}, rows=(row.number,))

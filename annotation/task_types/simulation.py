@@ -1,0 +1,98 @@
+"""One simulated worker: a latent state that determines all their answers, on every page of every hit.
+
+``ability`` is how closely they follow the item, ``bias`` shifts all their answers on ordered scales, and ``taste`` is
+drawn once per item and question, so that the same worker gives similar answers when asked twice. If the type has no
+true answer for an item, it is drawn from the item's name, so that workers agree about it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+from annotation.task_types.questions import (
+    ChoicesQuestion,
+    Question,
+    RankingQuestion,
+    ScaleQuestion,
+    TextQuestion,
+)
+
+Profile = Literal["careful", "noisy", "careless"]
+PROFILES: tuple[Profile, ...] = ("careful", "noisy", "careless")
+#: Standard deviation of a worker's error, as a share of the scale's width.
+ERROR = {"careful": 0.12, "noisy": 0.32}
+SENTENCES = (
+    "In the end everybody went home and had a long quiet dinner.",
+    "I would rather wait until tomorrow and ask somebody who knows.",
+    "That sounds like a good reason to try something different.",
+    "Nobody expected the weather to change so quickly that day.",
+    "My neighbour told me almost the same thing last week.",
+    "They looked at each other and started to laugh out loud.",
+    "It took a while, but the plan worked better than before.",
+    "Perhaps the old answer was the right one after all.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedWorker:
+    """``bias`` is a share of a scale's width; ``ability`` ranges from 0 (anything) to 1 (the item alone)."""
+
+    name: str
+    profile: Profile
+    ability: float
+    bias: float
+
+    @classmethod
+    def named(cls, name: str, profile: Profile) -> SimulatedWorker:
+        """The worker with this name. The same name and profile always make the same worker."""
+        rng = random.Random(f"{name}/{profile}")
+        ability = {"careful": 0.9, "noisy": 0.6, "careless": 0.0}[profile]
+        return cls(name, profile, min(1.0, max(0.0, rng.gauss(ability, 0.05))), rng.gauss(0, 0.05))
+
+    def rng(self, *about: object) -> random.Random:
+        """This worker's random generator for ``about``, the same each time."""
+        return random.Random("/".join(map(str, (self.name, self.profile, *about))))
+
+    def answer(self, question: Question, *, item: str, true: float | None = None) -> dict[str, str]:
+        """The form fields of this worker's answer to ``question`` about the item with this name."""
+        rng = self.rng(item, question.topic, question.about, question.key)
+        if isinstance(question, ScaleQuestion):
+            return question.typed(self.point(question, item=item, true=true, rng=rng))
+        if isinstance(question, ChoicesQuestion):
+            least = max(question.least, 1 if question.required else 0)
+            count = rng.randint(least, question.most or len(question.options))
+            chosen = rng.sample([option.key for option in question.options], count)
+            return question.typed(chosen)
+        if isinstance(question, RankingQuestion):
+            keys = [option.key for option in question.options]
+            rng.shuffle(keys)
+            return question.typed(keys)
+        if isinstance(question, TextQuestion):
+            return {question.key: self.text(question, rng)}
+        raise TypeError(f"no simulated worker can answer a {type(question).__name__}")
+
+    def point(self, question: ScaleQuestion, *, item: str, true: float | None, rng: random.Random) -> float:
+        """The chosen point: the true one plus bias and error. A careless worker picks any point."""
+        points = question.scale.points
+        if self.profile == "careless":
+            return rng.choice(points).value
+        low, high = question.scale.low, question.scale.high
+        if true is None:
+            true = random.Random(f"{item}/{question.topic}/{question.about}").uniform(low, high)
+        if question.scale.level == "nominal":
+            right = min(points, key=lambda point: abs(point.value - true)).value
+            return right if rng.random() < self.ability else rng.choice(points).value
+        wanted = true + (self.bias + rng.gauss(0, ERROR[self.profile])) * (high - low)
+        return min(points, key=lambda point: abs(point.value - wanted)).value
+
+    def text(self, question: TextQuestion, rng: random.Random) -> str:
+        """A text within the question's limits. A careless worker writes as little as allowed."""
+        if self.profile == "careless" and question.min_words <= 1 and not question.min_chars:
+            return "ok"
+        words: list[str] = []
+        while len(words) < question.min_words or len(" ".join(words)) < question.min_chars or not words:
+            words += rng.choice(SENTENCES).split()
+        words = words[: question.max_words]
+        return " ".join(words)[: question.max_chars].strip()

@@ -1,0 +1,53 @@
+"""Questions and scales as texts that a study can reword: from a scale to its texts, and back to the reworded scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from analysis.description import Scale
+from annotation.task_types.base import Text
+
+
+def scale_texts(topic: str, scale: Scale, group: str) -> list[Text]:
+    """``<topic>.<value>.label`` and, where the scale has descriptions, ``.description`` of every named point."""
+    described = any(point.description for point in scale.points)
+    found: list[Text] = []
+    for point in scale.points:
+        if not point.label:
+            continue
+        found.append(Text(f"{topic}.{point.key}.label", f"{point.key}: name", point.label, group))
+        if described:
+            name = f"{topic}.{point.key}.description"
+            found.append(Text(name, f"{point.key}: description", point.description, group))
+    return found
+
+
+def worded(topic: str, scale: Scale, texts: Mapping[str, str]) -> Scale:
+    """The scale in the study's words. Points without texts do not change."""
+    words = tuple(
+        (
+            texts.get(f"{topic}.{point.key}.label", point.label),
+            texts.get(f"{topic}.{point.key}.description", point.description),
+        )
+        for point in scale.points
+    )
+    return _worded(scale, words)
+
+
+@lru_cache(maxsize=512)
+def _worded(scale: Scale, words: tuple[tuple[str, str], ...]) -> Scale:
+    """One object for all pages of a study: it is faster to compare and render than equal objects."""
+    points = zip(scale.points, words, strict=True)
+    return replace(scale, points=tuple(replace(at, label=label, description=line) for at, (label, line) in points))
+
+
+def task_in_sentences(parts: Sequence[str]) -> str:
+    """The parts of a task, clauses such as “you read a text”, as sentences with First, Then and Last."""
+    if len(parts) == 1:
+        return f"{parts[0][0].upper()}{parts[0][1:]}."
+    order = ["First", *["Then"] * (len(parts) - 2), "Last"]
+    return " ".join(
+        f"{word}, {part}." if word == "Last" else f"{word} {part}." for word, part in zip(order, parts, strict=True)
+    )

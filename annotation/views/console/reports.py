@@ -1,0 +1,131 @@
+"""The reports of studies and generation runs, as pages and as files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
+
+from analysis.report import NUMBERS, PAGE
+from annotation import exports
+from annotation import kept_reports as kept
+from annotation.access import run_for
+from annotation.models import Study
+from annotation.report_tasks import make_report, make_run_report
+from annotation.views.console.page import SignedIn, member, signed_in, study_page
+
+log = logging.getLogger(__name__)
+
+#: The report contains its own styles. It has no scripts and fetches nothing.
+POLICY = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+TYPES = {PAGE: "text/html; charset=utf-8", NUMBERS: "application/json"}
+BAR = "<!--bar-->"
+
+
+@require_safe
+@member()
+def report(request: SignedIn, study: Study) -> HttpResponseBase:
+    """The report on the current data. For a large study, the last one made while a new one is being made."""
+    found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
+    page = read(found.folder)
+    if page is None:
+        context = {"failed": found.failed and not found.building}
+        return study_page(request, study, "report_waiting.html", context, section="report", status=202)
+    return with_bar(page, render_to_string("console/report_bar.html", bar_context(study, found), request))
+
+
+@require_safe
+@signed_in
+def run_report(request: SignedIn, name: str) -> HttpResponseBase:
+    """The same for a generation run."""
+    run = run_for(request.user, name)
+    found = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
+    page = read(found.folder)
+    if page is None:
+        context = {"run": run, "failed": found.failed and not found.building, "here": "runs"}
+        return render(request, "console/run_report_waiting.html", context, status=202)
+    context = {"run": run, "kept": found, "page": PAGE, "numbers": NUMBERS}
+    return with_bar(page, render_to_string("console/run_report_bar.html", context, request))
+
+
+def with_bar(page: str, bar: str) -> HttpResponse:
+    """A saved page with the console's links at the top."""
+    response = HttpResponse(page.replace(BAR, bar, 1))
+    response.headers["Content-Security-Policy"] = POLICY
+    return response
+
+
+def brought_up_to_date(subject: kept.Subject, enqueue: Callable[[], object]) -> kept.Kept:
+    """The saved report. If it is out of date, makes a small one now and queues a large one."""
+    found = kept.look(subject)
+    if found.fresh or found.failed or found.building or not kept.claim(subject):
+        return kept.look(subject) if not found.fresh else found
+    if subject.is_small():
+        kept.make(subject)
+        return kept.look(subject)
+    try:
+        enqueue()
+    except OperationalError:
+        log.exception("No broker takes the report of %s", subject.name)
+        kept.release(subject)
+        return replace(found, failed=True)
+    return kept.look(subject)
+
+
+def read(folder: Path | None) -> str | None:
+    """The page, or None if there is none (any more)."""
+    try:
+        return (folder / PAGE).read_text(encoding="utf-8") if folder else None
+    except FileNotFoundError:
+        return None
+
+
+def bar_context(study: Study, found: kept.Kept) -> dict[str, object]:
+    files = [
+        (kind, [(format, reverse("export", args=[study.slug, kind, format])) for format in exports.FORMATS_OF[kind]])
+        for kind in exports.kinds_of(study)
+    ]
+    return {"study": study, "kept": found, "exports": files, "page": PAGE, "numbers": NUMBERS}
+
+
+@require_safe
+@member()
+def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
+    """The report as a download. If there is none yet, the page that makes it."""
+    found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
+    return file_of(found, name, study.slug) or redirect("report", study.slug)
+
+
+@require_safe
+@signed_in
+def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponseBase:
+    """The same for a generation run."""
+    run = run_for(request.user, run_name)
+    found = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
+    return file_of(found, name, run.name) or redirect("run_report", run.name)
+
+
+def file_of(found: kept.Kept, name: str, of: str) -> HttpResponseBase | None:
+    """None if the file does not exist yet. Raises Http404 for a file that reports do not have."""
+    if name not in TYPES:
+        raise Http404("No such file.")
+    try:
+        file = (found.folder / name).open("rb") if found.folder else None
+    except FileNotFoundError:
+        file = None
+    if file is None:
+        return None
+    response = FileResponse(file, as_attachment=True, filename=f"{of}-{name}", content_type=TYPES[name])
+    response.headers["Content-Security-Policy"] = POLICY
+    return response

@@ -1,0 +1,132 @@
+"""Forms for suggesters and their pools. The services check the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from annotation.access import runs_of
+from generation.models import GenerationRun, LanguageModel, Suggester
+from generation.suggestions.definitions import DEFAULT_LIMITS
+
+
+class RulesForm(forms.Form):
+    """The model and settings of a suggester, and the rules for what it may show to writers."""
+
+    model = forms.ModelChoiceField(
+        LanguageModel.objects.none(), label="Model", empty_label=None, to_field_name="name",
+        error_messages={"required": "Choose a model. An administrator registers models on the page Models."},
+    )  # fmt: skip
+    decoder = forms.CharField(
+        max_length=60,
+        initial="top_p=0.9",
+        help_text="How texts are drawn: <code>ancestral</code>, <code>top_p=0.9</code>, <code>temperature=0.7</code> …",
+    )
+    template = forms.CharField(
+        initial="{story}",
+        widget=forms.Textarea(attrs={"rows": 3, "class": "source"}),
+        help_text="The prompt. <code>{story}</code> is the text so far.",
+    )
+    priming = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label="Text before every prompt",
+        help_text="Such as examples of what to write.",
+    )
+    least_characters = forms.IntegerField(initial=20, min_value=1, label="Shortest suggestion, in characters")
+    most_characters = forms.IntegerField(initial=260, min_value=1, label="Longest suggestion, in characters")
+    one_sentence = forms.BooleanField(initial=True, required=False, label="One sentence only")
+    max_new_tokens = forms.IntegerField(
+        initial=DEFAULT_LIMITS["max_new_tokens"], min_value=1, max_value=2000, label="Most tokens"
+    )
+    wait_seconds = forms.FloatField(
+        initial=10,
+        min_value=0.5,
+        max_value=120,
+        label="Seconds before the pool steps in",
+        help_text="After half of this time, a second suggestion is requested.",
+    )
+    tries = forms.IntegerField(initial=3, min_value=1, max_value=10, label="Draws until one follows the rules")
+    word_list = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label="Words that no suggestion may contain",
+        help_text="One word or phrase a line.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["model"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - as declared above
+        field.queryset = LanguageModel.objects.filter(retired=False).order_by("name")
+
+    def values(self, limits: Mapping[str, Any] = DEFAULT_LIMITS) -> dict[str, Any]:
+        """The fields in the form that services accept. Limits that the form does not show stay as in ``limits``."""
+        values = dict(self.cleaned_data)
+        stop = "sentence" if values.pop("one_sentence") else ""
+        changed = {"max_new_tokens": values.pop("max_new_tokens"), "stop": stop}
+        return values | {"limits": {**limits, **changed}}
+
+
+class SuggesterForm(RulesForm):
+    """A new suggester."""
+
+    name = forms.SlugField(max_length=60, help_text="What studies call it, such as <code>model-a</code>.")
+    field_order = ("name",)
+
+
+def rules_of_suggester(suggester: Suggester) -> dict[str, Any]:
+    """The initial values of a form that changes this suggester."""
+    names = [name for name in RulesForm.base_fields if hasattr(suggester, name)]
+    limits = suggester.limits
+    return {name: getattr(suggester, name) for name in names} | {
+        "model": suggester.model.name,
+        "one_sentence": limits.get("stop") == "sentence",
+        "max_new_tokens": limits.get("max_new_tokens"),
+    }
+
+
+class TryForm(forms.Form):
+    """A story to continue."""
+
+    story = forms.CharField(
+        label="Text so far",
+        max_length=20_000,
+        initial="The ferry had left an hour early.",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class PoolForm(forms.Form):
+    """Texts for a pool: samples of a run, or a CSV file."""
+
+    run = forms.ModelChoiceField(
+        GenerationRun.objects.none(),
+        required=False,
+        to_field_name="name",
+        empty_label="No run",
+        label="Samples of a run",
+        help_text="Of the same model and decoder. The field <code>round</code> of a context says which round they fit.",
+    )
+    file = forms.FileField(
+        required=False,
+        label="Or a CSV file",
+        help_text="With the columns <code>round</code> and <code>text</code>; round 0 fits every round.",
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv"}),
+    )
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["run"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - as declared above
+        field.queryset = runs_of(user).order_by("-pk")
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and bool(given.get("run")) == bool(given.get("file")):
+            both = bool(given.get("run"))
+            raise forms.ValidationError("Choose a run or a file, not both." if both else "Choose a run or a file.")
+        return given

@@ -1,0 +1,80 @@
+"""One worker of a study: everything they sent, how they compare with others, and excluding them in one step."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.models import Participant, Study
+from annotation.queries import submissions as queries
+from annotation.queries.payments import payment_rows, payments
+from annotation.queries.workers import agreement_with_others, exclusion_effect, worker_figures
+from annotation.services.reviews import exclude_worker, include_worker
+from annotation.views.console.forms import ExcludeWorkerForm
+from annotation.views.console.page import SignedIn, member, query_without_page, say_refused, study_page
+from common.problems import Refused
+from common.words import counted
+
+
+@require_safe
+@member()
+def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
+    participant = _participant(study, pseudonym)
+    number = request.GET.get("page", "1")
+    page, rows = queries.submission_page(
+        study, number=int(number) if number.isdecimal() and len(number) < 10 else 1, pseudonym=pseudonym
+    )
+    owed = payment_rows(study, list(payments(study).filter(pk=participant.pk)))
+    context = {
+        "worker": participant,
+        "figures": worker_figures(participant),
+        "agreement": agreement_with_others(study, participant),
+        "payment": owed[0] if owed else None,
+        "page": page,
+        "rows": rows,
+        "filters": query_without_page(request),
+    }
+    return study_page(request, study, "worker.html", context, section="submissions")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="editor")
+def exclude(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
+    """Shows the effect first. A POST excludes everything that the worker sent, and they get no more hits."""
+    participant = _participant(study, pseudonym)
+    form = ExcludeWorkerForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        note, release = form.cleaned_data["note"], form.cleaned_data["release"]
+        try:
+            count = exclude_worker(participant=participant, note=note, user=request.user, release=release)
+        except Refused as refused:
+            say_refused(request, refused)
+            return redirect("console_exclude_worker", study.slug, pseudonym)
+        places = " Their places are open to other workers." if release and count else ""
+        what = f"{pseudonym} is excluded, with {counted(count, 'submission')}.{places} The data stay."
+        messages.success(request, what)
+        return redirect("console_worker", study.slug, pseudonym)
+    context = {"worker": participant, "effect": exclusion_effect(participant), "form": form}
+    status = 422 if form.errors else 200
+    return study_page(request, study, "exclude_worker.html", context, section="submissions", status=status)
+
+
+@require_POST
+@member()
+def include(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
+    """Undoes the exclusion: the worker can get hits again, and their submissions count again."""
+    participant = _participant(study, pseudonym)
+    try:
+        count = include_worker(participant=participant, note="", user=request.user)
+    except Refused as refused:
+        say_refused(request, refused)
+    else:
+        what = f"{pseudonym} can take hits again, and {counted(count, 'submission')} of theirs "
+        messages.success(request, f"{what}{'is' if count == 1 else 'are'} used again.")
+    return redirect("console_worker", study.slug, pseudonym)
+
+
+def _participant(study: Study, pseudonym: str) -> Participant:
+    return get_object_or_404(Participant.objects.select_related("arm", "study"), study=study, pseudonym=pseudonym)

@@ -1,0 +1,34 @@
+"""Numbers, money and times in readable form, the same on pages, in reports and on the command line."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+
+
+def counted(count: int, thing: str, plural: str = "") -> str:
+    """``1 item``, ``2,000 items``. ``plural`` is only needed if adding an s is not enough."""
+    return f"{count:,} {thing if count == 1 else plural or f'{thing}s'}"
+
+
+def money(amount: Decimal) -> str:
+    """US dollars with cents, and with tenths of a cent if needed: ``$0.18``, ``$1,120.00``, ``$0.056``."""
+    rounded = amount.quantize(Decimal("0.001"), ROUND_HALF_UP)
+    text = f"{abs(rounded):,.3f}"
+    return f"{'−' if rounded < 0 else ''}${text[:-1] if text.endswith('0') else text}"
+
+
+def duration(seconds: float) -> str:
+    """``8.3 s``, ``1 min 35 s``, ``1 h 07 min``: one decimal below ten seconds, whole seconds below an hour."""
+    if round(seconds, 1) < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def rating_counts_in_words(every: int, included: int, by_people: int) -> str:
+    """``140 in all, 135 included, 0 of these by people``: how the command line and the report count ratings."""
+    return f"{every:,} in all, {included:,} included, {by_people:,} of these by people"

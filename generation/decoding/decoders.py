@@ -1,0 +1,245 @@
+"""Decoders as data: how the next token is drawn from a language model's distribution.
+
+A decoder has one canonical name (``greedy``, ``top_p=0.9``, ``temperature=0.7,top_k=40``), which runs, exports and
+reports use; ``parse_decoder`` reads the name. Values are rounded to six significant digits, so that name and decoder
+always agree. Sources of the truncation rules: top-k, Fan et al. 2018; top-p (nucleus), Holtzman et al. 2020; locally
+typical, Meister et al. 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MOST_SAMPLED_K = 1_000_000
+MOST_BEAMS = 64
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 10.0
+MOST_SWEEP_STEPS = 1000
+
+
+class DecoderError(ValueError):
+    """A decoder that is not valid. The message says what is wrong and what is accepted."""
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """One way to draw tokens. The temperature is applied first, then the truncation, if there is one.
+
+    ``beams`` > 1 or ``greedy`` draw nothing: they have no distribution to draw from, so their log q is undefined.
+    """
+
+    greedy: bool = False
+    beams: int = 1
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    typical: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", _six_digits(self.temperature))
+        for name in ("top_p", "typical"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _six_digits(getattr(self, name)))
+        _check(self)
+
+    @property
+    def samples(self) -> bool:
+        """Whether it draws at random, so that two seeds can give different texts and log q is defined."""
+        return not self.greedy and self.beams == 1
+
+    @property
+    def name(self) -> str:
+        if self.greedy:
+            return "greedy"
+        if self.beams > 1:
+            return f"beam={self.beams}"
+        parts = [f"temperature={_text(self.temperature)}"] if self.temperature != 1.0 else []
+        for key in ("top_k", "top_p", "typical"):
+            if getattr(self, key) is not None:
+                parts.append(f"{key}={_text(getattr(self, key))}")
+        return ",".join(parts) or "ancestral"
+
+    @property
+    def parameter(self) -> tuple[str, float] | None:
+        """The parameter and its value if there is exactly one: the axis of a sweep."""
+        named = [part.split("=") for part in self.name.split(",") if "=" in part]
+        return (named[0][0], float(named[0][1])) if len(named) == 1 else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a text ends.
+
+    ``exact`` tokens override ``min_new_tokens`` and ``max_new_tokens``: the end-of-text token is then never drawn
+    (Zhang et al. 2020 use exactly 30 tokens). ``stop="sentence"`` ends a text at its first sentence end at or after
+    ``min_words`` words; ``min_words`` (detection studies: 100) counts words between spaces.
+    """
+
+    max_new_tokens: int = 60
+    min_new_tokens: int = 1
+    exact: int | None = None
+    stop: str = ""
+    min_words: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_new_tokens", "min_new_tokens", "exact", "min_words"):
+            value, least = getattr(self, name), 0 if name in ("min_words", "min_new_tokens") else 1
+            if value is not None and (not _whole(value) or not least <= value <= 100_000):
+                raise DecoderError(f"{name} is {value!r}; use a whole number from {least} to 100000.")
+        if self.stop not in ("", "sentence"):
+            raise DecoderError(f"stop is {self.stop!r}; use 'sentence' or nothing.")
+        if self.exact is None and self.min_new_tokens > self.max_new_tokens:
+            raise DecoderError(
+                f"min_new_tokens ({self.min_new_tokens}) is above max_new_tokens ({self.max_new_tokens})."
+            )
+        if self.exact is not None and self.stop:
+            raise DecoderError("An exact number of tokens cannot also stop at a sentence end; give one of the two.")
+
+    @property
+    def most(self) -> int:
+        return self.exact or self.max_new_tokens
+
+    @property
+    def least(self) -> int:
+        return self.exact or self.min_new_tokens
+
+
+def parse_decoder(text: str) -> Decoder:
+    """The decoder with this name. Raises DecoderError that names the part that cannot be read."""
+    text = text.strip()
+    if text == "greedy":
+        return Decoder(greedy=True)
+    if text == "ancestral":
+        return Decoder()
+    values: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        field = {"beam": "beams", "beams": "beams"}.get(key, key)
+        if not equals or field not in ("temperature", "top_k", "top_p", "typical", "beams"):
+            raise DecoderError(
+                f"{part.strip()!r} is not a decoder. Known: greedy, ancestral, temperature=T, top_k=K, top_p=P, "
+                "typical=P, beam=N, and temperature=T with one of top_k, top_p, typical after a comma."
+            )
+        if field in values:
+            raise DecoderError(f"{text!r} gives {key} twice.")
+        values[field] = _number(field, value)
+    return Decoder(**values)
+
+
+def expand_decoders(entries: Sequence[Any]) -> list[Decoder]:
+    """The decoders in a run file's list: names, and sweeps such as ``{temperature: {from: 0.2, to: 1.2, steps: 100}}``.
+
+    A sweep accepts ``scale: linear`` (default) or ``log``. Whole-number parameters are rounded, and each value appears
+    once. The order does not change, and repeats are dropped. Raises DecoderError that names the entry.
+    """
+    decoders: dict[Decoder, None] = {}
+    if isinstance(entries, (str, Mapping)) or not isinstance(entries, Sequence) or not entries:
+        raise DecoderError("decoders takes a list with at least one decoder, such as [greedy, top_p=0.9].")
+    for number, entry in enumerate(entries, start=1):
+        try:
+            decoders.update(dict.fromkeys(_expand(entry)))
+        except DecoderError as error:
+            raise DecoderError(f"decoders, entry {number}: {error}") from None
+    return list(decoders)
+
+
+def _expand(entry: Any) -> list[Decoder]:
+    if isinstance(entry, str):
+        return [parse_decoder(entry)]
+    if not isinstance(entry, Mapping) or not entry:
+        raise DecoderError(f"{entry!r} is neither a decoder's name nor a sweep.")
+    swept = [key for key, value in entry.items() if isinstance(value, Mapping)]
+    if len(swept) != 1:
+        raise DecoderError("a sweep gives from, to and steps for exactly one parameter.")
+    rest = [f"{key}={value}" for key, value in entry.items() if key != swept[0]]
+    return [
+        parse_decoder(",".join([*rest, f"{swept[0]}={_text(value)}"])) for value in _sweep(swept[0], entry[swept[0]])
+    ]
+
+
+def _sweep(parameter: str, given: Mapping[str, Any]) -> list[float]:
+    unknown = set(given) - {"from", "to", "steps", "scale"}
+    if unknown or not {"from", "to", "steps"} <= set(given):
+        raise DecoderError(f"the sweep of {parameter} takes from, to, steps and scale, not {sorted(map(str, given))}.")
+    low, high, steps, scale = given["from"], given["to"], given["steps"], given.get("scale", "linear")
+    if not _finite(low) or not _finite(high):
+        raise DecoderError(f"the sweep of {parameter} goes from {low!r} to {high!r}; both take a number.")
+    if not _whole(steps) or not 2 <= steps <= MOST_SWEEP_STEPS:
+        raise DecoderError(f"steps is {steps!r}; a sweep takes 2 to {MOST_SWEEP_STEPS} steps.")
+    if scale not in ("linear", "log"):
+        raise DecoderError(f"scale is {scale!r}; use linear or log.")
+    if low >= high or (scale == "log" and low <= 0):
+        raise DecoderError(
+            f"the sweep of {parameter} goes from {low} to {high}; from is below to, and above 0 for log."
+        )
+    shares = [step / (steps - 1) for step in range(steps)]
+    if scale == "log":
+        values = [math.exp(math.log(low) + share * (math.log(high) - math.log(low))) for share in shares]
+    else:
+        values = [low + share * (high - low) for share in shares]
+    values[0], values[-1] = low, high
+    return [round(value) for value in values] if parameter in ("top_k", "beam", "beams") else values
+
+
+def _check(decoder: Decoder) -> None:
+    truncations = [name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None]
+    if len(truncations) > 1:
+        raise DecoderError(f"{' and '.join(truncations)} together: a decoder takes one of top_k, top_p and typical.")
+    alone = decoder.greedy or decoder.beams != 1
+    if alone and (truncations or decoder.temperature != 1.0 or (decoder.greedy and decoder.beams != 1)):
+        raise DecoderError(
+            "greedy and beam draw nothing at random, so they take no temperature, top_k, top_p or typical."
+        )
+    if not LEAST_TEMPERATURE <= decoder.temperature <= MOST_TEMPERATURE:
+        raise DecoderError(
+            f"temperature is {_text(decoder.temperature)}; use {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:g}. "
+            "For temperature 0 say greedy."
+        )
+    if decoder.top_k is not None and (not _whole(decoder.top_k) or not 1 <= decoder.top_k <= MOST_SAMPLED_K):
+        raise DecoderError(f"top_k is {decoder.top_k!r}; use a whole number from 1 to {MOST_SAMPLED_K}.")
+    for name in ("top_p", "typical"):
+        value = getattr(decoder, name)
+        if value is not None and not 0 < value <= 1:
+            raise DecoderError(f"{name} is {_text(value)}; use a number above 0 and at most 1.")
+    if not _whole(decoder.beams) or not 1 <= decoder.beams <= MOST_BEAMS:
+        raise DecoderError(f"beam is {decoder.beams!r}; use a whole number from 2 to {MOST_BEAMS}.")
+
+
+def _number(field: str, text: str) -> float | int:
+    try:
+        value = float(text)
+    except ValueError:
+        raise DecoderError(f"{field}={text}: {text!r} is not a number.") from None
+    if not math.isfinite(value):
+        raise DecoderError(f"{field}={text}: it takes a number that is finite.")
+    if field in ("top_k", "beams"):
+        if value != int(value):
+            raise DecoderError(f"{field}={text}: it takes a whole number.")
+        if field == "beams" and value < 2:
+            raise DecoderError(f"beam={text}: a beam takes 2 or more; for one say greedy.")
+        return int(value)
+    return value
+
+
+def _six_digits(value: Any) -> float:
+    if not _finite(value):
+        raise DecoderError(f"{value!r} is not a finite number.")
+    return float(f"{value:.6g}")
+
+
+def _finite(value: Any) -> bool:
+    """Whether this is a number that a float can hold."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _text(value: float | int) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

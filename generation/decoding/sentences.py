@@ -1,0 +1,207 @@
+"""Where sentences end in generated text, and how much of a text only repeats the prompt.
+
+Rules instead of a model: they run on every token of every live suggestion, and they are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# A sentence ends with one or more of these marks, any closing quotes or brackets, and then white space. Chinese and
+# Japanese marks need no space after them.
+_END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]」』]*)")
+_WIDE = "。！？"
+_BLANK_LINE = re.compile(r"\S[^\S\n]*(\n[^\S\n]*\n)")
+_WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
+# Written with a full stop, and hardly ever the last word of a sentence.
+_TITLES = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "mx",
+        "dr",
+        "prof",
+        "rev",
+        "hon",
+        "st",
+        "sr",
+        "jr",
+        "gen",
+        "col",
+        "capt",
+        "cpt",
+        "lt",
+        "sgt",
+        "maj",
+        "cmdr",
+        "adm",
+        "gov",
+        "sen",
+        "rep",
+        "pres",
+        "messrs",
+        "mme",
+        "mlle",
+        "vs",
+        "viz",
+        "cf",
+        "al",
+        "approx",
+        "fig",
+        "figs",
+        "eq",
+        "eqs",
+        "sec",
+        "ch",
+        "vol",
+        "nos",
+        "pp",
+        "ed",
+        "eds",
+        "dept",
+        "univ",
+        "e.g",
+        "i.e",
+    ]
+)
+# Also written with a full stop, but these can end a sentence: they do if a capital letter follows.
+_SHORT = frozenset(
+    [
+        "etc",
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "bros",
+        "est",
+        "no",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "mon",
+        "tue",
+        "tues",
+        "wed",
+        "thu",
+        "thur",
+        "thurs",
+        "fri",
+        "sat",
+        "sun",
+        "ave",
+        "blvd",
+        "rd",
+        "hwy",
+        "mt",
+        "ft",
+        "a.m",
+        "p.m",
+        "u.s",
+        "u.k",
+        "u.n",
+    ]
+)
+# A text echoes its prompt if it begins with at least this many of the prompt's last words.
+LEAST_ECHO_WORDS = 4
+
+
+def first_sentence_end(text: str, *, min_words: int = 0, complete: bool = True) -> int | None:
+    """The index just after the first sentence end, including closing quotes; None if no sentence ends.
+
+    ``min_words``: an end before that many words (counted between spaces) is skipped. ``complete``: nothing will follow,
+    so a mark at the very end of the text counts. Otherwise it does not count yet, because “3.” may become “3.5” and
+    “end.” may become “end.””. A blank line ends a sentence too, with or without a mark.
+
+    These are not ends: a mark inside a word or number; the full stop of a title (Dr.), of initials (J. R.) or of an
+    abbreviation before a small letter; and a mark after which the sentence continues with a small letter (“Stop!” she
+    said; well… maybe).
+    """
+    for end in _ends(text, complete=complete):
+        if len(text[:end].split()) >= min_words:
+            return end
+    return None
+
+
+def without_echo(text: str, prompt: str) -> str:
+    """The text without the echo of the prompt that it begins with. Case and spacing make no difference.
+
+    An echo is the whole prompt, its last line, or at least four of its last words.
+    """
+    given, said = prompt.split(), list(re.finditer(r"\S+", text))
+    if not given or not said:
+        return text
+    folded, words = [word.casefold() for word in given], [match[0].casefold() for match in said]
+    last_line = len(prompt.strip().splitlines()[-1].split())
+    for length in range(min(len(folded), len(words)), 0, -1):
+        long_enough = length >= LEAST_ECHO_WORDS or length in (len(folded), last_line)
+        if long_enough and folded[-length:] == words[:length]:
+            return text[said[length - 1].end() :].lstrip()
+    return text
+
+
+def _ends(text: str, *, complete: bool) -> Iterator[int]:
+    breaks = [match.start(1) for match in _BLANK_LINE.finditer(text)]
+    marks = [match.end() for match in _END.finditer(text) if _is_end(text, match, complete=complete)]
+    # A break just after a mark is the same end as the mark; the end at the mark comes first.
+    yield from sorted({*marks, *(len(text[:place].rstrip()) for place in breaks)})
+
+
+def _is_end(text: str, match: re.Match[str], *, complete: bool) -> bool:
+    rest = text[match.end() :]
+    if not rest:
+        # Nothing can change what these marks mean, but a closing quote may still follow.
+        return complete
+    if match["mark"][-1] in _WIDE:
+        return True
+    if not rest[0].isspace():
+        return False
+    following = rest.lstrip()
+    if not following:
+        return complete or "\n" in rest or not _may_go_on(text, match)
+    if "\n" in rest[: len(rest) - len(following)]:
+        return True
+    return not _goes_on(text, match, following[0])
+
+
+def _goes_on(text: str, match: re.Match[str], following: str) -> bool:
+    small = following.islower()
+    if match["close"] and small:
+        return True
+    if match["mark"].startswith(("...", "…")):
+        return small
+    if match["mark"] != ".":
+        return False
+    word = _word_before(text, match)
+    if word in _TITLES or _is_initial(text, match):
+        return True
+    return (word in _SHORT or "." in word) and (small or following.isdigit())
+
+
+def _may_go_on(text: str, match: re.Match[str]) -> bool:
+    """Whether the next letter, not written yet, could show that this is not an end."""
+    word = _word_before(text, match)
+    mark = match["mark"]
+    doubtful = word in _TITLES or word in _SHORT or "." in word or _is_initial(text, match)
+    return bool(match["close"]) or mark.startswith(("...", "…")) or (mark == "." and doubtful)
+
+
+def _word_before(text: str, match: re.Match[str]) -> str:
+    found = _WORD.search(text[: match.start()])
+    return found[0].casefold() if found else ""
+
+
+def _is_initial(text: str, match: re.Match[str]) -> bool:
+    """One capital letter on its own, as in J. R. Smith; the pronoun I ends sentences."""
+    word = _WORD.search(text[: match.start()])
+    return word is not None and len(word[0]) == 1 and word[0].isupper() and word[0] != "I"

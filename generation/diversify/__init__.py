@@ -1,0 +1,1 @@
+"""Diversity Threshold Generation: resample sets of texts until they are diverse enough."""

@@ -1,0 +1,93 @@
+"""The samples of a run: their report, and Diversity Threshold Generation."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.commands import ActionCommand, AddAction
+from common.problems import Refused
+from generation.backends.base import BackendError
+from generation.decoding.decoders import parse_decoder
+from generation.diversify.metrics import find_metrics, find_relevance, known_metrics
+from generation.diversify.run_sets import Design, diversify_run, draw_more_of, drawing_decoders
+from generation.diversify.threshold import MOST_SAMPLED, TRIALS, check_design
+from generation.management.diversify_output import summary_lines, write_sets
+from generation.runs.progress import find_run
+from generation.runs.samples import swept_parameters
+
+
+class Command(ActionCommand):
+    help = "Reports on the samples of a generation run, and Diversity Threshold Generation on them."
+
+    def add_actions(self, add: AddAction) -> None:
+        report = add("report", "write report.html and report.json of a run", self.report)
+        report.add_argument("run_name", metavar="run")
+        report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: run-NAME)")
+        report.add_argument("--draws", type=int, default=1000, help="resamples for each interval (default 1000)")
+        report.add_argument("--seed", type=int, default=1)
+        _add_diversify(add("diversify", "resample each set until it is diverse enough; writes CSV", self.diversify))
+
+    def explain(self, error: Exception) -> CommandError | None:
+        expected = isinstance(error, ValueError | BackendError) and not isinstance(error, Refused)
+        return CommandError(str(error)) if expected else None
+
+    def report(self, *, run_name: str, out: Path | None, draws: int, seed: int) -> None:
+        run = find_run(run_name)
+        from analysis.report.sweep import write_sweep_report  # loads SciPy, which takes a second
+        from generation.runs.report import sweep_data
+
+        page = write_sweep_report(sweep_data(run), out_dir=out or Path(f"run-{run.name}"), draws=draws, seed=seed)
+        self.say([str(page)])
+
+    def diversify(
+        self, *, run_name: str, metric: str, stop: str, metric_model: str, threshold: float, size: int, most: int,
+        trials: int, decoder: list[str], live: bool, relevance_model: str, device: str, out: str,
+    ) -> None:  # fmt: skip
+        run = find_run(run_name)
+        check_design(size=size, most_sampled=most, threshold=threshold)
+        drawing, left_out = drawing_decoders(run, [parse_decoder(name).name for name in decoder])
+        metrics = find_metrics([metric, *([stop] if stop else [])], model=metric_model, device=device)
+        design = Design(
+            metrics[metric],
+            threshold,
+            size=size,
+            most_sampled=most,
+            trials=trials,
+            stop=metrics[stop] if stop else None,
+        )
+        sets = diversify_run(run, design, decoders=drawing, draw_more=draw_more_of(run) if live else None)
+        whole = io.StringIO(newline="")  # if a set fails, nothing is written, not even to standard output
+        with self.output(out) as file:
+            found = write_sets(
+                whole, sets, size=size, swept=swept_parameters([*drawing, *left_out]), stop=bool(stop),
+                relevance=find_relevance(model=relevance_model, device=device),
+            )  # fmt: skip
+            file.write(whole.getvalue().encode())
+        if left_out:
+            self.complain([f"Left out, because they draw nothing and give one text each: {', '.join(left_out)}."])
+        self.complain(summary_lines(found, threshold=threshold, stop=stop or metric))
+
+
+def _add_diversify(sets: CommandParser) -> None:
+    add = sets.add_argument
+    metrics = f"{known_metrics()}; or the dotted path of a function"
+    add("run_name", metavar="run")
+    add("--metric", default="distinct-n", help=f"decides which response is dropped: {metrics}")
+    above = "a set is resampled until it is above this (distinct-n goes up to 1, cos-sim up to 0)"
+    add("--threshold", type=float, required=True, help=above)
+    compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
+    add("--stop", default="", metavar="METRIC", help=compared)
+    add("--metric-model", default="", metavar="NAME", help="hub name or folder of the model of these metrics")
+    add("--size", type=int, default=5, help="responses in a set (default 5)")
+    add("--most", type=int, default=MOST_SAMPLED, help="responses drawn in one trial, the first set included (20)")
+    trials = f"trials for each context, each with its own samples (default 1; the paper has {TRIALS})"
+    add("--trials", type=int, default=1, help=trials)
+    add("--decoder", action="append", default=[], help="only this one; can be repeated")
+    add("--live", action="store_true", help="draw more with the model if the run has too few")
+    relevance = "hub name or folder of a model for BERTScore with the context (BLEU needs none)"
+    add("--relevance-model", default="", metavar="NAME", help=relevance)
+    add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N")
+    add("--out", default="-", metavar="FILE", help="file to write (default: standard output)")

@@ -1,0 +1,1 @@
+"""Language models: registered, checked and kept open, and the processes that do so."""

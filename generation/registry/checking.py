@@ -1,0 +1,85 @@
+"""Checks whether a registered model works: loads it, generates a text, and stores what was measured."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from generation.backends.base import Backend, BackendError, Generated, Request
+from generation.backends.requirements import why_not
+from generation.decoding.decoders import Decoder, Limits
+from generation.models import LanguageModel
+from generation.registry import open_models
+from generation.registry.open_models import BackendOf
+
+logger = logging.getLogger(__name__)
+
+CHECK_TOKENS = 32
+
+
+def check_model(*, model_id: int, backend_of: BackendOf | None = None) -> LanguageModel:
+    """Load the model, generate, and store what it reports and how fast it is, or the reason why it failed.
+
+    Loading takes seconds to minutes. Use this in workers and on the command line, never in a web process.
+    """
+    model = LanguageModel.objects.get(pk=model_id)
+    try:
+        found = _measured(model, backend_of or open_models.backend_of)
+    except Exception as error:  # any error from a library becomes a message
+        logger.warning("The check of model %s failed.", model.name, exc_info=not isinstance(error, BackendError))
+        found = {"check_state": LanguageModel.Check.FAILED, "check_message": describe_error(error)}
+    LanguageModel.objects.filter(pk=model_id).update(**found)
+    model.refresh_from_db()
+    return model
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception as a message: a backend's own message, or the type and first line of any other exception."""
+    if isinstance(error, BackendError):
+        return str(error)
+    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+        return "There is not enough memory. Choose a smaller model, a smaller dtype (bfloat16, int8) or fewer texts."
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _measured(model: LanguageModel, backend_of: BackendOf) -> dict[str, Any]:
+    """What the check found. Raises BackendError, or any error from a library."""
+    if lacking := why_not(model.backend):
+        raise BackendError(lacking)
+    begin = time.perf_counter()
+    backend = backend_of(model)
+    load_seconds = time.perf_counter() - begin
+    facts = backend.facts()
+    _generate(backend, 1)  # the first one warms up
+    tokens, seconds = _generate(backend, 2)
+    return {
+        "check_state": LanguageModel.Check.PASSED,
+        "check_message": f"{facts.dtype} on {facts.device}",
+        "parameters": facts.parameters,
+        "memory_bytes": facts.memory_bytes,
+        "context_length": facts.context_length,
+        "tokens_per_second": round(tokens / seconds, 2) if seconds else None,
+        "gives_log_p": facts.gives_log_p,
+        "gives_log_q": facts.gives_log_q,
+        "load_seconds": round(load_seconds, 2),
+    }
+
+
+def _generate(backend: Backend, seed: int) -> tuple[int, float]:
+    """Tokens and seconds of one text."""
+    request = Request(
+        key=seed,
+        prompt="The old bridge over the river was closed last winter, and",
+        decoder=Decoder(),
+        limits=Limits(max_new_tokens=CHECK_TOKENS),
+        seed=seed,
+    )
+    begin = time.perf_counter()
+    outcome = backend.generate([request])[0]
+    if not isinstance(outcome, Generated):
+        raise BackendError(f"The model refused a plain prompt: {outcome.reason}")
+    if not outcome.n_tokens:
+        raise BackendError("The model loads but generates nothing.")
+    return outcome.n_tokens, time.perf_counter() - begin

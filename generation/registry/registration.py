@@ -1,0 +1,136 @@
+"""The registry of language models: registered, retired, never changed. ``checking`` finds out whether they work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import IntegrityError, transaction
+
+from accounts.log import Kind, record
+from common.problems import Invalid, Problem, invalid, refuse_if_any, unknown
+from generation.backends import allowed
+from generation.models import LanguageModel
+from generation.registry.open_models import EMBEDDED_SOURCE
+
+EMBEDDED_NAMES = {"transformers": "smollm2-135m", "llama_cpp": "smollm2-135m-llama"}
+DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,2})?")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+
+
+def register_model(
+    *,
+    name: str,
+    backend: str,
+    source: str,
+    revision: str = "",
+    dtype: str = "auto",
+    device: str = "auto",
+    base_url: str = "",
+    key_variable: str = "",
+    chat: bool = False,
+    options: Mapping[str, Any] | None = None,
+    actor: str = "",
+) -> LanguageModel:
+    """A new model, or the existing one with this name and exactly these values. Raises Invalid.
+
+    ``check_model`` finds out whether it works, on a machine that has the model's requirements.
+    """
+    values: dict[str, Any] = {
+        "backend": backend,
+        "source": source.strip(),
+        "revision": revision,
+        "dtype": dtype,
+        "device": device,
+        "base_url": base_url.strip().rstrip("/"),
+        "key_variable": key_variable,
+        "chat": chat,
+        "options": dict(options or {}),
+    }
+    refuse_if_any(_problems(name, values))
+    try:
+        with transaction.atomic():
+            model = LanguageModel.objects.create(name=name, **values)
+            detail = {field: values[field] for field in ("backend", "source", "base_url", "key_variable")}
+            record(kind=Kind.MODELS, actor=actor, action="model registered", about=name, **detail)
+            return model
+    except IntegrityError:
+        return _same(name, values)
+
+
+def ensure_embedded_model(*, backend: str = "transformers", actor: str = "") -> LanguageModel:
+    """The model that comes as a package; registers it if needed. Raises Invalid."""
+    if backend not in EMBEDDED_NAMES:
+        raise Invalid([unknown("backend", backend, EMBEDDED_NAMES)])
+    return register_model(name=EMBEDDED_NAMES[backend], backend=backend, source=EMBEDDED_SOURCE, actor=actor)
+
+
+def find_model(name: str) -> LanguageModel:
+    """The model called ``name``. Raises Invalid, with the closest name that exists."""
+    found = LanguageModel.objects.filter(name=name).first()
+    if found is None:
+        raise Invalid([unknown("model", name, LanguageModel.objects.order_by("name").values_list("name", flat=True))])
+    return found
+
+
+@transaction.atomic
+def retire_model(*, model_id: int, retired: bool = True, actor: str = "") -> None:
+    """Stop new runs and suggesters from using the model, or allow it again. What it generated stays."""
+    if LanguageModel.objects.filter(pk=model_id).exclude(retired=retired).update(retired=retired):
+        name = LanguageModel.objects.values_list("name", flat=True).get(pk=model_id)
+        record(kind=Kind.MODELS, actor=actor, action="model retired" if retired else "model allowed again", about=name)
+
+
+def _same(name: str, values: Mapping[str, Any]) -> LanguageModel:
+    """The model with that name if it has these values. Raises Invalid otherwise."""
+    there = LanguageModel.objects.get(name=name)
+    other = [f"{field} {getattr(there, field)!r}" for field, value in values.items() if getattr(there, field) != value]
+    if other:
+        what = f"There already is a model “{name}”, with {', '.join(other)}."
+        raise invalid("name", what, "Models never change, because samples refer to them: choose another name.")
+    return there
+
+
+def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:
+    problems: list[Problem] = []
+    if not _NAME.fullmatch(name):
+        fix = "Use 1 to 60 letters, digits, hyphens and underscores."
+        problems.append(Problem("name", f"“{name[:70]}” is not a valid name.", fix))
+    if values["backend"] not in LanguageModel.Backend.values:
+        problems.append(unknown("backend", values["backend"], LanguageModel.Backend.values))
+    if not values["source"] or len(values["source"]) > 500 or not values["source"].isprintable():
+        fix = "Give a hub name, a folder, a GGUF file, or the model’s name on a server."
+        problems.append(Problem("source", f"The source is {values['source'][:60]!r}.", fix))
+    if values["dtype"] not in DTYPES:
+        problems.append(unknown("dtype", values["dtype"], DTYPES))
+    if not _DEVICE.fullmatch(values["device"]):
+        problems.append(
+            Problem("device", f"“{values['device'][:30]}” is not a device.", "Write auto, cpu, cuda or cuda:N.")
+        )
+    if len(values["revision"]) > 100:
+        problems.append(Problem("revision", "The revision is too long.", "Use at most 100 characters."))
+    return problems + _server_problems(values)
+
+
+def _server_problems(values: Mapping[str, Any]) -> list[Problem]:
+    problems: list[Problem] = []
+    variable, url = values["key_variable"], values["base_url"]
+    if variable and not allowed.is_key_variable(variable):
+        what = (
+            "This is not a variable for the key of a model server."  # it may be the key itself, so it is not repeated
+        )
+        problems.append(Problem("key_variable", what, allowed.key_fix()))
+    if values["backend"] == LanguageModel.Backend.OPENAI:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or len(url) > 300:
+            what = "The address is missing." if not url else "This is not the address of a server."
+            problems.append(Problem("base_url", what, "Write it as http://127.0.0.1:8000/v1, without a key in it."))
+        elif why := allowed.why_not_host(url):
+            problems.append(Problem("base_url", why, allowed.host_fix(url)))
+    elif url or variable:
+        what = f"The backend {values['backend']} does not use a server."
+        problems.append(Problem("base_url", what, "Remove base_url and key_variable, or use the backend openai."))
+    return problems

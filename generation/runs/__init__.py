@@ -1,0 +1,1 @@
+"""Runs: read from run files, planned in chunks, made by workers, exported and reported."""

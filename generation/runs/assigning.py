@@ -1,0 +1,50 @@
+"""Which models and decoders each context of a run gets: all of them, or exactly one.
+
+``one_per_context`` is how the decTest sets of Tevet & Berant 2021 were made: 1,000 contexts, each with one of 100
+temperatures. The order of contexts comes from the run's seed, so the same file gives the same assignment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from generation.decoding.decoders import Decoder
+from generation.decoding.seeds import shuffle_key
+
+CROSSED, ONE_PER_CONTEXT = "crossed", "one_per_context"
+ASSIGNMENTS = (CROSSED, ONE_PER_CONTEXT)
+
+Assigned = tuple[str, Decoder]
+
+
+def assign_one(
+    *, context_ids: Sequence[str], models: Sequence[str], decoders: Sequence[Decoder], seed: int
+) -> list[Assigned]:
+    """One model and one decoder for each context, in the order of ``context_ids``.
+
+    The numbers of contexts differ by at most one between decoders, between models, and between their combinations.
+    What a context gets depends on the seed and the names only, not on their order in the file.
+    """
+    shuffled = sorted(range(len(context_ids)), key=lambda at: shuffle_key(seed, "context", context_ids[at]))
+    combinations = _combinations(
+        sorted(models, key=lambda name: shuffle_key(seed, "model", name)),
+        sorted(decoders, key=lambda decoder: shuffle_key(seed, "decoder", decoder.name)),
+        most=len(context_ids),
+    )
+    assigned = {at: combinations[place % len(combinations)] for place, at in enumerate(shuffled)}
+    return [assigned[at] for at in range(len(context_ids))]
+
+
+def _combinations(models: Sequence[str], decoders: Sequence[Decoder], *, most: int) -> list[Assigned]:
+    """Every model with every decoder once, or the first ``most`` of these pairs. Any number of them from the start is
+    balanced in both.
+
+    The pairs cycle through both lists together. After each least common multiple of their lengths, the models shift by
+    one, because otherwise the same pairs would repeat.
+    """
+    round_length = math.lcm(len(models), len(decoders))
+    return [
+        (models[(at + at // round_length) % len(models)], decoders[at % len(decoders)])
+        for at in range(min(len(models) * len(decoders), most))
+    ]

@@ -1,0 +1,214 @@
+"""Workers claim chunks under a lease, make them, and store them whole or not at all.
+
+Each lease is a unique word in ``leased_by``: a worker that is late, after another has claimed its chunk, finds a
+different word there and stores nothing. All times are the database's, because workers' clocks may differ. Locks are
+taken in the order run, chunk.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from generation.backends.base import Generated
+from generation.models import Chunk, GenerationRun, Sample
+from generation.runs.places import Place, places_of
+
+ACTIVE = (GenerationRun.State.WAITING, GenerationRun.State.RUNNING)
+MOST_FAILURES = 3
+#: A chunk most likely kills its workers if this many have vanished while they made it.
+MOST_LOSSES = 5
+PAUSE_SECONDS = 5.0
+INSERT_AT_ONCE = 500
+#: Chunks whose workers have vanished so often that nobody claims them any more.
+_LOST = ~Q(leased_by="") & Q(losses__gte=MOST_LOSSES - 1)
+
+
+@dataclass(frozen=True)
+class ClaimedChunk:
+    """A chunk whose lease this process holds."""
+
+    chunk: Chunk
+    run: GenerationRun
+    lease: str
+    places: Sequence[Place]
+
+
+def database_now() -> datetime:
+    """The time by the database's clock."""
+    if connection.vendor != "postgresql":
+        return timezone.now()  # SQLite is on this machine
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        return cursor.fetchone()[0]  # type: ignore[no-any-return]
+
+
+def lease_time() -> timedelta:
+    return timedelta(seconds=settings.CHUNK_LEASE_SECONDS)
+
+
+def claimable(now: datetime) -> QuerySet[Chunk]:
+    """Chunks of active runs that nobody works on: never claimed, released, or with a lease that has run out."""
+    free = Q(leased_until__isnull=True) | Q(leased_until__lt=now)
+    return Chunk.objects.filter(free, state=Chunk.State.WAITING, run__state__in=ACTIVE)
+
+
+def leased(now: datetime) -> QuerySet[Chunk]:
+    """Chunks that a live worker is working on."""
+    return Chunk.objects.filter(state=Chunk.State.WAITING, leased_until__gte=now).exclude(leased_by="")
+
+
+def claim(*, run_id: int, worker: str, backends: Sequence[str], most: int = 1) -> list[ClaimedChunk]:
+    """Claim the run's next chunks: at most ``most``, of one model that one of ``backends`` runs. Empty if none remain.
+
+    A chunk whose worker vanished is claimed alone, so that a chunk that kills its workers does not affect others.
+    """
+    GenerationRun.objects.filter(pk=run_id, state=GenerationRun.State.WAITING).filter(
+        Exists(claimable(database_now()).filter(run=OuterRef("pk"), model__backend__in=backends))
+    ).update(state=GenerationRun.State.RUNNING, started_at=timezone.now())
+    lease = f"{worker[:80]}#{secrets.token_hex(6)}"
+    with transaction.atomic():
+        now = database_now()
+        free = claimable(now).filter(run_id=run_id, model__backend__in=backends).exclude(_LOST).order_by("number")
+        found = list(free.select_for_update(skip_locked=True, no_key=True, of=("self",))[:most])
+        if found and found[0].leased_by:
+            found = found[:1]
+        found = [chunk for chunk in found if chunk is found[0] or _goes_with(chunk, found[0])]
+        for chunk in found:
+            if chunk.leased_by:
+                chunk.losses += 1  # its last worker neither stored nor released it
+            chunk.leased_by, chunk.leased_until, chunk.preview = lease, now + lease_time(), {}
+        Chunk.objects.bulk_update(found, ["leased_by", "leased_until", "losses", "preview"])
+    taken = Chunk.objects.filter(pk__in=[chunk.pk for chunk in found]).select_related("run", "model")
+    return [ClaimedChunk(chunk, chunk.run, lease, places_of(chunk)) for chunk in taken.order_by("number")]
+
+
+def _goes_with(chunk: Chunk, first: Chunk) -> bool:
+    return chunk.model_id == first.model_id and not chunk.leased_by
+
+
+def extend(taken: ClaimedChunk) -> bool:
+    """Extend the lease. False if another worker has it by now, or the run was cancelled."""
+    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    cancelled = GenerationRun.State.CANCELLED
+    return bool(mine.exclude(run__state=cancelled).update(leased_until=database_now() + lease_time()))
+
+
+def release(taken: ClaimedChunk) -> None:
+    """Release the chunk unmade. The next worker may claim it at once."""
+    Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease).update(leased_by="", leased_until=None)
+
+
+def show(taken: ClaimedChunk, preview: Mapping[str, Any]) -> None:
+    """Save texts that are drawn but not stored, for people who watch the run."""
+    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    mine.update(preview=dict(preview))
+
+
+@transaction.atomic
+def store(
+    taken: ClaimedChunk, outcomes: Sequence[Generated], *, seconds: float, made_with: Mapping[str, Any] | None = None
+) -> bool:
+    """Store all samples of the chunk and mark it done, in one transaction. False, with nothing stored, if the lease is
+    lost."""
+    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    done = mine.exclude(run__state=GenerationRun.State.CANCELLED).update(
+        state=Chunk.State.DONE,
+        leased_by="",
+        leased_until=None,
+        seconds=seconds,
+        n_tokens=sum(outcome.n_tokens for outcome in outcomes),
+        made_with=dict(made_with or {}),
+        message="",
+        preview={},
+        ended_at=timezone.now(),
+    )
+    if not done:
+        return False
+    samples = (_sample(taken, place, made) for place, made in zip(taken.places, outcomes, strict=True))
+    Sample.objects.bulk_create(samples, batch_size=INSERT_AT_ONCE)
+    return True
+
+
+def _sample(taken: ClaimedChunk, place: Place, made: Generated) -> Sample:
+    return Sample(
+        run=taken.run,
+        context=place.context,
+        model_id=taken.chunk.model_id,
+        chunk=taken.chunk,
+        decoder=place.decoder,
+        number=place.number,
+        seed=place.seed,
+        text=storable(made.text),
+        token_ids=list(made.token_ids),
+        n_tokens=made.n_tokens,
+        prompt_tokens=made.prompt_tokens,
+        cut_tokens=made.cut_tokens,
+        log_p=made.log_p,
+        log_q=made.log_q,
+        finish_reason=made.finish_reason,
+        seconds=made.seconds,
+    )
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for NUL, the only character that PostgreSQL cannot store."""
+    return text.replace("\x00", "\ufffd")
+
+
+@transaction.atomic
+def fail(taken: ClaimedChunk, message: str, *, final: bool = False) -> bool:
+    """Record that the chunk failed. True if it failed for good, and the run with it.
+
+    It is tried again after a pause, up to ``MOST_FAILURES`` times in all; ``final``: another try would not help.
+    """
+    GenerationRun.objects.select_for_update(no_key=True).get(pk=taken.run.pk)
+    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=taken.chunk.pk)
+    if chunk.leased_by != taken.lease or chunk.state != Chunk.State.WAITING:
+        return False
+    chunk.attempts += 1
+    chunk.message = message
+    chunk.leased_by = ""
+    last = final or chunk.attempts >= MOST_FAILURES
+    pause = timedelta(seconds=PAUSE_SECONDS * chunk.attempts)
+    chunk.leased_until = None if last else database_now() + pause
+    if last:
+        _fail_for_good(chunk, message)
+    chunk.save()
+    return last
+
+
+@transaction.atomic
+def give_up_lost(run_id: int) -> None:
+    """Fail a run if too many workers have vanished while they made one of its chunks."""
+    lost = claimable(database_now()).filter(_LOST, run_id=run_id)
+    if not lost.exists():
+        return
+    GenerationRun.objects.select_for_update(no_key=True).get(pk=run_id)
+    for chunk in lost.select_for_update(no_key=True, of=("self",)):
+        chunk.losses += 1
+        message = (
+            f"Its worker died {chunk.losses} times while making it, most likely because memory ran out. "
+            "Use a smaller model or chunk_size, then resume the run."
+        )
+        _fail_for_good(chunk, message)
+        chunk.message = message
+        chunk.save()
+
+
+def _fail_for_good(chunk: Chunk, message: str) -> None:
+    chunk.state = Chunk.State.FAILED
+    chunk.ended_at = timezone.now()
+    chunk.leased_by, chunk.leased_until = "", None
+    told = f"Chunk {chunk.number} ({chunk.model.name}) failed: {message}"
+    GenerationRun.objects.filter(pk=chunk.run_id, state__in=ACTIVE).update(
+        state=GenerationRun.State.FAILED, message=told, ended_at=timezone.now()
+    )

@@ -1,0 +1,141 @@
+"""What a model worker does: claim a run's chunks, a few at a time, make them, store them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from celery.exceptions import SoftTimeLimitExceeded
+
+from generation.backends.base import Outcome
+from generation.backends.requirements import runnable
+from generation.models import GenerationRun
+from generation.registry import open_models, presence
+from generation.registry.checking import describe_error
+from generation.registry.open_models import BackendOf
+from generation.runs import chunks
+from generation.runs.lifecycle import end_run_if_over
+from generation.runs.turns import FAILED, LOST, STORED, LeaseKeeper, LeaseLost, Turn
+
+logger = logging.getLogger(__name__)
+
+#: How long a turn should take, if the chunks are small enough.
+TURN_SECONDS = 15.0
+MOST_AT_ONCE = 64
+OVERTIME = (
+    "Making it took longer than the limit for a task (HITSERVER_TASK_SECONDS). "
+    "Use a smaller chunk_size, or allow tasks more time."
+)
+
+
+def work_on(
+    *,
+    run_id: int,
+    worker: str,
+    backend_of: BackendOf | None = None,
+    seconds: float | None = None,
+    on_more: Callable[[], object] | None = None,
+    on_model: Callable[[str], object] | None = None,
+    on_chunk: Callable[[], object] | None = None,
+) -> int:
+    """Make chunks of a run until none are left or ``seconds`` have passed. Returns how many were stored.
+
+    ``on_more`` is called once, as soon as more chunks are waiting behind the first: another worker may join.
+    ``on_model`` is called with the name of each chunk's model, ``on_chunk`` after each turn.
+    """
+    begin, stored, turn = time.monotonic(), 0, TurnSize()
+    while True:
+        taken = chunks.claim(run_id=run_id, worker=worker, backends=runnable(), most=turn.size(run_id))
+        if not taken:
+            break
+        if on_more is not None and chunks.claimable(chunks.database_now()).filter(run_id=run_id).exists():
+            on_more()
+            on_more = None
+        if on_model is not None:
+            on_model(taken[0].chunk.model.name)
+        with turn.measured(taken) as ends:
+            ends += make(taken, worker=worker, backend_of=backend_of or open_models.backend_of)
+        stored += ends.count(STORED)
+        if on_chunk is not None:
+            on_chunk()
+        if seconds is not None and time.monotonic() - begin >= seconds:
+            break
+    end_run_if_over(run_id=run_id)
+    return stored
+
+
+class TurnSize:
+    """How many chunks to claim at once: enough for some seconds, so that a fast device gets large batches and the
+    queue, the database and the gaps between batches cost almost nothing.
+
+    It at most doubles from turn to turn, and starts again at one after a failure, so that each chunk is tried alone.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = 1
+
+    def size(self, run_id: int) -> int:
+        """The chunks to claim now; fewer near the end of a shared run, so that every worker has something to do."""
+        workers = presence.alive().exclude(state=presence.WITHOUT).count()
+        if self.wanted == 1 or workers < 2:
+            return self.wanted
+        waiting = chunks.claimable(chunks.database_now()).filter(run_id=run_id).count()
+        return max(1, min(self.wanted, waiting // (2 * workers)))
+
+    @contextmanager
+    def measured(self, taken: Sequence[chunks.ClaimedChunk]) -> Iterator[list[str]]:
+        """Measure how long a turn takes. The block adds to the list how each chunk ended."""
+        ends: list[str] = []
+        begin = time.monotonic()
+        yield ends
+        each = max(time.monotonic() - begin, 0.001) / len(taken)
+        fitting = min(int(TURN_SECONDS / each), 2 * len(taken), MOST_AT_ONCE)
+        self.wanted = max(1, fitting) if set(ends) == {STORED} else 1
+
+
+def make(taken: Sequence[chunks.ClaimedChunk], *, worker: str, backend_of: BackendOf) -> list[str]:
+    """Make and store chunks of one model. Returns for each whether it was stored, failed, or lost to another worker."""
+    turn: Turn | None = None
+    try:
+        with LeaseKeeper(taken) as keeper:
+            backend = backend_of(taken[0].chunk.model)
+            turn = Turn(taken, worker=worker, backend=backend)
+
+            def on_done(key: Any, outcome: Outcome) -> None:
+                keeper.check()
+                turn.add(key, outcome)
+
+            backend.generate(turn.requests, on_done)
+    except LeaseLost:
+        logger.warning("Chunk %s went to another worker, or its run was cancelled.", taken[0].chunk)
+        return _ends(taken, turn, LOST)
+    except SoftTimeLimitExceeded:
+        _fail_all(taken, OVERTIME)
+        raise
+    except Exception as error:  # any error from a library becomes a message
+        logger.exception("Chunk %s failed.", taken[0].chunk)
+        _fail_all(taken, describe_error(error))
+        return _ends(taken, turn, FAILED)
+    except BaseException:  # Ctrl-C, or a request to end
+        for each in taken:
+            chunks.release(each)
+        raise
+    return _ends(taken, turn, FAILED)
+
+
+def _ends(taken: Sequence[chunks.ClaimedChunk], turn: Turn | None, otherwise: str) -> list[str]:
+    return [end or otherwise for end in (turn.ends if turn else [None] * len(taken))]
+
+
+def _fail_all(taken: Sequence[chunks.ClaimedChunk], message: str) -> None:
+    """Fail them all. Those already stored stay stored, because their leases have ended."""
+    for each in taken:
+        chunks.fail(each, message)
+
+
+def is_active(run_id: int) -> bool:
+    """Whether the run still has, or will have, something to do."""
+    return GenerationRun.objects.filter(pk=run_id, state__in=chunks.ACTIVE).exists()

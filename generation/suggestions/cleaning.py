@@ -1,0 +1,135 @@
+"""Turns what a model wrote into what a writer sees: a clean line of whole sentences, or the reason why there is none.
+
+The steps, in this order: remove the prompt's echo and unprintable characters, cut the text at a sentence end, replace
+white space with single spaces, check the length, and check for words from the list.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from generation.decoding.sentences import first_sentence_end, without_echo
+
+EMPTY = "nothing was written"
+NO_END = "no sentence ends in it"
+TOO_SHORT = "shorter than {least} characters"
+TOO_LONG = "longer than {most} characters"
+FORBIDDEN = "contains “{word}”, which is on the word list"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules for a suggestion. Characters are counted as on the writer's page, including spaces.
+
+    ``one_sentence``: the first sentence, or the first few if one is too short; otherwise as many whole sentences as
+    fit. ``word_list`` has one word or phrase per line; lines that begin with # are comments.
+    """
+
+    least: int = 20
+    most: int = 260
+    one_sentence: bool = True
+    word_list: str = ""
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The text, or why there is none: exactly one of the two is empty."""
+
+    text: str = ""
+    why: str = ""
+
+
+def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
+    """The part of ``raw`` that a writer may see. ``ended``: the model ended the text by itself, so its last word is an
+    end too, with or without a full stop."""
+    text = _printable(without_echo(raw, prompt))
+    if not text.strip():
+        return Cleaned(why=EMPTY)
+    text = _whole_sentences(text, rules, ended=ended)
+    if not text:
+        return Cleaned(why=NO_END)
+    if len(text) < rules.least:
+        return Cleaned(why=TOO_SHORT.format(least=rules.least))
+    if len(text) > rules.most:
+        return Cleaned(why=TOO_LONG.format(most=rules.most))
+    word = forbidden_word(text, rules.word_list)
+    return Cleaned(why=FORBIDDEN.format(word=word)) if word else Cleaned(text=text)
+
+
+def bare(text: str) -> str:
+    """The words alone. Two suggestions with the same words differ only in case, accents and punctuation."""
+    return " ".join(re.findall(r"\w+", _plain(text)))
+
+
+def forbidden_word(text: str, word_list: str) -> str | None:
+    """The first word or phrase of the list that the text contains as a whole word, as the list spells it.
+
+    Case, accents and typographic apostrophes make no difference. A word inside a longer one does not count; one next to
+    a hyphen, an asterisk or an underscore does. Languages without spaces between words need another filter.
+    """
+    entries, pattern = _compiled(word_list)
+    found = pattern.search(_plain(text)) if pattern else None
+    return entries[" ".join(found[0].split())] if found else None
+
+
+def _printable(text: str) -> str:
+    """The text without control and format characters, and without the mark that a token leaves for half a character."""
+    return "".join(
+        each for each in text if each in "\n\t" or (unicodedata.category(each) not in ("Cc", "Cf") and each != "\ufffd")
+    )
+
+
+def _whole_sentences(text: str, rules: Rules, *, ended: bool) -> str:
+    """The text up to an end that makes it long enough, or else up to its last end; empty if it has none.
+
+    An end is the end of a sentence, of a line, or of the whole text if the model ended it. Nothing after a line that is
+    long enough is used, because there the model began something else.
+    """
+    text, lines = _on_one_line(text)
+    last = next((end for end in lines if end >= rules.least), len(text))
+    ends = sorted({*_sentence_ends(text), *lines, *([len(text)] if ended else [])})
+    ends = [end for end in ends if end <= last]
+    long_enough = [end for end in ends if end >= rules.least]
+    if not long_enough:
+        return text[: ends[-1]] if ends else ""
+    fitting = [end for end in long_enough if end <= rules.most]
+    return text[: fitting[-1] if fitting and not rules.one_sentence else long_enough[0]]
+
+
+def _on_one_line(text: str) -> tuple[str, list[int]]:
+    """The text with single spaces for all white space, and the places in it where each line but the last ended."""
+    lines = [line for line in (" ".join(each.split()) for each in text.splitlines()) if line]
+    ends, length = [], -1
+    for line in lines[:-1]:
+        length += 1 + len(line)
+        ends.append(length)
+    return " ".join(lines), ends
+
+
+def _sentence_ends(text: str) -> list[int]:
+    ends, start = [], 0
+    while end := first_sentence_end(text[start:]):
+        start += end
+        ends.append(start)
+    return ends
+
+
+def _plain(text: str) -> str:
+    """Folded case, no accents, straight apostrophes."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(each for each in apart if not unicodedata.combining(each)).replace("\u2019", "'")
+
+
+@lru_cache(maxsize=64)
+def _compiled(word_list: str) -> tuple[dict[str, str], re.Pattern[str] | None]:
+    """Entries by their plain form, and the pattern that finds them; longer ones first."""
+    lines = (line.strip() for line in word_list.splitlines())
+    entries = {" ".join(_plain(line).split()): line for line in lines if line and not line.startswith("#")}
+    if not entries:
+        return {}, None
+    longest_first = sorted(entries, key=len, reverse=True)
+    words = "|".join(r"\s+".join(re.escape(word) for word in entry.split()) for entry in longest_first)
+    return entries, re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])")

@@ -1,0 +1,273 @@
+"""A model held open for live suggestions, with the requests in its engine.
+
+All suggesters of one language model share one lane, so the requests of all writers share its batches. A separate thread
+loads and warms up the model; after that, only the process's main thread uses the engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from common.problems import Invalid
+from generation.backends.base import (
+    Backend,
+    BackendError,
+    Engine,
+    Facts,
+    ModelSpec,
+    NoMemory,
+    NotGenerated,
+    Outcome,
+    Request,
+)
+from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
+from generation.models import LanguageModel, Suggestion
+from generation.registry.open_models import spec_of
+from generation.suggestions.cleaning import clean
+from generation.suggestions.definitions import limits_of, rules_of
+from generation.suggestions.serving import Result
+
+logger = logging.getLogger(__name__)
+OpenBackend = Callable[[ModelSpec], Backend]
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+MOST_REFUSED_KEPT = 10
+WARM_UP = "Once upon a time there was a small house at the edge of the forest."
+_OF_MODEL = ("name", "backend", "source", "revision", "dtype", "device", "base_url", "chat", "options")
+LIBRARIES = ("torch", "transformers", "llama-cpp-python", "openai")
+UNUSABLE = "No usable suggestion in {tries} tries: {why}."
+
+
+def draw_seed(seed: int, draw: int) -> int:
+    """The seed of a suggestion's next draw after an unusable one. The first draw has the suggestion's own seed.
+
+    63 bits of SHA-256 over both numbers.
+    """
+    if draw == 0:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed} {draw}".encode()).digest()[:8], "big") >> 1
+
+
+@dataclass
+class Job:
+    """One suggestion in the engine: how it is drawn, and its unusable draws so far."""
+
+    suggestion: Suggestion
+    decoder: Decoder
+    limits: Limits
+    refused: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def seed(self) -> int:
+        return draw_seed(self.suggestion.seed, len(self.refused))
+
+    @property
+    def tries(self) -> int:
+        return self.suggestion.tries + len(self.refused)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.suggestion.pk, len(self.refused)
+
+    def request(self) -> Request:
+        row = self.suggestion
+        return Request(
+            key=self.key,
+            prompt=row.prompt,
+            decoder=self.decoder,
+            limits=self.limits,
+            seed=self.seed,
+            keep=row.keep,
+        )
+
+
+class Lane:
+    """``state``: loading, ready, or failed (it is opened again after a pause)."""
+
+    def __init__(self, *, model: LanguageModel, open_backend: OpenBackend, rows: int) -> None:
+        self.model, self.name, self.rows = model, model.name, rows
+        self.state, self.message = "loading", ""
+        self.jobs: dict[int, Job] = {}
+        self.wanted = True
+        self._open_backend = open_backend
+        self._backend: Backend | None = None
+        self._engine: Engine | None = None
+        self._facts: Facts | None = None
+        self._pause, self._again_at = FIRST_PAUSE, 0.0
+        self._begin()
+
+    # --- Opening and closing ---
+
+    def _begin(self) -> None:
+        self.state = "loading"
+        threading.Thread(target=self._open, name=f"load-{self.name}", daemon=True).start()
+
+    def _open(self) -> None:
+        started = time.monotonic()
+        try:
+            backend = self._open_backend(spec_of(self.model))
+            engine = backend.open_engine(most_active=self.rows)
+            _warm_up(engine)
+            self._backend, self._engine, self._facts = backend, engine, backend.facts()
+        except BackendError as error:
+            self._failed(str(error))
+        except Exception as error:  # any error from a library: the other models continue
+            logger.exception("Model %s could not be opened.", self.name)
+            self._failed(f"{type(error).__name__}: {error}")
+        else:
+            self.message = ""
+            self.state = "ready"
+            logger.info("Model %s is ready after %.1f s.", self.name, time.monotonic() - started)
+
+    def _failed(self, message: str) -> None:
+        self.message, self._again_at = message[:2000], time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self.state = "failed"
+        logger.error("Model %s: %s", self.name, self.message)
+
+    def tend(self) -> None:
+        """Open the model again if it failed long enough ago."""
+        if self.state == "failed" and time.monotonic() >= self._again_at:
+            self._begin()
+
+    def broke(self, error: Exception) -> list[int]:
+        """The engine failed: close it and return the suggestions that were in it. If memory ran out, the next engine
+        gets less room."""
+        lost = list(self.jobs)
+        if isinstance(error, NoMemory):
+            self.rows = max(1, self.rows // 2)
+        self.close()
+        self._failed(str(error) if isinstance(error, BackendError) else f"{type(error).__name__}: {error}")
+        return lost
+
+    def close(self) -> None:
+        self.jobs.clear()
+        engine, backend = self._engine, self._backend
+        self._engine = self._backend = None
+        # The engine must release its part of the model first. Most engines hold nothing and have no such method.
+        getattr(engine, "close", lambda: None)()
+        if backend is not None:
+            backend.close()
+
+    # --- Working ---
+
+    @property
+    def room(self) -> int:
+        return self.rows - len(self.jobs) if self.state == "ready" and self.wanted else 0
+
+    def add(self, suggestions: Sequence[Suggestion]) -> list[Result]:
+        """Begin these. Returns a result with the reason for each that cannot begin."""
+        jobs, refused = [], []
+        for row in suggestions:
+            try:
+                job = Job(row, parse_decoder(row.suggester.decoder), limits_of(row.suggester))
+            except (DecoderError, Invalid) as error:
+                refused.append(Result(row.pk, "", f"Suggester {row.suggester.name}: {error}", tries=row.tries))
+                continue
+            why = self._backend.refusal(job.decoder) if self._backend else ""
+            if why:
+                refused.append(Result(row.pk, "", f"Model {self.name}: {why}", tries=row.tries))
+            else:
+                jobs.append(job)
+        self.jobs.update({job.suggestion.pk: job for job in jobs})
+        self._send(jobs)
+        return refused
+
+    def step(self) -> list[Result]:
+        """Make one token for all. Returns what ended with it. An unusable text is drawn again with the next seed."""
+        if self._engine is None or not self.jobs:
+            return []
+        results, again = [], []
+        for key, outcome in self._engine.step():
+            job = self.jobs.get(key[0])
+            if job is None:
+                continue
+            result = self._judge(job, outcome)
+            if result is None:
+                again.append(job)
+            else:
+                del self.jobs[job.suggestion.pk]
+                results.append(result)
+        self._send(again)
+        self._pause = FIRST_PAUSE
+        return results
+
+    def drop(self, suggestions: Iterable[int]) -> None:
+        """Stop working on these."""
+        for pk in suggestions:
+            job = self.jobs.pop(pk, None)
+            if job is not None and self._engine is not None:
+                self._engine.cancel(job.key)
+
+    def _send(self, jobs: Sequence[Job]) -> None:
+        if jobs and self._engine is not None:
+            self._engine.add([job.request() for job in jobs])
+
+    def _judge(self, job: Job, outcome: Outcome) -> Result | None:
+        """What the writer gets; None if another draw is worth it."""
+        row, suggester = job.suggestion, job.suggestion.suggester
+        if isinstance(outcome, NotGenerated):
+            return Result(row.pk, "", f"Model {self.name}: {outcome.reason}", tries=job.tries)
+        raw = outcome.text.replace("\x00", "")  # PostgreSQL cannot store it
+        cleaned = clean(raw, prompt=row.prompt, rules=rules_of(suggester), ended=outcome.finish_reason == "end")
+        drawn = {"seed": job.seed, "finish_reason": outcome.finish_reason, "seconds": round(outcome.seconds, 3)}
+        read = {"prompt_tokens": outcome.prompt_tokens, "cut_tokens": outcome.cut_tokens}
+        result = Result(
+            suggestion=row.pk,
+            text=cleaned.text,
+            why=UNUSABLE.format(tries=job.tries, why=cleaned.why) if cleaned.why else "",
+            tries=job.tries,
+            raw_text=raw,
+            n_tokens=outcome.n_tokens,
+            log_p=outcome.log_p,
+            log_q=outcome.log_q,
+            parameters=self._parameters(job) | drawn | read,
+        )
+        if cleaned.text or job.tries >= suggester.tries or not job.decoder.samples:
+            return result
+        job.refused.append(drawn | {"text": raw, "why": cleaned.why})
+        return None
+
+    def _parameters(self, job: Job) -> dict[str, Any]:
+        facts = self._facts
+        return {
+            "model": {name: getattr(self.model, name) for name in _OF_MODEL},
+            "dtype": facts.dtype if facts else "",
+            "device": facts.device if facts else "",
+            "decoder": job.decoder.name,
+            "limits": asdict(job.limits),
+            "keep": job.suggestion.keep,
+            "refused": job.refused[:MOST_REFUSED_KEPT],
+            "versions": versions(),
+        }
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the installed libraries that affect what is drawn."""
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _warm_up(engine: Engine) -> None:
+    """Make the first tokens, which are slow: buffers are allocated and kernels chosen."""
+    limits = Limits(max_new_tokens=4)
+    for rows in (1, 4):
+        engine.add([Request(("warm up", rows, row), WARM_UP, Decoder(), limits, seed=row) for row in range(rows)])
+        deadline = time.monotonic() + 120
+        while (engine.n_active or engine.n_waiting) and time.monotonic() < deadline:
+            for _, outcome in engine.step():
+                if isinstance(outcome, NotGenerated):
+                    raise BackendError(f"It does not respond: {outcome.reason}")

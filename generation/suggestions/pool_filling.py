@@ -1,0 +1,167 @@
+"""Texts for the pools, from a run's samples or from a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from common.numbers import whole_number
+from common.problems import Invalid, invalid, unknown
+from generation.decoding.decoders import DecoderError, parse_decoder
+from generation.models import GenerationRun, PoolText, RunContext, Sample, Suggester
+from generation.suggestions.cleaning import Rules, clean
+from generation.suggestions.definitions import MOST_ROUNDS, rules_of
+from generation.suggestions.pool import EVERY_ROUND
+
+ROUND_FIELD = "round"
+MOST_CSV_BYTES = 64 * 1024 * 1024
+
+
+@dataclass
+class Filled:
+    """What happened to the texts: new in the pool, already there, or unusable and why."""
+
+    added: int = 0
+    known: int = 0
+    unusable: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A text that may go into the pool, with the prompt it was written for."""
+
+    round: int
+    text: str
+    prompt: str = ""
+    sample: int | None = None
+    ended: bool = True
+
+
+def fill_from_run(
+    *,
+    suggester: Suggester,
+    run: GenerationRun,
+    decoder: str = "",
+    round: int | None = None,
+    round_field: str = ROUND_FIELD,
+) -> Filled:
+    """Put a run's samples of the suggester's model and decoder (or of ``decoder``) into its pool, cleaned like live
+    suggestions.
+
+    The round is ``round``, or else the context's field ``round_field``, or else every round. Raises Invalid if the run
+    has no such samples, a round is not a number, or no context has the field that was named.
+    """
+    name = _decoder_name(decoder) if decoder else suggester.decoder
+    samples: QuerySet[Sample] = Sample.objects.filter(run=run, model=suggester.model_id, decoder=name)
+    if not samples.exists():
+        what = f"It has no samples of {suggester.model.name} with {name}."
+        raise invalid(f"run {run.name}", what, _available(run))
+    rounds = _rounds_of(run, round, round_field)
+    rows = samples.select_related("context").order_by("pk").iterator(chunk_size=1000)
+    return _fill(suggester, rules_of(suggester), (_offered(row, rounds[row.context_id]) for row in rows))
+
+
+def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
+    """Put the texts of a CSV file with a column ``text`` and an optional column ``round`` into the pool.
+
+    White space is cleaned up, and length and word list apply. Raises Invalid that names the line.
+    """
+    return _fill(suggester, replace(rules_of(suggester), one_sentence=False), _lines_of(path))
+
+
+def _decoder_name(text: str) -> str:
+    """The name under which samples of that decoder are stored. Raises Invalid."""
+    try:
+        return parse_decoder(text).name
+    except DecoderError as error:
+        raise invalid("decoder", str(error)) from None
+
+
+def _rounds_of(run: GenerationRun, round: int | None, round_field: str) -> dict[int, int]:
+    """The round of each context of the run, by its id. All are read before any sample."""
+    contexts = list(RunContext.objects.filter(run=run).order_by("number"))
+    if round is not None:
+        return dict.fromkeys((each.pk for each in contexts), round_number(round, "round"))
+    if round_field != ROUND_FIELD and not any(round_field in each.fields for each in contexts):
+        names = dict.fromkeys(name for each in contexts for name in each.fields)
+        raise Invalid([unknown(f"run {run.name}, fields of its contexts", round_field, names)])
+    return {
+        each.pk: round_number(
+            each.fields.get(round_field, EVERY_ROUND), f"context {each.external_id}, field {round_field}"
+        )
+        for each in contexts
+    }
+
+
+def _available(run: GenerationRun) -> str:
+    pairs = Sample.objects.filter(run=run).values_list("model__name", "decoder").distinct().order_by("model__name")
+    names = [f"{model} with {decoder}" for model, decoder in pairs[:6]]
+    return f"It has: {', '.join(names)}{', …' if len(pairs) > 6 else ''}." if names else "It has no samples yet."
+
+
+def _offered(sample: Sample, round: int) -> Offered:
+    return Offered(
+        round=round,
+        text=sample.text,
+        prompt=sample.context.prompt,
+        sample=sample.pk,
+        ended=sample.finish_reason == "end",
+    )
+
+
+def _lines_of(path: Path) -> Iterator[Offered]:
+    try:
+        if path.stat().st_size > MOST_CSV_BYTES:
+            raise invalid(
+                str(path), f"It is larger than {MOST_CSV_BYTES >> 20} MB.", "A pool needs a few hundred texts."
+            )
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if "text" not in (reader.fieldnames or ()):
+                there = ", ".join(f"“{name[:60]}”" for name in (reader.fieldnames or ())[:10]) or "nothing"
+                what = f"It has no column text; its first line has {there}."
+                raise invalid(str(path), what, "Write the names of the columns there, separated by commas: round,text.")
+            for row in reader:
+                where = f"{path}, line {reader.line_num}, column round"
+                yield Offered(round=round_number(row.get("round") or EVERY_ROUND, where), text=row["text"] or "")
+    except OSError as error:
+        raise invalid(str(path), f"It cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise invalid(str(path), "It is not UTF-8 text.", "Save it as “CSV UTF-8”.") from None
+    except csv.Error as error:
+        raise invalid(str(path), f"It is not a CSV file: {error}.") from None
+
+
+def round_number(given: object, where: str) -> int:
+    """A round from 1, or 0 for every round. Raises Invalid that names the place."""
+    text = str(given).strip()
+    number = None if isinstance(given, bool) else whole_number(text, least=0, most=MOST_ROUNDS)
+    if number is None:
+        shown = repr(text[:60] if isinstance(given, str) else given)
+        raise invalid(where, f"It is {shown}.", f"A round is a whole number up to {MOST_ROUNDS}; 0 fits every round.")
+    return number
+
+
+@transaction.atomic
+def _fill(suggester: Suggester, rules: Rules, offered: Iterable[Offered]) -> Filled:
+    filled = Filled()
+    known = set(PoolText.objects.filter(suggester=suggester).values_list("round", "text"))
+    new: list[PoolText] = []
+    for each in offered:
+        cleaned = clean(each.text, prompt=each.prompt, rules=rules, ended=each.ended)
+        if cleaned.why:
+            filled.unusable[cleaned.why] += 1
+        elif (each.round, cleaned.text) in known:
+            filled.known += 1
+        else:
+            known.add((each.round, cleaned.text))
+            new.append(PoolText(suggester=suggester, round=each.round, text=cleaned.text, sample_id=each.sample))
+    PoolText.objects.bulk_create(new, batch_size=500, ignore_conflicts=True)
+    filled.added = len(new)
+    return filled

@@ -1,0 +1,207 @@
+"""What belongs in a backup, and when one can be restored."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from common.problems import Problem, invalid, refuse_if_any
+from hitserver.backup import archive
+from hitserver.backup.databases import Database, Sqlite, copy_sqlite, holds_data, this_database
+
+FILES, KEY = "files", "secret_key"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was written or restored. ``notes`` are for the person who runs the command."""
+
+    rows: int
+    files: int
+    made_at: str
+    notes: tuple[str, ...] = ()
+
+
+def back_up(path: Path, *, with_key: bool = True) -> Outcome:
+    """Backs up everything into one file while the server runs. Raises Invalid or OSError."""
+    database = this_database()
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    with _workplace(path.parent) as folder, archive.writing(path) as writer:
+        copy = folder / database.member
+        # The database first: every file that it refers to already exists, and one that is added later does no harm.
+        rows = database.copy_to(copy)
+        writer.add(database.member, copy)
+        copy.unlink()
+        files = _add_files(writer)
+        if with_key:
+            writer.add_text(KEY, settings.SECRET_KEY)
+        writer.finish(
+            {
+                "made_at": made_at,
+                "version": version(),
+                "database": database.member,
+                "migrations": sorted(map(list, MigrationRecorder(connection).applied_migrations())),
+                "rows": rows,
+            }
+        )
+    return Outcome(sum(rows.values()), files, made_at)
+
+
+def restore(path: Path, *, force: bool = False) -> Outcome:
+    """Restores this server from a backup. If that is impossible here, raises Invalid and changes nothing."""
+    database = this_database()
+    with _workplace(Path(settings.VAR)) as folder:
+        manifest = archive.unpack(path, folder)
+        _check_fits(path, manifest, database)
+        notes = _make_room(database, force=force)
+        database.load(folder / database.member)
+        if database.rows() != manifest["rows"]:
+            raise invalid(path.name, "The restored tables do not have the rows that the backup names.", "Try again.")
+        database.check_references()
+        files = _put_files(folder / FILES)
+        notes += _put_key(folder / KEY)
+        if _migrations_due():
+            call_command("migrate", interactive=False, verbosity=0)
+            notes.append("The backup was made by an older version; its tables were brought up to date.")
+    return Outcome(sum(manifest["rows"].values()), files, manifest["made_at"], tuple(notes))
+
+
+def copy_before_migrating() -> Path | None:
+    """Copies the SQLite database into the folder ``copies`` and keeps the last few. None if there is nothing to copy.
+
+    PostgreSQL itself undoes a migration that fails.
+    """
+    database = this_database()
+    if not isinstance(database, Sqlite) or not settings.MIGRATION_COPIES or not holds_data(database.rows()):
+        return None
+    folder = _private(Path(settings.VAR) / "copies")
+    copy = folder / f"before-migrating-{_stamp()}.sqlite3"
+    copy_sqlite(database.path, copy)
+    for old in sorted(folder.glob("before-migrating-*.sqlite3"))[: -settings.MIGRATION_COPIES]:
+        old.unlink()
+    return copy
+
+
+def version() -> str:
+    """The version of this checkout, from pyproject.toml."""
+    lines = (settings.BASE_DIR / "pyproject.toml").read_text().splitlines()
+    return next(line.split('"')[1] for line in lines if line.startswith("version = "))
+
+
+# --- parts ---
+
+
+@contextmanager
+def _workplace(beside: Path) -> Iterator[Path]:
+    """A private folder on the same disk."""
+    if not beside.is_dir():
+        raise FileNotFoundError(2, f"there is no folder {beside}", str(beside))
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as folder:
+        yield Path(folder)
+
+
+def _private(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
+
+
+def _stamp() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(2)}"
+
+
+def _add_files(writer: archive.Writer) -> int:
+    home, count = Path(settings.MARKETPLACE_FILES), 0
+    for path in sorted(each for each in home.rglob("*") if each.is_file() and not each.is_symlink()):
+        try:
+            writer.add(f"{FILES}/{path.relative_to(home).as_posix()}", path)
+            count += 1
+        except FileNotFoundError:
+            continue  # its time was up while the backup ran
+    return count
+
+
+def _check_fits(path: Path, manifest: dict[str, Any], database: Database) -> None:
+    if manifest["database"] != database.member:
+        there, here = (_kind(name) for name in (manifest["database"], database.member))
+        what = f"The backup is of a {there} database, and this server uses {here}."
+        raise invalid(path.name, what, f"Set DATABASE_URL to a {there} database (for SQLite: leave it empty).")
+    known = _known_migrations()
+    unknown = [f"{app}.{name}" for app, name in manifest["migrations"] if (app, name) not in known]
+    if unknown:
+        what = f"This backup is of HITServer {manifest['version']} and is newer: {', '.join(unknown[:3])}."
+        raise invalid(path.name, what, f"Install that version or a newer one; this is {version()}.")
+
+
+def _kind(member: str) -> str:
+    return "SQLite" if member == Sqlite.member else "PostgreSQL"
+
+
+def _known_migrations() -> set[tuple[str, str]]:
+    loader = MigrationExecutor(connection).loader
+    replaced = {old for migration in loader.disk_migrations.values() for old in migration.replaces}
+    return set(loader.disk_migrations) | replaced
+
+
+def _migrations_due() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def _make_room(database: Database, *, force: bool) -> list[str]:
+    """Refuses to overwrite anything unless forced. If forced, first backs up the current data."""
+    filled = holds_data(database.rows())
+    home = Path(settings.MARKETPLACE_FILES)
+    files = home.is_dir() and any(home.iterdir())
+    shown = ", ".join(filled[:3]) + (" …" if filled[3:] else "")
+    problems = [Problem("the database", f"It holds data ({shown}).")] if filled else []
+    problems += [Problem(str(home), "The folder is not empty.")] if files else []
+    if not problems:
+        return []
+    if not force:
+        fix = "Restore into a new folder (HITSERVER_VAR) or database. Or add --force: it backs up what is here first."
+        refuse_if_any([*problems, Problem("restore", "Nothing was changed.", fix)])
+    kept = _private(Path(settings.VAR) / "copies") / f"before-restoring-{_stamp()}.tar.gz"
+    back_up(kept)
+    if files:
+        shutil.rmtree(home)
+    return [f"What was here before is in {kept}."]
+
+
+def _put_files(folder: Path) -> int:
+    home = _private(Path(settings.MARKETPLACE_FILES))
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    for path in files:
+        target = home / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.move(path, target)
+        target.chmod(0o600)
+    return len(files)
+
+
+def _put_key(file: Path) -> list[str]:
+    """Restores the secret key: signed links and sealed keys need the secret of the server that made them."""
+    if not file.exists():
+        return ["The backup holds no secret key. Set HITSERVER_SECRET_KEY to that of the old server."]
+    if file.read_text().strip() == settings.SECRET_KEY:
+        return []
+    target = Path(settings.VAR) / ("secret_key.restored" if settings.SECRET_KEY_IS_SET else "secret_key")
+    target.unlink(missing_ok=True)
+    shutil.move(file, target)
+    target.chmod(0o600)
+    if not settings.SECRET_KEY_IS_SET:
+        return ["The secret key is that of the backup."]
+    return [f"The backup has another secret key: set HITSERVER_SECRET_KEY to the text in {target}, then delete that."]

@@ -1,0 +1,32 @@
+"""manage.py restore FILE"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from common.problems import Refused
+from common.words import counted
+from hitserver.backup.service import restore
+
+
+class Command(BaseCommand):
+    help = "Restores what manage.py backup wrote. Stop the server first."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="the backup")
+        parser.add_argument("--force", action="store_true", help="replace the data that this server has")
+
+    def handle(self, *args: Any, file: Path, force: bool, **options: Any) -> None:
+        try:
+            done = restore(file, force=force)
+        except Refused as refused:
+            raise CommandError(str(refused)) from None
+        except OSError as error:
+            raise CommandError(f"{error.filename or file}: {error.strerror or error}.") from None
+        rows, files = counted(done.rows, "row"), counted(done.files, "file")
+        self.stdout.write(f"Restored {rows} and {files}, as of {done.made_at}.")
+        for note in done.notes:
+            self.stdout.write(note)

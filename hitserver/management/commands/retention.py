@@ -1,0 +1,37 @@
+"""manage.py retention"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from common.commands import aligned
+from common.words import counted
+from hitserver.retention import delete, find
+
+
+class Command(BaseCommand):
+    help = "Lists what is older than the settings say, and deletes it with --delete. Answers and payments always stay."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--delete", action="store_true", help="delete what is listed; there is no way back")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        deleting = options["delete"]
+        found = delete() if deleting else find()
+        rows = [(f"{each.count:,}", each.rule.name, _age(each.rule.days)) for each in found]
+        for line in aligned(rows):
+            self.stdout.write(line)
+        total = sum(each.count for each in found)
+        if deleting:
+            self.stdout.write(f"Deleted: {counted(total, 'row')}.")
+        elif total:
+            self.stdout.write("Nothing was deleted.")
+            self.stdout.write(f"To delete {counted(total, 'row')}, run: manage.py retention --delete")
+        else:
+            self.stdout.write("There is nothing to delete.")
+
+
+def _age(days: int) -> str:
+    return f"older than {counted(days, 'day')}" if days else "kept for good"

@@ -1,0 +1,114 @@
+"""Old data to delete: what it is, where it is, and how long it stays.
+
+Answers, payments and the ledger are never deleted by age. This is the only place that may delete rows that the
+database protects from deletion. It does so in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+
+#: The marketplace gives up a notification after this many tries.
+MOST_TRIES = 10
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rows of one table. ``old`` selects those that ended before a moment; ``setting`` names the number of days to keep
+    them."""
+
+    name: str
+    model: str
+    setting: str
+    old: Callable[[datetime], Q]
+
+    @property
+    def days(self) -> int:
+        """0 keeps them forever."""
+        return int(getattr(settings, self.setting))
+
+    def rows(self, now: datetime) -> QuerySet[Any]:
+        rows: QuerySet[Any] = apps.get_model(self.model)._default_manager.all()
+        return rows.filter(self.old(now - timedelta(days=self.days))) if self.days else rows.none()
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "drafts of tasks that were given back or ran out of time",
+        "annotation.Draft",
+        "KEEP_DRAFTS_DAYS",
+        lambda before: Q(saved_at__lt=before) & ~Q(assignment__state="accepted"),
+    ),
+    Rule("entries of studies' logs", "annotation.AuditEntry", "KEEP_LOG_DAYS", lambda before: Q(created_at__lt=before)),
+    Rule(
+        "entries of the marketplace's log, except those about money",
+        "marketplace.AuditRow",
+        "KEEP_LOG_DAYS",
+        lambda before: Q(at__lt=before) & ~Q(kind="money"),
+    ),
+    Rule(
+        "notifications that were delivered or given up",
+        "marketplace.NotificationDelivery",
+        "KEEP_NOTIFICATIONS_DAYS",
+        lambda before: Q(created_at__lt=before) & (Q(delivered_at__isnull=False) | Q(tries__gte=MOST_TRIES)),
+    ),
+    Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
+    Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
+    Rule("sessions in the console", "accounts.Session", "KEEP_LINKS_DAYS", lambda before: Q(expire_date__lt=before)),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    rule: Rule
+    count: int
+
+
+def find(rules: Sequence[Rule] = RULES) -> list[Found]:
+    """What is old enough to be deleted."""
+    now = timezone.now()
+    return [Found(rule, rule.rows(now).count()) for rule in rules]
+
+
+def delete(rules: Sequence[Rule] = RULES) -> list[Found]:
+    """Deletes it, and returns how many rows of each there were. Each rule is one transaction."""
+    now = timezone.now()
+    return [Found(rule, _delete(rule.rows(now))) for rule in rules]
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    with transaction.atomic(), unprotected(rows.model):
+        _, counted = rows.delete()
+    return counted.get(rows.model._meta.label, 0)
+
+
+@contextmanager
+def unprotected(model: type[Model]) -> Iterator[None]:
+    """Disables the table's triggers during a transaction. Nobody else sees that."""
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            # Foreign key checks that wait for the commit would prevent this.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
+            yield
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            cursor.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
+            return
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [table])
+        triggers = cursor.fetchall()
+        for name, _ in triggers:
+            cursor.execute(f'DROP TRIGGER "{name}"')
+        yield
+        for _, statement in triggers:
+            cursor.execute(statement)

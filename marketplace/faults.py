@@ -1,0 +1,82 @@
+"""Faults on demand, to test how a client handles them. Off unless MARKETPLACE_TEST_CONTROLS is on.
+
+A plan is a list of faults. Each applies to a number of requests for one operation (or for any):
+
+    {"kind": "latency", "operation": "GetHIT", "times": 2, "seconds": 1.5}
+    {"kind": "throttle"}  {"kind": "error"}  {"kind": "lost_response", "operation": "CreateHIT"}
+    {"kind": "duplicate_notification"}
+
+`error` answers ServiceFault before anything is done; `lost_response` does everything and then breaks the connection.
+The plan is a file that all processes on a machine share. Tests set it through ``wire.test_controls``.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+from marketplace import clock
+
+KINDS = ("latency", "throttle", "error", "lost_response", "duplicate_notification")
+
+
+@dataclass(slots=True)
+class Fault:
+    kind: str
+    operation: str = ""
+    times: int = 1
+    seconds: float = 0.0
+
+
+def response_is_lost(operation: str) -> bool:
+    return take("lost_response", operation) is not None
+
+
+def notification_is_doubled() -> bool:
+    return take("duplicate_notification", "") is not None
+
+
+def take(kind: str, operation: str) -> Fault | None:
+    """The first fault of this kind that is due for the operation. This uses up one of its times."""
+    if not clock.controls_are_on() or not _path().exists():
+        return None
+    with _plan() as faults:
+        for fault in faults:
+            if fault.kind == kind and fault.times > 0 and fault.operation in ("", operation):
+                fault.times -= 1
+                return fault
+    return None
+
+
+def set_faults(faults: list[Fault]) -> None:
+    """Replaces the plan."""
+    with _plan() as planned:
+        planned[:] = faults
+
+
+def _path() -> Path:
+    return Path(settings.VAR) / "marketplace-faults.json"
+
+
+@contextmanager
+def _plan() -> Iterator[list[Fault]]:
+    """The plan, locked so that no other process can use it, and written back if it changed."""
+    with _path().open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        text = file.read()
+        faults = [Fault(**each) for each in json.loads(text or "[]")]
+        yield faults
+        _write(file, json.dumps([asdict(fault) for fault in faults if fault.times > 0]), text)
+
+
+def _write(file: IO[str], text: str, before: str) -> None:
+    if text != before:
+        file.truncate(0)
+        file.write(text)
+        file.flush()

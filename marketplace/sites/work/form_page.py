@@ -1,0 +1,228 @@
+"""A QuestionForm as a page: what its templates show, and what was answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.http import QueryDict
+
+from marketplace.questions import Block, Form, FormQuestion, Given, Option, TextRule, Upload, check_answers
+from marketplace.services.files import in_words
+from marketplace.sites.work.framing import origin
+
+MOST_CHOICES_IN_VIEW = 12
+NAME_LENGTH = 90
+_MARKUP = re.compile(r"<[^>]*>")
+_SOURCE = re.compile(r"""\bsrc=["']([^"']+)["']""")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    option: Option
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One question with its answer so far. Its fields are named q1, q2, …, because identifiers can be anything.
+
+    There are also q1-other, for the text typed as “other”, and q1-remove, to remove a file. ``most_bytes`` is the
+    largest size that a file can have here.
+    """
+
+    number: int
+    question: FormQuestion
+    given: Given = field(default_factory=Given)
+    error: str = ""
+    most_bytes: int | None = None
+
+    @property
+    def html_id(self) -> str:
+        return f"q{self.number}"
+
+    @property
+    def name(self) -> str:
+        """A short name for labels and lists of errors."""
+        said = " ".join(plain(block) for block in self.question.blocks).strip()
+        name = self.question.name or said or f"Question {self.number}"
+        return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+    @property
+    def style(self) -> str:
+        """text, lines, file, radio, checkbox or select."""
+        if self.question.kind == "several":
+            return "checkbox"
+        if self.question.kind == "one":
+            words = all(block.kind == "text" for option in self.question.options for block in option.blocks)
+            return "select" if words and self.question.style in ("dropdown", "combobox") else "radio"
+        if self.question.kind == "file":
+            return "file"
+        return "lines" if self.question.rule.lines > 1 else "text"
+
+    @property
+    def value(self) -> str:
+        return self.given.values[0] if self.given.values else ""
+
+    @property
+    def choices(self) -> list[Choice]:
+        return [Choice(option, option.identifier in self.given.values) for option in self.question.options]
+
+    @property
+    def long_list(self) -> bool:
+        return len(self.question.options) > MOST_CHOICES_IN_VIEW
+
+    @property
+    def upload(self) -> Upload | None:
+        return self.given.upload
+
+    @property
+    def upload_size(self) -> str:
+        return in_words(self.given.upload.size) if self.given.upload else ""
+
+    @property
+    def told(self) -> bool:
+        """Whether there is a rule or a note between the question and its answer."""
+        return bool(self.rule or self.question.required)
+
+    @property
+    def described_by(self) -> str:
+        """The IDs of the texts that describe this question, for screen readers."""
+        parts = {"text": self.question.blocks, "rule": self.told, "kept": self.upload, "error": self.error}
+        return " ".join(f"{self.html_id}-{name}" for name, there in parts.items() if there)
+
+    @property
+    def keyboard(self) -> str:
+        """The keyboard for phones. On some phones, the keyboard with digits has no minus sign."""
+        rule = self.question.rule
+        return "decimal" if rule.numeric and rule.least is not None and rule.least >= 0 else ""
+
+    @property
+    def rule(self) -> str:
+        """The rules for the answer, in words."""
+        if self.question.kind == "file":
+            return _file_rule(self.question, self.most_bytes)
+        if self.question.kind == "several":
+            bounds = _bounds(self.question.least, self.question.most)
+            return f"Choose {bounds}." if bounds else ""
+        return _text_rule(self.question.rule) if self.question.kind == "text" else ""
+
+    @property
+    def other_rule(self) -> str:
+        return _text_rule(self.question.other) if self.question.other else ""
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    parts = [f"at least {least}"] if least else []
+    parts += [f"at most {most}"] if most is not None else []
+    return " and ".join(parts)
+
+
+def _text_rule(rule: TextRule) -> str:
+    """The rule in words. A number's limits can be zero or negative. A minimum length of zero is not worth showing."""
+    said = []
+    if rule.numeric:
+        limits = [] if rule.least is None else [f"at least {rule.least}"]
+        limits += [] if rule.most is None else [f"at most {rule.most}"]
+        said.append(", ".join(["A number", *([" and ".join(limits)] if limits else [])]) + ".")
+    if lengths := _bounds(rule.shortest, rule.longest):
+        said.append(f"Write {lengths} characters.")
+    return " ".join(said)
+
+
+def _file_rule(question: FormQuestion, most: int | None) -> str:
+    limits = [f"at least {in_words(question.least)}"] if question.least and question.least > 1 else []
+    limits += [f"at most {in_words(most)}"] if most else []
+    return f"A file of {' and '.join(limits)}." if limits else "A file."
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Content between the questions (``blocks``), or one question."""
+
+    blocks: tuple[Block, ...] = ()
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FormPage:
+    parts: list[Part] = field(default_factory=list)
+    takes_files: bool = False
+
+    @property
+    def wrong(self) -> list[Field]:
+        return [part.field for part in self.parts if part.field and part.field.error]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a form's questions: those that are saved, what was wrong with others, and the size limit."""
+
+    kept: Mapping[str, Upload] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    most_bytes: int | None = None
+
+
+def fresh(form: Form, files: Files | None = None) -> FormPage:
+    """The form when it is first shown, with the files that were chosen before."""
+    files = files or Files()
+    filled = {question.identifier: _default(question) for question in form.questions}
+    filled |= {name: Given(upload=upload) for name, upload in files.kept.items()}
+    return _page(form, filled, {}, files)
+
+
+def _default(question: FormQuestion) -> Given:
+    other = question.other.default if question.other else ""
+    return Given((question.rule.default,) if question.rule.default else (), other)
+
+
+def answered(form: Form, sent: QueryDict, files: Files | None = None) -> tuple[FormPage, dict[str, Given]]:
+    """The form with the sent answers and their errors, and the answers by question."""
+    files = files or Files()
+    answers = {
+        question.identifier: _given(question, number, sent, files)
+        for number, question in enumerate(form.questions, start=1)
+    }
+    given = {name: answer for name, answer in answers.items() if answer.values or answer.other or answer.upload}
+    problems = {**check_answers(form, given), **files.problems}
+    return _page(form, answers, problems, files), given
+
+
+def _given(question: FormQuestion, number: int, sent: QueryDict, files: Files) -> Given:
+    if question.kind == "file":
+        return Given(upload=files.kept.get(question.identifier))
+    values = [value.replace("\r\n", "\n") for value in sent.getlist(f"q{number}")]
+    other = sent.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
+    return Given(tuple(value for value in values if value), other)
+
+
+def _page(form: Form, filled: Mapping[str, Given], problems: Mapping[str, str], files: Files) -> FormPage:
+    parts, number = [], 0
+    for part in form.parts:
+        if isinstance(part, FormQuestion):
+            number += 1
+            given = filled.get(part.identifier, Given())
+            most = min(part.most, files.most_bytes) if part.kind == "file" and part.most and files.most_bytes else None
+            parts.append(Part(field=Field(number, part, given, problems.get(part.identifier, ""), most)))
+        else:
+            parts.append(Part(blocks=part))
+    return FormPage(parts, form.takes_files)
+
+
+def plain(block: Block) -> str:
+    """A block's words on one line."""
+    text = _MARKUP.sub(" ", block.text) if block.kind == "html" else block.text
+    return " ".join(" ".join((text, *block.items)).split())
+
+
+def media_origins(form: Form) -> list[str]:
+    """The origins of the form's pictures and sounds: its page can load from these and no others."""
+    found = {origin(url) for block in form.blocks for url in _sources(block)}
+    return sorted(found - {""})
+
+
+def _sources(block: Block) -> list[str]:
+    if block.kind == "html":
+        return _SOURCE.findall(block.text)
+    return [block.url] if block.kind in ("image", "audio", "video") else []

@@ -1,0 +1,253 @@
+/* The questions of a worker's page, for work.js: what has been answered, what is wrong with it in the server's words,
+   live counts, questions that depend on another answer, number keys, and buttons that move the options of a ranking. */
+(function () {
+  "use strict";
+
+  var task = document.getElementById("task");
+  if (!task) { return; }
+
+  function all(selector, root) { return Array.prototype.slice.call((root || document).querySelectorAll(selector)); }
+
+  function kindOf(node) {
+    if (node.querySelector("textarea")) { return "text"; }
+    if (node.querySelector("select")) { return "ranking"; }
+    return node.querySelector("input[type=checkbox]") ? "choices" : "choice";
+  }
+
+  var list = all("[data-question]", task).map(function (node) {
+    var data = node.dataset;
+    return {
+      node: node, key: data.question, kind: kindOf(node), text: node.querySelector("textarea"),
+      required: "required" in data, shownIf: data.shownIf, shownValues: (data.shownValues || "").split("|"),
+      minWords: +data.minWords || 0, maxWords: +data.maxWords || Infinity,
+      minChars: +data.minChars || 0, maxChars: +data.maxChars || Infinity,
+      least: Math.max(+data.least || 0, "required" in data ? 1 : 0), most: +data.most || Infinity
+    };
+  });
+
+  // --- answers ---
+
+  function ranks(question) { return all("select", question.node).map(function (field) { return field.value; }); }
+  function chosen(question) {
+    return all("input:checked", question.node).map(function (field) {
+      return question.kind === "choices" ? field.name.slice(question.key.length + 1) : field.value;
+    });
+  }
+  /** What was answered, as one text; empty for nothing. */
+  function value(question) {
+    if (question.kind === "text") { return question.text.value; }
+    return (question.kind === "ranking" ? ranks(question) : chosen(question)).join("");
+  }
+  function complete(question) {
+    var given = ranks(question).map(Number).sort(function (one, two) { return one - two; });
+    return given.every(function (rank, at) { return rank === at + 1; });
+  }
+
+  // --- lengths, counted as the server does ---
+
+  var segmenter = window.Intl && Intl.Segmenter ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
+  function words(text) { return text.trim() ? text.trim().split(/\s+/).length : 0; }
+  function characters(text) {
+    return segmenter ? Array.from(segmenter.segment(text.trim())).length : Array.from(text.trim()).length;
+  }
+  function shown(number) { return number.toLocaleString("en"); }
+
+  function counted(n, least, most, what) {
+    if (most === Infinity) { return shown(n) + " " + what + "; at least " + shown(least) + " needed"; }
+    if (least <= 1) { return shown(n) + " of at most " + shown(most) + " " + what; }
+    return shown(n) + " " + what + "; " + shown(least) + " to " + shown(most) + " needed";
+  }
+  /** The text of the live counter, and whether a limit is passed; null where nothing is limited. */
+  function count(question) {
+    if (question.kind !== "text") { return null; }
+    var parts = [], over = false, n;
+    if (question.minWords > 1 || question.maxWords < Infinity) {
+      n = words(question.text.value);
+      over = n > question.maxWords;
+      parts.push(counted(n, question.minWords, question.maxWords, "words"));
+    }
+    if (question.minChars || question.maxChars < Infinity) {
+      n = characters(question.text.value);
+      over = over || n > question.maxChars;
+      parts.push(counted(n, question.minChars, question.maxChars, "characters"));
+    }
+    return parts.length ? { text: parts.join(" · "), over: over } : null;
+  }
+
+  // --- problems, in the server's words ---
+
+  function textProblem(question) {
+    var text = question.text.value, n = words(text);
+    if (!n) { return question.required ? "Please write something here." : ""; }
+    var length = characters(text);
+    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; this is " + shown(length) + "."; }
+    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; this is " + shown(length) + "."; }
+    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; this is " + n + "."; }
+    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; this is " + n + "."; }
+    return "";
+  }
+  function choicesProblem(question) {
+    var n = chosen(question).length;
+    if (!n && !question.required) { return ""; }
+    if (n < question.least) { return "Please choose at least " + question.least + "."; }
+    return n > question.most ? "Please choose at most " + question.most + "; you chose " + n + "." : "";
+  }
+  function problem(question) {
+    if (question.node.hidden) { return ""; }
+    if (question.kind === "text") { return textProblem(question); }
+    if (question.kind === "choices") { return choicesProblem(question); }
+    if (!value(question)) {
+      if (!question.required) { return ""; }
+      return question.kind === "ranking" ? "Please give each option a rank." : "Please choose one answer.";
+    }
+    if (question.kind === "ranking" && !complete(question)) {
+      return "Please use each rank from 1 to " + ranks(question).length + " exactly once.";
+    }
+    return "";
+  }
+
+  // --- questions that are asked only after some answer to another ---
+
+  function show() {
+    list.forEach(function (question) {
+      if (!question.shownIf) { return; }
+      var other = list.filter(function (one) { return one.key === question.shownIf; })[0];
+      if (!other || other === question) { return; }
+      var given = other.kind === "text" ? [other.text.value.trim()] : chosen(other);
+      question.node.hidden = other.node.hidden || !given.some(function (one) {
+        return question.shownValues.indexOf(one) >= 0;
+      });
+    });
+  }
+
+  // --- number keys: where exactly one question has points to choose from, 1 to 9 choose one ---
+
+  var KEYS_OFF = "hitserver-keys-off"; // on this device, for people whose software types digits
+  var keyed = null, fields = {};
+
+  function keysOff(change) {
+    try {
+      if (change === true) { window.localStorage.setItem(KEYS_OFF, "1"); }
+      if (change === false) { window.localStorage.removeItem(KEYS_OFF); }
+      return !!window.localStorage.getItem(KEYS_OFF);
+    } catch (error) { return change === true; } // blocked in some frames
+  }
+  function choices(question) { return all("input[type=radio], input[type=checkbox]", question.node); }
+  /** The fields by their key: the digit that a point shows, else its place in the order shown. */
+  function byKey(question) {
+    var found = {}, points = choices(question);
+    var digits = points.every(function (field) { return field.parentNode.querySelector(".value") && /^\d$/.test(field.value); });
+    if (!digits && points.length > 9) { return found; }
+    points.forEach(function (field, at) { found[digits ? field.value : at + 1] = field; });
+    found.shown = digits;
+    return found;
+  }
+  function openQuestion() {
+    var open = list.filter(function (question) { return choices(question).length && !question.node.hidden; });
+    return open.length === 1 ? open[0] : null;
+  }
+  function make(tag, className, text) {
+    var node = document.createElement(tag);
+    node.className = className;
+    node.textContent = text;
+    return node;
+  }
+  function hint(digits, off) {
+    var line = make("p", "keys", ""), turn = make("button", "quiet compact", off ? "Turn on number keys" : "Turn off number keys");
+    if (!off) { line.appendChild(make("span", "", "Press " + digits[0] + " to " + digits[digits.length - 1] + (list.length === 1 ? " to answer, then Enter to send. " : " to answer. "))); }
+    turn.type = "button";
+    turn.addEventListener("click", function () {
+      keysOff(!off);
+      keyed = null;
+      findKeyed();
+      var again = task.querySelector(".keys button");
+      if (again) { again.focus(); }
+    });
+    line.appendChild(turn);
+    return line;
+  }
+  function findKeyed() {
+    var question = openQuestion(), off = keysOff();
+    if (question === keyed) { return; }
+    keyed = question;
+    all(".keys, .key", task).forEach(function (node) { node.remove(); });
+    fields = question ? byKey(question) : {};
+    var shown = fields.shown, digits = Object.keys(fields).filter(function (key) { return key !== "shown"; });
+    delete fields.shown;
+    if (!digits.length) { return; }
+    var last = question.node.closest(".grid") || question.node;
+    last.parentNode.insertBefore(hint(digits, off), last.nextSibling);
+    if (off) { fields = {}; }
+    Object.keys(fields).forEach(function (digit) {
+      if (shown) { return; }
+      var key = make("kbd", "key", digit);
+      key.setAttribute("aria-hidden", "true");
+      fields[digit].parentNode.insertBefore(key, fields[digit].nextSibling);
+    });
+  }
+  function press(event) {
+    var at = event.target, field = fields[event.key];
+    if (!field || field.disabled || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) { return; }
+    if (at.closest("textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])")) { return; }
+    event.preventDefault();
+    field.focus();
+    field.checked = field.type === "radio" || !field.checked;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  // --- rankings ---
+
+  function sortByRank(question) {
+    if (!complete(question)) { return; }
+    var focused = document.activeElement, items = all(".rank", question.node);
+    items.sort(function (one, two) { return one.querySelector("select").value - two.querySelector("select").value; });
+    items.forEach(function (item) { item.parentNode.appendChild(item); });
+    if (focused && question.node.contains(focused)) { focused.focus(); }
+  }
+  function move(question, item, by) {
+    var items = all(".rank", question.node);
+    if (!complete(question)) {
+      items.forEach(function (one, at) { one.querySelector("select").value = String(at + 1); });
+    }
+    var other = items[items.indexOf(item) + by], field = item.querySelector("select");
+    if (other) {
+      var rank = field.value;
+      field.value = other.querySelector("select").value;
+      other.querySelector("select").value = rank;
+    }
+    sortByRank(question);
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    document.getElementById("say").textContent = item.querySelector(".name").textContent + ": rank " + field.value + " of " + items.length;
+  }
+  function addButtons(question) {
+    all(".rank", question.node).forEach(function (item) {
+      [["↑", -1, "up"], ["↓", 1, "down"]].forEach(function (one) {
+        var button = document.createElement("button");
+        button.type = "button";
+        button.className = "compact";
+        button.textContent = one[0];
+        button.setAttribute("aria-label", "Move " + item.querySelector(".name").textContent + " " + one[2]);
+        button.addEventListener("click", function () { move(question, item, one[1]); });
+        item.appendChild(button);
+      });
+    });
+    question.node.addEventListener("change", function () { sortByRank(question); });
+    sortByRank(question);
+  }
+
+  window.hitserverQuestions = {
+    list: list,
+    value: value,
+    count: count,
+    problem: problem,
+    /** Once everything that was typed before is filled in. */
+    start: function () {
+      list.forEach(function (question) { if (question.kind === "ranking") { addButtons(question); } });
+      task.addEventListener("input", function () { show(); findKeyed(); });
+      show();
+      findKeyed();
+      document.addEventListener("keydown", press);
+    }
+  };
+})();

@@ -1,0 +1,40 @@
+/* A worker's page that waits for suggestions: says what is happening, and loads again as soon as they are there.
+   Without this file the page loads again every few seconds. */
+(function () {
+  "use strict";
+
+  var box = document.getElementById("waiting");
+  if (!box || !window.fetch) { return; }
+
+  var QUICK = 500, SLOW = 1500; // ms between two questions, at first and after ten seconds
+  var TROUBLE = 4000;           // ms after the server did not answer
+  var began = Date.now(), timer = null;
+  var title = document.getElementById("waiting-title"), text = document.getElementById("waiting-text");
+  var url = box.dataset.url + "?step=" + encodeURIComponent(box.dataset.step);
+
+  function say(node, words) { if (node.textContent !== words) { node.textContent = words; } }
+  function later(ms) { clearTimeout(timer); timer = setTimeout(ask, ms); }
+
+  function ask() {
+    fetch(url, { credentials: "omit", cache: "no-store" }).then(function (response) {
+      if (!response.ok) { throw new Error(response.status); }
+      return response.json();
+    }).then(function (found) {
+      if (found.reload) { location.reload(); return; }
+      say(title, found.title);
+      say(text, found.text);
+      later(Date.now() - began < 10000 ? QUICK : SLOW);
+    }).catch(function () {
+      say(title, "The server cannot be reached.");
+      say(text, "Your text is saved. Trying again…");
+      later(TROUBLE);
+    });
+  }
+
+  document.getElementById("check-again").addEventListener("click", function (event) { event.preventDefault(); later(0); });
+  window.addEventListener("pageshow", function (event) { if (event.persisted) { location.reload(); } });
+  document.addEventListener("visibilitychange", function () {
+    if (document.visibilityState === "visible") { later(0); }
+  });
+  later(QUICK);
+})();

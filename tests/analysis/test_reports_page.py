@@ -1,0 +1,137 @@
+"""The page of a report is complete, safe to open, and needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from analysis.report import write_report
+from tests.analysis.support.examples import CLASS_VALUES, CLASSES
+from tests.analysis.support.pages import Page, built, is_sound
+from tests.analysis.support.studies import (
+    Values,
+    a_set,
+    study_data,
+)
+
+
+def test_the_page_needs_no_other_file(tmp_path: Path) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    is_sound(text)
+    assert not re.search(r"https?://|//[a-z]|url\(|@import|javascript:", text)
+
+
+def test_simulated_data_are_announced_before_any_figure(tmp_path: Path) -> None:
+    values: Values = {("one", "anna"): 2.0, ("one", "bot"): 4.0, ("two", "bot"): 5.0, ("two", "anna"): 1.0}
+    data = study_data(["one", "two"], values, synthetic=["bot"])
+
+    page, sections = built(data, tmp_path)
+
+    assert page.index("Simulated data.</strong> 50.0% of the ratings") < page.index('class="highlights"')
+    assert sections["data"]["ratings_simulated"] == 2
+    assert "Simulated data" not in built(study_data(["one"], {("one", "anna"): 2.0}), tmp_path / "real")[0]
+
+
+NASTY = '<script>alert("1")</script><img src=x onerror=alert(2)>'
+
+
+def test_texts_are_shown_not_run(tmp_path: Path) -> None:
+    items = [a_set(f"<b>{at}</b>", label=at % 2, label_name=NASTY, responses=[NASTY, "{{ 7 }}"]) for at in range(4)]
+    values = {(f"<b>{at}</b>", "anna"): 1.0 + at for at in range(4)}
+    data = study_data(items, values, title=NASTY, wording=[("Consent", NASTY), ("Instructions", NASTY)])
+
+    text, _ = built(data, tmp_path)
+
+    page = Page(text)
+    assert page.open == []
+    assert not page.tags & {"script", "img", "b"}
+    assert "&lt;script&gt;" in text
+    assert "{{ 7 }}" in text
+
+
+def test_right_to_left_texts_keep_their_direction(tmp_path: Path) -> None:
+    arabic = "لا أعرف ماذا أقول"
+    data = study_data([a_set("one", responses=[arabic, "שלום"])], {("one", "anna"): 2.0}, title=arabic)
+
+    page, _ = built(data, tmp_path)
+
+    assert f'<li dir="auto">1. {arabic}</li>' in page
+    assert f'<h1 dir="auto">{arabic}</h1>' in page
+
+
+def test_the_wording_is_complete_word_by_word(tmp_path: Path) -> None:
+    data = study_data(
+        ["one"],
+        {("one", "anna"): 2.0},
+        wording=[("Consent", "You may stop\n\nat any time."), ("Instructions", "Read slowly.")],
+    )
+
+    page, sections = built(data, tmp_path)
+
+    assert "You may stop\n\nat any time." in page
+    assert "Read slowly." in page
+    (question,) = sections["wording"]["questions"]
+    assert question["label"] in page
+    assert [point["value"] for point in question["answers"]] == [5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 1]
+    assert all(point["label"] in page for point in question["answers"])
+
+
+def test_a_failed_report_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = study_data(["one"], {("one", "anna"): 2.0})
+    built(data, tmp_path)
+    before = (tmp_path / "report.html").read_text()
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_report(data, out_dir=tmp_path, draws=10)
+
+    assert (tmp_path / "report.html").read_text() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["report.html", "report.json"]
+
+
+def test_a_report_without_draws_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="at least one draw"):
+        write_report(study_data(["one"]), out_dir=tmp_path, draws=0)
+
+
+def test_figures_can_be_saved_as_svg_and_png(tmp_path: Path, real_pictures: None) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    files = is_sound(text).files
+    assert len(files) == 2 * text.count("<figure>") > 10
+    content = {name: base64.b64decode(address.partition(",")[2]) for name, address in files.items()}
+    svg = ElementTree.fromstring(content["d-score-label.svg"])  # noqa: S314 - our own text
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    assert b"var(" not in content["d-score-label.svg"]
+    with Image.open(io.BytesIO(content["q-bars.png"])) as picture:
+        assert picture.width == 1080
+        pixels = np.asarray(picture.convert("RGB"), dtype=int)
+    for wanted in ((255, 255, 255), (0, 114, 178)):  # paper, and the bars
+        assert np.abs(pixels - np.array(wanted)).sum(axis=2).min() < 12
+
+
+def test_wide_tables_stand_as_lists_on_a_phone(tmp_path: Path) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    assert '<table class="stacks" role="table">' in text
+    assert 'data-title="95% interval"' in text  # the name of each cell, which the style prints before it
+
+
+def test_plurals_are_right(tmp_path: Path) -> None:
+    data = study_data(CLASSES[:1], {("low0", "anna"): 2.0})
+
+    text, _ = built(data, tmp_path)
+
+    assert not re.search(r"(?<![\d,.])1 (items|ratings|workers|submissions|values|sets)\b", text)
+    assert "1 item has one" in text

@@ -1,0 +1,142 @@
+"""The section of statements on n-point scales: figures by hand, groups, and a chart that needs no colour."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from analysis import plots
+from analysis.description import ReportSection
+from analysis.plots import Words
+from tests.analysis.support.pages import Page, built, unknown_numbers
+from tests.analysis.support.studies import LIKERT, Values, a_set, arm, study_data
+
+ITEMS = [a_set(f"i{at}", label=at // 2) for at in range(4)]
+#: Two workers; items 1 2 5 6 and 3 2 7 6.
+VALUES: Values = {
+    (f"i{at}", worker): value
+    for worker, row in (("x", (1, 2, 5, 6)), ("y", (3, 2, 7, 6)))
+    for at, value in enumerate(row)
+}
+
+
+def test_statements_by_hand(tmp_path: Path) -> None:
+    page, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
+
+    found = sections["scales"]["statements"]["creative"]
+    assert (found["n"], found["median"]) == (8, 4)
+    assert found["mean"]["value"] == 4
+    # Squared deviations 9 4 1 4 1 4 9 4 sum to 36, over 7.
+    assert found["sd"]["value"] == pytest.approx(math.sqrt(36 / 7))
+    # One-way ANOVA: item means 2 2 6 6, MSB = 2 · 16 / 3, MSW = (2 + 0 + 2 + 0) / 4 = 1; ICC(1,k) = 1 − MSW / MSB.
+    assert found["icc_1k"]["value"] == pytest.approx(1 - 3 / 32)
+    assert found["mean"]["n_of"] == "items" and found["mean"]["low"] < 4 < found["mean"]["high"]
+    assert [each["creative"]["mean"] for each in sections["scales"]["items"]] == [2, 2, 6, 6]
+    assert "coherent" not in sections["scales"]["statements"]
+    assert unknown_numbers(Page(page), sections) == []
+
+
+def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:
+    _, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
+
+    alpha = sections["answers"]["creative"]["agreement"]["Krippendorff’s α, ordinal"]
+    assert sections["scales"]["statements"]["creative"]["alpha"] == alpha
+
+
+def test_groups_by_parameter(tmp_path: Path) -> None:
+    _, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
+
+    low, high = sections["scales"]["by_parameter"]
+    assert (low["parameter"], low["n"], low["mean"]["value"]) == (0, 4, 2)
+    assert (high["parameter"], high["n"], high["mean"]["value"], high["mean"]["n_of"]) == (1, 4, 6, "items")
+
+
+def test_groups_by_arm_resample_workers(tmp_path: Path) -> None:
+    kind = LIKERT | {"sections": (ReportSection("scales", {"by": "arm"}),), "arms": (arm("a"), arm("b"))}
+    _, sections = built(study_data(ITEMS, VALUES, arm_of={"x": "a", "y": "b"}, **kind), tmp_path)
+
+    first, second = sections["scales"]["by_arm"]
+    assert (first["arm"], first["mean"]["value"]) == ("a", 14 / 4)
+    assert (second["arm"], second["mean"]["value"], second["mean"]["low"]) == ("b", 18 / 4, None)  # one worker
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"by": "moon"}, "cannot be set apart by “moon”"),
+        ({"topics": ["creative", "boring"]}, "No ratings on a scale of: boring"),
+        ({"nonsense": 1}, "wrong parameters"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters: dict[str, object], message: str, tmp_path: Path) -> None:
+    kind = LIKERT | {"sections": (ReportSection("scales", parameters),)}
+    page, _ = built(study_data(ITEMS, VALUES, **kind), tmp_path)
+
+    assert message in page
+
+
+def test_a_question_about_no_item_is_described_and_not_tested_for_agreement(tmp_path: Path) -> None:
+    values: Values = {("", worker): value for worker, value in (("x", 2.0), ("y", 4.0), ("z", 6.0))}
+    page, sections = built(study_data(["i"], values, **LIKERT), tmp_path)
+
+    found = sections["scales"]["statements"]["creative"]
+    assert (found["mean"]["value"], found["mean"]["n"], found["mean"]["n_of"]) == (4, 3, "workers")
+    assert found["alpha"]["value"] is None
+    assert "items" not in sections["scales"]
+    assert sections["answers"]["creative"]["agreement"] == {}
+    assert "nothing for workers to agree on" in page
+
+
+def test_two_sections_of_one_kind_have_ids_of_their_own(tmp_path: Path) -> None:
+    kind = LIKERT | {"sections": (ReportSection("scales"), ReportSection("scales", {"by": "parameter"}))}
+    page, sections = built(study_data(ITEMS, VALUES, **kind), tmp_path)
+
+    assert {"scales", "scales-2"} <= set(sections)
+    ids = Page(page).ids
+    assert len(ids) == len(set(ids))
+
+
+# --- the chart ---
+
+WORDS = Words("key", "Title", "Description", x="Share")
+
+
+def rectangles(svg: str) -> list[tuple[float, float]]:
+    """Left and right end of every part, in order."""
+    found = []
+    for path in ElementTree.fromstring(svg).iter("path"):  # noqa: S314 - our own text
+        points = [float(point.split(",")[0]) for point in path.get("d", "")[1:-1].split("L")]
+        found.append((min(points), max(points)))
+    return found
+
+
+def test_parts_part_at_the_middle_of_the_scale() -> None:
+    svg = plots.diverging(WORDS, [("a", [1, 2, 1])], ["1", "2", "3"], ends=("no", "yes"))
+
+    low, middle, high = rectangles(svg)
+    assert (middle[0] + middle[1]) / 2 == pytest.approx(180, abs=0.02)
+    assert low[1] == pytest.approx(middle[0], abs=0.02) and middle[1] == pytest.approx(high[0], abs=0.02)
+    assert (middle[1] - middle[0]) == pytest.approx(2 * (low[1] - low[0]), abs=0.02)
+
+
+def test_an_even_scale_parts_between_its_halves() -> None:
+    left, right = rectangles(plots.diverging(WORDS, [("a", [3, 1])], ["1", "2"], ends=("no", "yes")))
+
+    assert left[1] == right[0] == pytest.approx(180, abs=0.02)
+    assert left[1] - left[0] == pytest.approx(3 * (right[1] - right[0]), abs=0.05)
+
+
+def test_every_part_with_room_carries_its_point() -> None:
+    svg = plots.diverging(WORDS, [("a", [5, 0, 5])], ["1", "2", "3"], ends=("no", "yes"))
+
+    told = [element.text for element in ElementTree.fromstring(svg).iter("text")]  # noqa: S314
+    assert "1" in told and "3" in told and "2" not in told
+    assert "← no" in told and "yes →" in told and "a (n = 10)" in told
+
+
+def test_a_chart_needs_a_count_for_every_point() -> None:
+    with pytest.raises(ValueError, match="a count for each"):
+        plots.diverging(WORDS, [("a", [1, 2])], ["1", "2", "3"], ends=("no", "yes"))

@@ -1,0 +1,129 @@
+"""Decisions reach the platform once, and what it paid is what is written down here."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from annotation.models import AuditEntry, OutsideAssignment, Payment, Posting, Study
+from annotation.platforms.mturk.api import Mturk, PlatformTrouble
+from annotation.queries import platforms
+from annotation.services import deciding, syncing
+from annotation.services.reviews import review_submission
+from common.problems import Invalid
+from marketplace.models import Assignment as MarketAssignment
+from tests.annotation.console_helpers import make_user
+from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_there
+from tests.marketplace.support.factories import make_worker as make_market_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(api: Mturk) -> Study:
+    return posted_study(api)
+
+
+@pytest.fixture
+def posting(study: Study) -> Posting:
+    return study.postings.get(part=0, hit__position=0)
+
+
+def sent(posting: Posting, api: Mturk) -> OutsideAssignment:
+    send_both(posting)
+    syncing.sync_study(study=posting.study, api=api)
+    return OutsideAssignment.objects.select_related("posting__study", "posting__hit").latest("pk")
+
+
+def test_approval_pays_once_on_both_sides(study: Study, posting: Posting, api: Mturk) -> None:
+    before = Decimal(api.balance())
+    outside = sent(posting, api)
+    for _ in range(3):
+        deciding.approve(outside=outside, api=api, actor="test")
+    assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.180")]
+    assert outside.state == "approved"
+    assert MarketAssignment.objects.get().state == "Approved"
+    assert Decimal(api.balance()) <= before
+
+
+class LosesTheAnswer:
+    """An API of which one call takes effect and its answer never arrives."""
+
+    def __init__(self, api: Mturk) -> None:
+        self.api, self.lost = api, False
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        answer = self.api.call(operation, **params)
+        if not self.lost:
+            self.lost = True
+            raise PlatformTrouble("The connection was lost.", again=True)
+        return answer
+
+
+def test_an_approval_whose_answer_was_lost_counts(posting: Posting, api: Mturk) -> None:
+    outside = sent(posting, api)
+    with pytest.raises(PlatformTrouble):
+        deciding.approve(outside=outside, api=LosesTheAnswer(api), actor="test")  # type: ignore[arg-type]
+    assert not Payment.objects.exists()
+    deciding.approve(outside=outside, api=api, actor="test")
+    assert Payment.objects.count() == 1
+
+
+def test_only_confirmed_and_included_work_is_offered_for_approval(study: Study, posting: Posting, api: Mturk) -> None:
+    good = sent(posting, api)
+    other = study.postings.get(part=0, hit__position=1)
+    send_there(accept_there(other, make_market_worker()))  # never arrived here
+    excluded = sent(other, api)
+    submission = platforms.submission_of(excluded)
+    assert submission is not None
+    review_submission(submission=submission, decision="exclude", note="", user=make_user("rita"))
+    assert list(deciding.to_approve(study)) == [good]
+    done = deciding.approve_all(outside=deciding.to_approve(study), api=api, actor="test")
+    assert (done.count, done.total, done.refused) == (1, Decimal("0.180"), [])
+
+
+def test_a_rejection_needs_a_reason_and_can_be_undone(posting: Posting, api: Mturk) -> None:
+    outside = sent(posting, api)
+    with pytest.raises(Invalid, match="no reason"):
+        deciding.reject(outside=outside, api=api, actor="test", feedback=" ")
+    deciding.reject(outside=outside, api=api, actor="test", feedback="All answers are the same.")
+    assert outside.state == "rejected"
+    assert MarketAssignment.objects.get().requester_feedback == "All answers are the same."
+    deciding.approve(outside=outside, api=api, actor="test")
+    assert (outside.state, Payment.objects.count()) == ("approved", 1)
+
+
+def test_what_is_paid_cannot_be_rejected(posting: Posting, api: Mturk) -> None:
+    outside = sent(posting, api)
+    deciding.approve(outside=outside, api=api, actor="test")
+    with pytest.raises(Invalid, match="has been paid"):
+        deciding.reject(outside=outside, api=api, actor="test", feedback="No.")
+
+
+def test_a_bonus_is_paid_once_for_its_key(posting: Posting, api: Mturk) -> None:
+    outside = sent(posting, api)
+    give: dict[str, Any] = {
+        "outside": outside,
+        "reason": "Thank you",
+        "api": api,
+        "actor": "test",
+        "amount": Decimal("0.50"),
+    }
+    before = Decimal(api.balance())
+    deciding.send_bonus(**give, key="1")
+    after = Decimal(api.balance())
+    deciding.send_bonus(**give, key="1")
+    assert Decimal(api.balance()) == after < before
+    assert AuditEntry.objects.filter(action="bonus").count() == 1
+    with pytest.raises(Invalid, match="whole cents"):
+        deciding.send_bonus(**give | {"amount": Decimal("0.005")}, key="2")
+
+
+def test_an_ended_hit_is_offered_no_more(posting: Posting, api: Mturk, client: Any) -> None:
+    for _ in range(2):
+        deciding.end_posting(posting=posting, api=api, actor="test")
+        posting.refresh_from_db()
+    assert posting.state == "expired"
+    assert client.get_hit(HITId=posting.external_id)["HIT"]["HITStatus"] == "Reviewable"

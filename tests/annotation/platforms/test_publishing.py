@@ -1,0 +1,148 @@
+"""A study's hits on the marketplace, over its API: each posted once, whatever fails on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import PlatformCall, Posting, Study
+from annotation.platforms.costs import MTURK
+from annotation.platforms.mturk.api import Mturk, PlatformTrouble
+from annotation.platforms.mturk.config import MturkConfig
+from annotation.services import publishing
+from common.problems import Invalid
+from marketplace.models import Hit as MarketHit
+from marketplace.models import Requester
+from marketplace.services import payments
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+CONFIG = MturkConfig()
+
+
+def live_study(**values: Any) -> Study:
+    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 10, "reward": Decimal("0.18")}
+    return make_study(**defaults | values)
+
+
+def publish(study: Study, api: Any, config: MturkConfig = CONFIG) -> publishing.Posted:
+    publishing.plan_postings(study=study, config=config, actor="test")
+    return publishing.post_all(study=study, config=config, api=api)
+
+
+def outside(requester: Requester) -> list[MarketHit]:
+    return list(MarketHit.objects.filter(requester=requester).order_by("pk"))
+
+
+def test_every_hit_is_posted_in_parts_of_at_most_nine(api: Mturk, requester: Requester) -> None:
+    study = live_study()
+    assert publish(study, api) == publishing.Posted(6, 6)
+    assert [hit.max_assignments for hit in outside(requester)] == [5] * 6
+    posted = Posting.objects.filter(study=study, platform="mturk")
+    assert set(posted.values_list("external_id", flat=True)) == {hit.hit_id for hit in outside(requester)}
+    assert set(posted.values_list("state", flat=True)) == {"open"}
+
+
+def test_unsplit_there_is_one_hit_for_each(api: Mturk, requester: Requester) -> None:
+    publish(live_study(), api, MturkConfig(split=False))
+    assert [hit.max_assignments for hit in outside(requester)] == [10] * 3
+
+
+def test_arms_of_different_reward_are_hit_types_of_their_own(api: Mturk, requester: Requester) -> None:
+    publish(live_study(arms=({"name": "a", "reward": Decimal("1.25")}, {"name": "b"}), ratings_per_item=2), api)
+    rewards = Counter(str(hit.hit_type.reward) for hit in outside(requester))
+    assert rewards == {"1.25": 3, "0.18": 3}
+    assert len({hit.hit_type_id for hit in outside(requester)}) == 2
+
+
+def test_publishing_again_posts_nothing_twice(api: Mturk, requester: Requester) -> None:
+    study = live_study()
+    publish(study, api)
+    assert publish(study, api) == publishing.Posted(6, 6)
+    assert len(outside(requester)) == 6
+
+
+class Unlucky:
+    """An API that loses the answer of some calls after they took effect, or fails before."""
+
+    def __init__(self, api: Mturk, *, lose: int = 0, fail: int = 0) -> None:
+        self.api, self.lose, self.fail, self.made = api, lose, fail, 0
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        if operation.startswith("create_hit_with"):
+            self.made += 1
+            if self.made == self.fail:
+                raise PlatformTrouble("Rate exceeded.", again=True)
+            if self.made == self.lose:
+                self.api.call(operation, **params)
+                raise PlatformTrouble("The connection was lost.", again=True)
+        return self.api.call(operation, **params)
+
+    def pages(self, operation: str, key: str, **params: Any) -> Any:
+        return self.api.pages(operation, key, **params)
+
+
+@pytest.mark.parametrize("trouble", ["lose", "fail"])
+def test_it_continues_where_it_stopped(trouble: str, api: Mturk, requester: Requester) -> None:
+    study = live_study()
+    with pytest.raises(PlatformTrouble):
+        publish(study, Unlucky(api, **{trouble: 3}))
+    assert publishing.progress(study) == publishing.Posted(2, 6)
+    assert publish(study, api) == publishing.Posted(6, 6)
+    assert len(outside(requester)) == 6
+    assert {call.state for call in PlatformCall.objects.all()} == {"done"}
+
+
+def test_a_lost_answer_is_found_again_when_its_token_is_forgotten(
+    api: Mturk, requester: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = live_study()
+    with pytest.raises(PlatformTrouble):
+        publish(study, Unlucky(api, lose=3))
+    lost = PlatformCall.objects.get(state="pending")
+    PlatformCall.objects.filter(pk=lost.pk).update(
+        first_tried_at=timezone.now() - timedelta(days=2),
+        token="another, as if the platform had forgotten the first",
+    )
+    assert publish(study, api) == publishing.Posted(6, 6)
+    assert len(outside(requester)) == 6
+
+
+def test_without_money_it_says_so_and_keeps_its_place(api: Mturk, requester: Requester) -> None:
+    payments.withdraw(requester=requester, amount=Decimal("998.00"), about="rent", actor="test")
+    study = live_study()
+    with pytest.raises(PlatformTrouble, match="Add money to the account, then publish again") as refused:
+        publish(study, api)
+    assert refused.value.code == "InsufficientFunds"
+    done = publishing.progress(study).posted
+    assert 0 < done < 6
+    payments.deposit(requester=requester, amount=Decimal("998.00"), actor="test")
+    assert publish(study, api) == publishing.Posted(6, 6)
+    assert len(outside(requester)) == 6
+
+
+def test_part_of_a_cent_and_a_draft_are_refused_before_anything_is_posted(api: Mturk) -> None:
+    with pytest.raises(Invalid, match="whole cents"):
+        publish(live_study(reward=Decimal("0.056")), api)
+    with pytest.raises(Invalid, match="not live"):
+        publish(make_study(live=False), api)
+    assert not PlatformCall.objects.exists()
+
+
+def test_a_dry_run_names_every_call_and_makes_none(api: Mturk, requester: Requester) -> None:
+    study = live_study()
+    publishing.plan_postings(study=study, config=CONFIG, actor="test")
+    calls = Counter(operation for operation, _ in publishing.calls_ahead(study, CONFIG))
+    assert calls == {"create_hit_type": 1, "create_hit_with_hit_type": 6}
+    assert not outside(requester)
+
+
+def test_the_published_design_costs_what_the_paper_and_the_price_list_say(db: None) -> None:
+    study = live_study(items=20)  # a tenth of Tevet & Berant's 200 sets
+    assert publishing.cost(study, CONFIG, fees=MTURK).total == Decimal("43.20")
+    assert publishing.cost(study, MturkConfig(split=False), fees=MTURK).total == Decimal("50.40")

@@ -1,0 +1,169 @@
+"""Before the launch: sample files, the preview of any item, the pay per hour, and items that are alike."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Study
+from annotation.services.checking import default_config
+from annotation.services.importing import read_items
+from annotation.tables import read_table
+from annotation.task_types.registry import all_types, get_type
+from annotation.views.console.plan import plan_of
+from tests.annotation.console_helpers import as_role
+from tests.annotation.test_console_items import send
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+def draft(**values: object) -> tuple[Study, Client]:
+    study = make_study(live=False, **values)  # type: ignore[arg-type]
+    return study, as_role("editor", study)
+
+
+def page(client: Client, name: str, study: Study, query: str = "") -> str:
+    return client.get(reverse(name, args=[study.slug]) + query).content.decode()
+
+
+# --- sample files ---
+
+
+@pytest.mark.parametrize("task_type", sorted(all_types()))
+def test_the_sample_file_of_every_type_opens_with_the_importer(task_type: str) -> None:
+    client = as_role("viewer", make_study())
+    response = client.get(reverse("console_type_sample", args=[task_type]))
+    assert response.headers["Content-Disposition"] == f'attachment; filename="{task_type}-sample.csv"'
+    table = read_table(io.BytesIO(response.content), name=f"{task_type}-sample.csv")
+    read = read_items(task_type, default_config(get_type(task_type)), table)
+    assert read.items
+
+
+def test_the_sample_file_follows_the_settings_of_a_study() -> None:
+    study, client = draft(items=0, config={"empty_responses": "drop"})
+    content = client.get(reverse("console_sample_items", args=[study.slug])).content
+    assert read_items(study.task_type, study.config, read_table(io.BytesIO(content), name="a.csv")).items
+
+
+def test_an_unknown_type_has_no_sample_file() -> None:
+    client = as_role("viewer", make_study())
+    assert client.get(reverse("console_type_sample", args=["ghost"])).status_code == 404
+
+
+def test_the_list_of_types_offers_the_sample_files() -> None:
+    client = as_role("viewer", make_study())
+    listed = client.get(reverse("console_new")).content.decode()
+    assert all(reverse("console_type_sample", args=[name]) in listed for name in all_types())
+
+
+# --- preview ---
+
+
+def test_any_item_can_be_previewed_in_any_arm() -> None:
+    arms: list[dict[str, Any]] = [{"name": "one"}, {"name": "two", "texts": {"instructions": "Read the second way."}}]
+    study = make_study(items=3, arms=arms)
+    client = as_role("viewer", study)
+    contexts = [item.payload["context"] for item in study.items.order_by("position")]
+    assert len(set(contexts)) == 3
+    for item, context in zip(study.items.order_by("position"), contexts, strict=True):
+        shown = page(client, "console_preview_page", study, f"?item={item.external_id}&arm=2&step=1")
+        assert context in shown
+        assert not any(other in shown for other in contexts if other != context)
+    start = page(client, "console_preview_page", study, "?item=s1&arm=2")
+    assert "Read the second way." in start
+    assert "step=1" in start
+    assert "item=s1" in start
+
+
+def test_the_preview_leads_from_item_to_item() -> None:
+    study, client = draft(items=3)
+    first, second, third = (page(client, "console_preview", study, f"?item=s{n}&width=wide") for n in range(3))
+    assert 'rel="prev"' not in first
+    assert "item=s1&amp;width=wide" in first
+    assert 'value="s1"' in second
+    assert 'rel="next"' not in third
+    assert reverse("console_preview", args=[study.slug]) + "?item=s1" in page_of_item(client, study, "s1")
+
+
+def page_of_item(client: Client, study: Study, name: str) -> str:
+    item = study.items.get(external_id=name)
+    return client.get(reverse("console_item", args=[study.slug, item.pk])).content.decode()
+
+
+def test_an_unknown_item_is_said_and_the_first_one_shown() -> None:
+    study, client = draft(items=2)
+    shown = page(client, "console_preview", study, "?item=<b>")
+    assert "No item has the id “&lt;b&gt;”. This is the first item." in shown
+    assert 'value="s0"' in shown
+    assert "No item has" not in page(client, "console_preview", study)
+
+
+def test_a_hit_of_several_items_begins_with_the_chosen_one() -> None:
+    study, client = draft(items=4, items_per_hit=2)
+    contexts = [item.payload["context"] for item in study.items.order_by("position")]
+    url = f"{reverse('console_preview_page', args=[study.slug])}?item=s2&step="
+    shown = "".join(client.get(f"{url}{step}").content.decode() for step in range(1, 9))
+    assert all((context in shown) == (place in (2, 3)) for place, context in enumerate(contexts))
+
+
+# --- pay per hour ---
+
+
+def test_the_pay_per_hour_is_shown_once_the_time_is_estimated(settings: LazySettings) -> None:
+    settings.MINIMUM_HOURLY_PAY = Decimal("7.25")
+    study, client = draft(items=2, reward=Decimal("0.50"))
+    assert "The pay per hour is not known." in page(client, "console_publish", study)
+    response = client.post(reverse("console_estimate", args=[study.slug]), {"estimated_minutes": "5"}, follow=True)
+    shown = response.content.decode()
+    assert "This study pays about $6.00 an hour, less than the minimum of $7.25." in shown
+    assert "5 min 00 s" in shown
+    client.post(reverse("console_estimate", args=[study.slug]), {"estimated_minutes": "2.5"})
+    assert "Workers earn about $12.00 an hour" in page(client, "console_publish", study)
+    client.post(reverse("console_estimate", args=[study.slug]), {"estimated_minutes": ""})
+    study.refresh_from_db()
+    assert study.estimated_minutes is None
+
+
+@pytest.mark.parametrize("typed", ["0", "-1", "much", "1.234", "1e9"])
+def test_an_estimate_that_makes_no_sense_is_refused(typed: str) -> None:
+    study, client = draft()
+    response = client.post(reverse("console_estimate", args=[study.slug]), {"estimated_minutes": typed}, follow=True)
+    assert 'class="notice bad"' in response.content.decode()
+    study.refresh_from_db()
+    assert study.estimated_minutes is None
+
+
+def test_a_minimum_of_zero_never_warns(settings: LazySettings) -> None:
+    settings.MINIMUM_HOURLY_PAY = Decimal(0)
+    study, _ = draft(reward=Decimal("0.01"), estimated_minutes=Decimal(60))
+    assert not any("less than" in check.text for check in plan_of(study).checks)
+
+
+def test_without_a_reward_there_is_no_pay_per_hour() -> None:
+    study, _ = draft(reward=Decimal(0), estimated_minutes=Decimal(60))
+    assert [check.text for check in plan_of(study).checks if "reward" in check.text] == [
+        "The reward is zero: workers are not paid."
+    ]
+
+
+# --- items that are alike ---
+
+SAME = "sample_id,context,resp_0,resp_1\na,Hello,x y,z\nb,Bye,x y,z\nc,Hello,x y,z\n"
+
+
+def test_identical_items_are_pointed_out_after_the_import_and_before_the_launch() -> None:
+    study, client = draft(items=0)
+    shown = send(client, study, "sets.csv", SAME, follow=True).content.decode()
+    told = "Some items are identical: a and c. Check whether a row is in the file twice."
+    assert "3 items imported from sets.csv" in shown
+    assert told in shown
+    assert told in page(client, "console_publish", study)
+    send(client, study, "sets.csv", SAME.replace("c,Hello", "c,Hallo"))
+    assert "identical" not in page(client, "console_publish", study)

@@ -1,0 +1,106 @@
+"""What a writing study needs of its suggesters before it goes live, and that they stay as they are then."""
+
+from __future__ import annotations
+
+import pytest
+
+from annotation.models import Study
+from annotation.services.planning import publish, reasons_not_to_publish
+from annotation.services.studies import close_study, pause_study
+from common.problems import Invalid
+from generation.models import Suggester
+from generation.suggestions.definitions import change_suggester
+from generation.suggestions.holding import InUse
+from tests.factories import make_study
+from tests.generation.support.toy_suggestions import make_pool, make_suggester
+
+pytestmark = pytest.mark.django_db
+ROUNDS = 3
+
+
+def draft(**config: object) -> Study:
+    return make_study(task_type="cyoa", items=1, live=False, config={"rounds": ROUNDS, **config}, arms=())
+
+
+def ready(name: str) -> Suggester:
+    suggester = make_suggester(name)
+    make_pool(suggester, *(f"A line of {name}, number {at}." for at in range(ROUNDS)))
+    return suggester
+
+
+def reasons(study: Study) -> list[str]:
+    return [f"{problem.what} {problem.fix}" for problem in reasons_not_to_publish(study)]
+
+
+def test_a_study_whose_suggesters_are_ready_can_go_live() -> None:
+    ready("model-a")
+    ready("model-b")
+
+    assert reasons(draft()) == []
+
+
+def test_a_suggester_that_is_missing_is_named_with_how_to_make_it() -> None:
+    ready("model-a")
+
+    (reason,) = reasons(draft(suggesters=["model-a", "modell-a"]))
+
+    assert "There is no suggester “modell-a”. Did you mean “model-a”?" in reason
+    assert "manage.py suggester add modell-a" in reason
+
+
+def test_a_stopped_suggester_a_retired_model_and_a_strange_template_are_told() -> None:
+    first, second = ready("model-a"), ready("model-b")
+    Suggester.objects.filter(pk=first.pk).update(active=False, template="{keywords}: {story}")
+    second.model.retired = True
+    second.model.save()
+
+    told = "\n".join(reasons(draft()))
+
+    assert "Suggester model-a is not active" in told
+    assert "uses {keywords}, which this study does not have. Use {story}, {prompt}." in told
+    assert "The model toy of suggester model-b is retired." in told
+
+
+def test_a_pool_must_last_for_one_story() -> None:
+    ready("model-b")
+    suggester = make_suggester("model-a")
+    make_pool(suggester, "One for the first round.", round=1)
+    make_pool(suggester, "One for any round.", round=0)
+
+    (reason,) = reasons(draft())
+
+    assert "The pool of suggester model-a lacks 1 text" in reason
+    assert "(rounds 2, 3)" in reason
+    make_pool(suggester, "Another for any round.", round=0)
+    assert reasons(draft()) == []
+
+
+def test_a_suggester_that_is_named_twice_needs_twice_as_many_texts() -> None:
+    ready("model-a")
+
+    (reason,) = reasons(draft(suggesters=["model-a", "model-a"]))
+
+    assert "lacks 3 texts" in reason
+
+
+def test_from_going_live_to_closing_the_suggesters_cannot_change() -> None:
+    suggester = ready("model-a")
+    ready("model-b")
+    study = draft()
+    publish(study=study, actor="test")
+
+    for _ in range(2):
+        with pytest.raises(InUse, match=study.slug):
+            change_suggester(suggester=suggester, decoder="greedy")
+        pause_study(study=study, actor="test")
+    close_study(study=study, actor="test")
+
+    assert change_suggester(suggester=suggester, decoder="greedy").decoder == "greedy"
+
+
+def test_a_study_that_cannot_go_live_holds_nothing() -> None:
+    suggester = ready("model-a")
+    with pytest.raises(Invalid):
+        publish(study=draft(), actor="test")
+
+    assert change_suggester(suggester=suggester, decoder="greedy").decoder == "greedy"

@@ -1,0 +1,257 @@
+"""log p and log q of every decoder, against references that share nothing with our code.
+
+Two references: the definition written out in float64 over the model's logits from a full pass without a cache
+(softmax, truncate, renormalise), and, for which tokens a truncation keeps, transformers' own logits warpers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+pytest.importorskip("torch", reason="torch is not installed (script/setup --models)")
+
+import torch
+from transformers.generation.logits_process import (
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+    TypicalLogitsWarper,
+)
+
+from generation.backends import sampling
+from generation.backends.base import Generated
+from generation.backends.rows import begin
+from generation.decoding.decoders import Decoder, parse_decoder
+from tests.generation.support import reference_sampling
+from tests.generation.support.tiny_models import PROMPTS, opened, reference_model, request, smollm2
+
+FloatArray = npt.NDArray[np.float64]
+DECODERS = (
+    "ancestral",
+    "temperature=0.6",
+    "temperature=1.7",
+    "top_k=1",
+    "top_k=7",
+    "top_k=30000",
+    "top_p=0.1",
+    "top_p=0.9",
+    "top_p=1",
+    "typical=0.2",
+    "typical=0.95",
+    "temperature=0.7,top_k=20",
+    "temperature=1.4,top_p=0.8",
+    "temperature=0.8,typical=0.6",
+)
+
+
+def by_hand(logits: FloatArray, decoder: Decoder) -> FloatArray:
+    """The decoder's distribution. Holtzman et al. 2020 (top-p), Fan et al. 2018 (top-k), Meister et al. 2023
+    (typical): sort, keep, divide by what was kept."""
+    scores = logits.astype(np.float64) / decoder.temperature
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    if decoder.top_k:
+        order = sorted(range(len(p)), key=lambda v: -p[v])[: decoder.top_k]
+    elif decoder.top_p and decoder.top_p < 1:
+        order, mass = [], 0.0
+        for v in sorted(range(len(p)), key=lambda v: -p[v]):
+            order.append(v)
+            mass += p[v]
+            if mass >= decoder.top_p:
+                break
+    elif decoder.typical:
+        entropy = -sum(x * math.log(x) for x in p if x > 0)
+        order, mass = [], 0.0
+        for v in sorted(range(len(p)), key=lambda v: abs(-math.log(p[v]) - entropy) if p[v] > 0 else math.inf):
+            order.append(v)
+            mass += p[v]
+            if mass >= decoder.typical:
+                break
+    else:
+        order = list(range(len(p)))
+    q: FloatArray = np.zeros_like(p)
+    q[order] = p[order]
+    q /= q.sum()
+    return q
+
+
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    return reference_model()
+
+
+def logits_after(model: Any, tokens: list[int]) -> FloatArray:
+    with torch.no_grad():
+        found: FloatArray = model(torch.tensor([tokens]), use_cache=False).logits[0, -1].double().numpy()
+    return found
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_log_p_and_log_q_are_those_by_hand(name: str, reference: Any) -> None:
+    backend, decoder = opened(), parse_decoder(name)
+    requests = [request(prompt, name, seed=seed, max_new_tokens=8) for seed, prompt in enumerate(PROMPTS * 2)]
+    for asked, outcome in zip(requests, backend.generate(requests), strict=True):
+        tokens = backend.vocabulary.encode(asked.prompt)
+        log_p = log_q = 0.0
+        for number, token in enumerate(outcome.token_ids):
+            logits = logits_after(reference, tokens)
+            p = by_hand(logits, Decoder())
+            if number < asked.limits.least:
+                logits[0] = -np.inf
+            q = by_hand(logits, decoder)
+            assert q[token] > 0
+            log_p, log_q = log_p + math.log(p[token]), log_q + math.log(q[token])
+            tokens.append(token)
+        assert outcome.log_p == pytest.approx(log_p, abs=1e-4)
+        assert outcome.log_q == pytest.approx(log_q, abs=1e-4)
+
+
+def rows_of(name: str, uniforms: list[float]) -> list[Any]:
+    rows = []
+    for uniform in uniforms:
+        row: Any = begin(request(PROMPTS[0], name, min_new_tokens=0), opened().vocabulary)
+        row._uniforms = np.array([uniform])
+        rows.append(row)
+    return rows
+
+
+def supports(logits: Any, name: str) -> Iterator[set[int]]:
+    """Which tokens each of our two samplers can draw: numbers so dense that every kept token is met."""
+    uniforms = [(number + 0.5) / 1500 for number in range(1500)]
+    ends = torch.tensor([], dtype=torch.long)
+    drawn = sampling.draw(logits.expand(len(uniforms), -1), rows_of(name, uniforms), ends)
+    yield {token for token, _, _ in drawn}
+    yield {reference_sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] for uniform in uniforms}
+
+
+@pytest.mark.parametrize("name", [name for name in DECODERS if name != "top_k=30000"])
+def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> None:
+    torch.manual_seed(3)
+    decoder = parse_decoder(name)
+    for scale in (1.0, 4.0):
+        logits = scale * torch.randn(1, 40)
+        scores = TemperatureLogitsWarper(decoder.temperature)(None, logits)
+        if decoder.top_k:
+            scores = TopKLogitsWarper(decoder.top_k)(None, scores)
+        if decoder.top_p and decoder.top_p < 1:
+            scores = TopPLogitsWarper(decoder.top_p)(None, scores)
+        if decoder.typical:
+            scores = TypicalLogitsWarper(decoder.typical)(None, scores)
+        kept = {int(v) for v in torch.isfinite(scores[0]).nonzero()}
+        q = scores.softmax(-1)[0]
+        likely = {v for v in kept if q[v] > 0.0015}
+        for ours in supports(logits, name):
+            assert likely <= ours <= kept
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_both_samplers_draw_the_same(name: str) -> None:
+    torch.manual_seed(5)
+    logits = 3 * torch.randn(64, 5000)
+    uniforms = np.random.default_rng(1).random(64).tolist()
+    many = sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))
+    for number, (token, log_p, log_q) in enumerate(many):
+        one = reference_sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
+        assert one[0] == token
+        assert one[1] == pytest.approx(log_p, abs=1e-4)
+        assert one[2] == pytest.approx(log_q, abs=1e-4)
+
+
+def drawn_from_a_slope(name: str, depth: float, uniform: float) -> tuple[Any, tuple[int, float, float]]:
+    """Logits that rise evenly to the last token but one; the last cannot be drawn."""
+    logits = torch.linspace(-depth, 0, 3001)[None].clone()
+    logits[0, -1] = -torch.inf
+    (drawn,) = sampling.draw(logits, rows_of(name, [uniform]), torch.tensor([], dtype=torch.long))
+    token, log_p, log_q = drawn
+    assert log_q is not None
+    assert math.isfinite(log_p) and math.isfinite(log_q)
+    return logits[0].numpy(), (token, log_p, log_q)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
+@pytest.mark.parametrize("name", DECODERS)
+def test_the_ends_of_the_range_draw_a_token_that_is_kept(name: str, uniform: float) -> None:
+    logits, (token, _, _) = drawn_from_a_slope(name, 40, uniform)
+    assert token == reference_sampling.draw(logits, parse_decoder(name), uniform)[0] or uniform > 0.5
+    assert uniform < 0.5 or token == 2999 or "typical" in name
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_what_is_too_unlikely_for_a_number_may_be_left_out_and_no_more(name: str) -> None:
+    """A token of a share below 1e-37 has no float32 of full precision."""
+    logits, (token, _, _) = drawn_from_a_slope(name, 300, 0.0)
+    q = by_hand(logits.astype(np.float64), parse_decoder(name))
+    assert q[token] > 0 and q[:token].sum() < 1e-37
+
+
+@pytest.mark.parametrize("name", ["top_p=0.5", "top_p=0.95", "typical=0.5", "typical=0.95"])
+def test_rows_that_need_more_of_the_vocabulary_get_it_and_the_others_stay(name: str) -> None:
+    """Steep rows, whose mass lies in a few tokens, beside flat ones, whose mass lies in thousands."""
+    torch.manual_seed(12)
+    logits = torch.randn(12, 20000) * torch.tensor([0.1, 8.0, 2.0] * 4)[:, None]
+    uniforms = np.random.default_rng(2).random(12).tolist()
+    for number, drawn in enumerate(sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))):
+        one = reference_sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
+        assert drawn[0] == one[0]
+        assert drawn[1:] == pytest.approx(one[1:], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["ancestral", "temperature=0.7", "top_k=10", "top_p=0.8", "typical=0.6"])
+def test_first_tokens_are_drawn_as_often_as_they_should_be(name: str, reference: Any) -> None:
+    """Chi-square of 3,000 seeds against q by hand; tokens expected under five times are put together."""
+    backend, n = opened(), 3000
+    outcomes = backend.generate([request(decoder=name, seed=seed, exact=1) for seed in range(n)])
+    seen = Counter(outcome.token_ids[0] for outcome in outcomes)
+    logits = logits_after(reference, backend.vocabulary.encode(PROMPTS[0]))
+    logits[0] = -np.inf
+    expected = n * by_hand(logits, parse_decoder(name))
+    often = [v for v in range(len(expected)) if expected[v] >= 5]
+    observed = [seen[v] for v in often]
+    wanted = [expected[v] for v in often]
+    if n - sum(wanted) > 1e-6:
+        observed, wanted = [*observed, n - sum(observed)], [*wanted, n - sum(wanted)]
+    assert sum(observed) == pytest.approx(sum(wanted))
+    assert stats.chisquare(observed, wanted).pvalue > 0.001
+
+
+def mean_log_q(name: str, prompts: tuple[str, ...] = PROMPTS[:2], samples: int = 150) -> float:
+    asked = [request(prompt, name, seed=seed, exact=8) for prompt in prompts for seed in range(samples)]
+    return -float(np.mean([outcome.log_q for outcome in opened().generate(asked)]))
+
+
+def test_no_truncated_decoder_has_more_entropy_than_ancestral_sampling() -> None:
+    """Conditional entropy as the mean of -log q (Zhang et al. 2020, section 3)."""
+    ancestral = mean_log_q("ancestral")
+    for name in ("top_k=5", "top_k=40", "top_p=0.5", "top_p=0.9", "typical=0.3", "typical=0.9", "temperature=0.5"):
+        assert mean_log_q(name) <= ancestral
+
+
+@pytest.mark.slow
+def test_with_a_real_model_diversity_rises_with_the_temperature() -> None:
+    """distinct-2 of twelve texts a context over a sweep: Tevet & Berant 2021 take temperature as the diversity
+    parameter. Spearman's rho over eight temperatures."""
+    backend = smollm2()
+    temperatures = np.linspace(0.2, 1.2, 8)
+    asked = [
+        request(prompt, f"temperature={temperature}", seed=seed, exact=16)
+        for temperature in temperatures
+        for prompt in ("The old lighthouse keeper", "In the morning the city")
+        for seed in range(6)
+    ]
+    made = [each.text.split() for each in backend.generate(asked) if isinstance(each, Generated)]
+    scores = []
+    for first in range(0, len(made), 12):
+        pairs = [pair for words in made[first : first + 12] for pair in pairwise(words)]
+        scores.append(len(set(pairs)) / len(pairs))
+    rho = stats.spearmanr(temperatures, scores).statistic
+    print(f"Spearman's rho of distinct-2 with temperature: {rho:.3f}")
+    assert rho > 0.9

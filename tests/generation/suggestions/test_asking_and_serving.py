@@ -1,0 +1,477 @@
+"""Asking for suggestions and reading them, without any process: what a page does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from common.problems import Invalid
+from generation.models import PoolText, Suggester, Suggestion
+from generation.suggestions import asking, serving
+from generation.suggestions.asking import ask_suggesters, cancel_suggestions, close_abandoned, read_suggestions
+from generation.suggestions.definitions import change_suggester
+from generation.suggestions.serving import Result
+from tests.generation.support.toy_suggestions import ask_for, make_model, make_pool, make_suggester
+
+pytestmark = pytest.mark.django_db
+State = Suggestion.State
+LATER = timedelta(seconds=10.5)
+LEASE = timedelta(seconds=5)
+
+
+def result(row: Suggestion, text: str = "The rain stopped at noon.", **values: Any) -> Result:
+    return Result(suggestion=row.pk, text=text, why="" if text else "too short", tries=1, raw_text=f" {text}", **values)
+
+
+def take_all(name: str = "p", suggester: Suggester | None = None) -> list[Suggestion]:
+    model = (suggester or Suggester.objects.get()).model_id
+    return serving.claim(name=name, room={model: 100}, lease=LEASE, now=timezone.now())
+
+
+def test_asking_stores_what_will_be_drawn() -> None:
+    suggester = make_suggester(template="Story: {story}\nNext:", priming="A story.", wait_seconds=7)
+
+    row = ask_for(suggester, "k1", story_fields={"story": "It rained."}, round=3, story="s1", seed=5)
+
+    assert row.prompt == "A story.\n\nStory: It rained.\nNext:"
+    assert row.keep == len("A story.\n\n")
+    assert (row.state, row.round, row.story) == ("waiting", 3, "s1")
+    assert row.deadline - row.asked_at == timedelta(seconds=7)
+    assert 0 <= row.seed < 2**63
+
+
+def test_asking_twice_with_one_key_gives_one_suggestion() -> None:
+    suggester = make_suggester()
+
+    first, second = (ask_for(suggester, "k", seed=seed, round=seed) for seed in (1, 2))
+
+    assert first.pk == second.pk
+    assert second.round == 1
+    assert ask_for(suggester, "other").pk != first.pk
+
+
+def test_two_suggesters_are_asked_at_once_and_draw_differently() -> None:
+    a, b = make_suggester("a"), make_suggester("b")
+    question: dict[str, Any] = {"key": "k", "story_fields": {"story": "It rained."}, "round": 1, "seed": 1}
+
+    rows = ask_suggesters(suggesters=[b, a], **question)
+    again = ask_suggesters(suggesters=[b, a], **question)
+
+    assert [row.suggester.name for row in rows] == ["b", "a"]
+    assert [row.pk for row in rows] == [row.pk for row in again]
+    assert rows[0].seed != rows[1].seed
+    assert rows[0].prompt == rows[1].prompt
+
+
+def test_the_seed_decides_and_the_key_too() -> None:
+    suggester = make_suggester()
+    seeds = {ask_for(suggester, key, seed=seed).seed for key, seed in (("k", 1), ("l", 1), ("m", 2))}
+
+    assert len(seeds) == 3
+    row = Suggestion.objects.get(key="k")
+    row.delete()
+    assert ask_for(suggester, "k", seed=1).seed == row.seed
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"key": ""}, "key: It is ''. Use a text of 1 to 120 characters."),
+    ({"key": "x" * 121}, "1 to 120 characters"),
+    ({"key": "a\x00b"}, "key:"),
+    ({"story": "s" * 121}, "story:"),
+    ({"round": 0}, "round: It is 0."),
+    ({"round": 1001}, "round:"),
+    ({"story_fields": {}}, "{story}"),
+    ({"story_fields": {"text": "It rained."}}, "its fields: {text}"),
+    ({"story_fields": {"story": 3}}, "story_fields, story: It is not a text."),
+    ({"story_fields": {"story": "x" * 100_001}}, "longer than 100000 characters"),
+]
+
+
+@pytest.mark.parametrize(("values", "said"), WRONG)
+def test_what_cannot_be_asked(values: dict[str, Any], said: str) -> None:
+    suggester = make_suggester()
+
+    with pytest.raises(Invalid) as refused:
+        ask_for(suggester, **values)
+
+    assert said in str(refused.value)
+    assert not Suggestion.objects.exists()
+
+
+def test_the_same_suggester_twice_or_none_cannot_be_asked() -> None:
+    suggester = make_suggester()
+
+    for suggesters in ([], [suggester, suggester]):
+        with pytest.raises(Invalid, match="Name each suggester once"):
+            ask_suggesters(suggesters=suggesters, key="k", story_fields={"story": "x"}, round=1, seed=1)
+
+
+def test_reading_says_how_long_it_has_been_and_what_to_tell_the_writer() -> None:
+    row = ask_for(make_suggester(wait_seconds=10))
+    at = [row.asked_at + timedelta(seconds=seconds) for seconds in (1, 8)]
+
+    early, late = (read_suggestions(suggestions=[row.pk], now=now)[0] for now in at)
+
+    assert (early.state, early.waiting, early.waited, early.left, early.text) == ("waiting", True, 1, 9, "")
+    assert early.notice == "A suggestion is being written (1 s)."
+    assert late.notice == "This is taking longer than usual (8 s). You will get a suggestion within 2 s."
+
+
+def test_reading_gives_answers_in_the_order_asked_for() -> None:
+    suggester = make_suggester()
+    rows = [ask_for(suggester, key) for key in "abc"]
+
+    answers = read_suggestions(suggestions=[rows[2].pk, rows[0].pk, rows[1].pk])
+
+    assert [each.id for each in answers] == [rows[2].pk, rows[0].pk, rows[1].pk]
+    with pytest.raises(Invalid, match="There is no suggestion 999999"):
+        read_suggestions(suggestions=[rows[0].pk, 999_999])
+
+
+def test_an_answer_in_time() -> None:
+    row = ask_for(make_suggester())
+    take_all()
+
+    stored = serving.store(name="p", results=[result(row)], now=row.asked_at + timedelta(seconds=2))
+
+    answer = read_suggestions(suggestions=[row.pk])[0]
+    assert stored == 1
+    assert (answer.state, answer.text, answer.from_pool, answer.notice) == (
+        "done", "The rain stopped at noon.", False, "",
+    )  # fmt: skip
+    assert (answer.waited, answer.left) == (2, 0)
+
+
+def test_two_answers_that_read_the_same_are_both_shown_and_marked() -> None:
+    a, b = make_suggester("a"), make_suggester("b")
+    rows = ask_suggesters(suggesters=[a, b], key="k", story_fields={"story": "x"}, round=1, seed=1)
+    texts = ["The rain stopped at noon.", "The rain stopped, at noon!"]
+    results = [result(row, text) for row, text in zip(rows, texts, strict=True)]
+    serving.store(name="p", results=results, now=timezone.now())
+
+    answers = read_suggestions(suggestions=[row.pk for row in rows])
+
+    assert [each.text for each in answers] == texts
+    assert [each.same_as for each in answers] == [None, rows[0].pk]
+
+
+# --- The pool ---
+
+
+def test_after_the_deadline_the_pool_steps_in_and_it_is_marked() -> None:
+    suggester = make_suggester(wait_seconds=10)
+    text = make_pool(suggester, "A bell rang in the distance.")[0]
+    row = ask_for(suggester)
+
+    before = read_suggestions(suggestions=[row.pk], now=row.deadline - timedelta(seconds=0.1))[0]
+    answer = read_suggestions(suggestions=[row.pk], now=row.deadline)[0]
+
+    assert before.waiting
+    assert (answer.state, answer.text, answer.from_pool, answer.waited) == ("done", text.text, True, 10)
+    row.refresh_from_db()
+    assert (row.pool_text, row.message) == (text, "No suggestion came within 10 s.")
+
+
+def test_without_a_pool_the_writer_goes_on_alone() -> None:
+    row = ask_for(make_suggester())
+
+    answer = read_suggestions(suggestions=[row.pk], now=row.asked_at + LATER)[0]
+
+    assert (answer.state, answer.text, answer.from_pool) == ("failed", "", False)
+    assert answer.notice == asking.NONE_CAME
+    row.refresh_from_db()
+    assert row.message == "No suggestion came within 10 s. The pool of a has no text left for round 1 of this story."
+
+
+def test_the_texts_of_the_round_come_first_then_those_for_every_round() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "Of every round, once.", round=0)
+    make_pool(suggester, "Of round two.", round=2)
+    make_pool(suggester, "Of round three.", round=3)
+    rows = [ask_for(suggester, key, round=2, story="s") for key in "abc"]
+
+    texts = [read_suggestions(suggestions=[row.pk], now=row.asked_at + LATER)[0].text for row in rows]
+
+    assert texts == ["Of round two.", "Of every round, once.", ""]
+
+
+def test_no_pool_text_comes_twice_in_one_story() -> None:
+    a, b = make_suggester("a"), make_suggester("b")
+    make_pool(a, "One came in.", "Two went out.", "Three stayed on.")
+    make_pool(b, "one came in", "Two went out!", "Four were lost.")
+    rows = [
+        row
+        for key in ("r1", "r2")
+        for row in ask_suggesters(suggesters=[a, b], key=key, story_fields={"story": "x"}, round=1, seed=1, story="s")
+    ]
+    other = ask_for(a, "elsewhere", story="t")
+
+    answers = read_suggestions(suggestions=[row.pk for row in [*rows, other]], now=other.asked_at + LATER)
+
+    texts = [each.text.strip(".!").lower() for each in answers[:4]]
+    assert sorted(texts) == ["four were lost", "one came in", "three stayed on", "two went out"]
+    assert answers[4].from_pool
+
+
+def test_a_pool_text_that_the_model_wrote_in_this_story_already_is_not_taken() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "The rain stopped at noon.")
+    first, second = (ask_for(suggester, key, story="s") for key in "ab")
+    serving.store(name="p", results=[result(first)], now=timezone.now())
+
+    assert read_suggestions(suggestions=[second.pk], now=second.asked_at + LATER)[0].state == "failed"
+
+
+def test_the_database_refuses_a_pool_text_twice_in_one_story() -> None:
+    suggester = make_suggester()
+    text = make_pool(suggester, "One came in.")[0]
+    rows = [ask_for(suggester, key, story="s") for key in "ab"]
+    Suggestion.objects.filter(pk=rows[0].pk).update(pool_text=text)
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Suggestion.objects.filter(pk=rows[1].pk).update(pool_text=text)
+
+
+def test_a_suggestion_without_text_cannot_be_done() -> None:
+    row = ask_for(make_suggester())
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Suggestion.objects.filter(pk=row.pk).update(state="done", answered_at=timezone.now())
+
+
+def test_a_suggester_that_is_not_active_answers_from_its_pool_at_once() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    change_suggester(suggester=suggester, active=False)
+    suggester.refresh_from_db()
+
+    answer = read_suggestions(suggestions=[ask_for(suggester).pk])[0]
+
+    assert answer.from_pool
+    assert answer.waited < 5
+
+
+def test_what_comes_after_the_pool_stepped_in_is_kept_beside_it() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    row = ask_for(suggester)
+    take_all()
+    read_suggestions(suggestions=[row.pk], now=row.asked_at + LATER)
+
+    stored = serving.store(name="p", results=[result(row, log_p=-3.0)], now=row.asked_at + 2 * LATER)
+
+    row.refresh_from_db()
+    assert stored == 0
+    assert (row.text, row.from_pool, row.late_text) == (
+        "A bell rang in the distance.", True, "The rain stopped at noon.",
+    )  # fmt: skip
+    assert (row.log_p, row.answered_at) == (-3.0, row.asked_at + LATER)
+
+
+def test_what_no_try_made_usable_is_taken_from_the_pool_before_the_deadline() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    row = ask_for(suggester)
+    take_all()
+
+    serving.store(name="p", results=[result(row, "")], now=row.asked_at + timedelta(seconds=1))
+
+    answer = read_suggestions(suggestions=[row.pk])[0]
+    assert (answer.from_pool, answer.waited) == (True, 1)
+    row.refresh_from_db()
+    assert (row.message, row.leased_by) == ("too short", "")
+
+
+# --- Leases ---
+
+
+def test_what_is_leased_is_not_taken_again_until_the_lease_runs_out() -> None:
+    suggester = make_suggester()
+    row = ask_for(suggester)
+    room, now = {suggester.model_id: 10}, row.asked_at
+
+    def take(name: str, after: float) -> list[int]:
+        taken = serving.claim(name=name, room=room, lease=LEASE, now=now + timedelta(seconds=after))
+        return [each.pk for each in taken]
+
+    assert take("p", 0) == [row.pk]
+    assert take("q", 4.9) == []
+    assert serving.extend(name="p", lease=LEASE, now=now + timedelta(seconds=2)) == 1
+    assert take("q", 6.9) == []
+    assert take("q", 7) == [row.pk]
+    row.refresh_from_db()
+    assert (row.leased_by, row.tries, row.started_at) == ("q", 2, now)
+
+
+def test_only_so_many_are_taken_as_there_is_room_the_longest_waiting_first() -> None:
+    suggester, other = make_suggester("a"), make_suggester("b", model="toy-2")
+    rows = [ask_for(suggester, key) for key in "abc"]
+    elsewhere = ask_for(other, "d")
+
+    taken = serving.claim(name="p", room={suggester.model_id: 2}, lease=LEASE, now=timezone.now())
+
+    assert [each.pk for each in taken] == [rows[0].pk, rows[1].pk]
+    assert [row.pk for row in take_all("q", other)] == [elsewhere.pk]
+
+
+def test_what_nobody_would_see_any_more_is_not_begun() -> None:
+    suggester = make_suggester()
+    row = ask_for(suggester)
+
+    assert serving.claim(name="p", room={suggester.model_id: 9}, lease=LEASE, now=row.deadline) == []
+
+
+def test_the_first_of_two_answers_stays() -> None:
+    row = ask_for(make_suggester())
+    take_all("p")
+    serving.store(name="p", results=[result(row, "This one came first of all.")], now=timezone.now())
+
+    assert serving.store(name="q", results=[result(row)], now=timezone.now()) == 0
+
+    row.refresh_from_db()
+    assert (row.text, row.late_text) == ("This one came first of all.", "")
+
+
+def test_one_that_lost_its_lease_and_has_nothing_does_not_end_the_other_s_work() -> None:
+    suggester = make_suggester()
+    row = ask_for(suggester)
+    take_all("p")
+    serving.claim(name="q", room={suggester.model_id: 9}, lease=LEASE, now=row.asked_at + LEASE + LEASE / 5)
+
+    serving.store(name="p", results=[result(row, "")], now=timezone.now())
+
+    row.refresh_from_db()
+    assert (row.state, row.leased_by) == ("waiting", "q")
+
+
+def test_giving_back_makes_it_free_at_once_and_costs_no_try() -> None:
+    suggester = make_suggester()
+    rows = [ask_for(suggester, key) for key in "ab"]
+    take_all("p")
+
+    assert serving.release(name="q") == 0
+    assert serving.release(name="p", suggestions=[rows[0].pk], counted=True) == 1
+    assert serving.release(name="p") == 1
+
+    assert list(Suggestion.objects.order_by("pk").values_list("tries", "leased_by")) == [(1, ""), (0, "")]
+    assert len(take_all("q")) == 2
+
+
+def test_what_takes_its_process_with_it_each_time_ends_in_the_pool() -> None:
+    suggester = make_suggester(tries=2)
+    make_pool(suggester, "A bell rang in the distance.")
+    row = ask_for(suggester)
+    for number in (1, 2):
+        assert len(take_all()) == 1
+        assert serving.answer_exhausted_from_pool(now=timezone.now()) == 0
+        Suggestion.objects.update(leased_until=timezone.now() - timedelta(seconds=number))
+
+    assert take_all() == []
+    assert serving.answer_exhausted_from_pool(now=timezone.now()) == 1
+    assert read_suggestions(suggestions=[row.pk])[0].from_pool
+
+
+# --- The rest ---
+
+
+def test_cancelling_ends_the_waiting_and_nothing_else() -> None:
+    suggester = make_suggester()
+    waiting, answered = ask_for(suggester, "a"), ask_for(suggester, "b")
+    serving.store(name="p", results=[result(answered)], now=timezone.now())
+
+    assert cancel_suggestions(suggestions=[waiting.pk, answered.pk]) == 1
+
+    read = read_suggestions(suggestions=[waiting.pk, answered.pk], now=waiting.asked_at + LATER)
+    states = [each.state for each in read]
+    assert states == ["cancelled", "done"]
+    assert serving.cancelled(suggestions=[waiting.pk, answered.pk]) == [waiting.pk]
+    assert take_all() == []
+
+
+def test_what_nobody_came_back_for_is_answered_from_the_pool_in_the_end() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    row = ask_for(suggester)
+
+    assert close_abandoned(now=row.deadline + timedelta(minutes=9)) == 0
+    assert close_abandoned(now=row.deadline + timedelta(minutes=11)) == 1
+
+    assert read_suggestions(suggestions=[row.pk])[0].from_pool
+
+
+def test_a_clock_that_is_behind_does_no_harm() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    first, second = ask_for(suggester, "a"), ask_for(suggester, "b")
+    behind = first.asked_at - timedelta(seconds=30)
+    take_all()
+
+    serving.store(name="p", results=[result(first), result(second, "")], now=behind)
+
+    assert [each.waited for each in read_suggestions(suggestions=[first.pk, second.pk])] == [0, 0]
+
+
+def count_queries(do: Any) -> int:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        do()
+    return len(queries)
+
+
+def test_looking_for_work_does_not_read_what_was_answered_long_ago() -> None:
+    """Neither database may go through all suggestions many times a second: what waits has an index of its own."""
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL plans by statistics, which a small table does not have")
+    suggester = make_suggester()
+    ask_for(suggester)
+    with CaptureQueriesContext(connection) as queries:
+        assert serving.anything_waits()
+        assert len(take_all()) == 1
+        serving.extend(name="p", lease=LEASE, now=timezone.now())
+        serving.answer_exhausted_from_pool(now=timezone.now())
+        close_abandoned()
+    looks = [query["sql"] for query in queries if "WHERE" in query["sql"] and "waiting" in query["sql"]]
+    assert len(looks) >= 5
+    with connection.cursor() as cursor:
+        for sql in looks:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            plan = " / ".join(row[3] for row in cursor.fetchall() if "generation_suggestion" in row[3])
+            assert "suggestion_to_take" in plan or "PRIMARY KEY" in plan, f"{sql}: {plan}"
+
+
+def test_queries_do_not_grow_with_suggestions() -> None:
+    suggesters = [make_suggester(f"s{number}") for number in range(6)]
+    for each in suggesters:
+        make_pool(each, *(f"Pool text number {number} of {each.name}." for number in range(5)))
+    question: dict[str, Any] = {"story_fields": {"story": "x"}, "round": 1, "seed": 1}
+
+    def costs(n: int) -> list[int]:
+        rows: list[Suggestion] = []
+        costs = [count_queries(lambda: rows.extend(ask_suggesters(suggesters=suggesters[:n], key=f"{n}", **question)))]
+        ids = [row.pk for row in rows]
+        costs.append(count_queries(lambda: read_suggestions(suggestions=ids)))
+        costs.append(count_queries(lambda: take_all("p", suggesters[0])))
+        results = [result(row, f"The rain of {row.suggester.name} stopped.") for row in rows[:-1]]
+        costs.append(count_queries(lambda: serving.store(name="p", results=results, now=timezone.now())))
+        costs.append(count_queries(lambda: read_suggestions(suggestions=ids, now=rows[0].asked_at + LATER)))
+        return costs
+
+    assert costs(2) == costs(6)
+
+
+def test_pool_texts_may_go_without_changing_what_was_shown() -> None:
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    row = ask_for(suggester)
+    read_suggestions(suggestions=[row.pk], now=row.asked_at + LATER)
+
+    PoolText.objects.all().delete()
+
+    assert read_suggestions(suggestions=[row.pk])[0].text == "A bell rang in the distance."
+    assert make_model().suggesters.count() == 1

@@ -1,0 +1,117 @@
+"""Cleaning of suggestions. Expected texts are written by hand from the rules in `generation.suggestions.cleaning`."""
+
+from __future__ import annotations
+
+import pytest
+
+from generation.suggestions.cleaning import Cleaned, Rules, bare, clean, forbidden_word
+
+STORY = "The lighthouse had been dark for a year. Nora climbed the stairs."
+LINE = "She lit the lamp with a shaking hand."
+LONG = "word " * 60 + "end."
+
+# What the model wrote, whether it ended by itself, and what the writer sees.
+SHOWN = [
+    (LINE, False, LINE),
+    (f"  {LINE} ", False, LINE),
+    (f" {LINE} Then she waited for the sh", False, LINE),
+    (f"{LINE} The sea was calm.", False, LINE),
+    ("No. She lit the lamp with care.", False, "No. She lit the lamp with care."),
+    ("“Who is there?” she asked. Nobody", False, "“Who is there?” she asked."),
+    ('"Is anybody up there?" Nobody', False, '"Is anybody up there?"'),
+    ("She lit\nthe lamp.\n\nIt shone far out.", False, "She lit the lamp. It shone far out."),
+    ("She lit the lamp and it shone\nChapter 2. The End.", False, "She lit the lamp and it shone"),
+    ("\n\nShe lit the lamp with care.", False, "She lit the lamp with care."),
+    ("She\u00a0lit\tthe   lamp with\u200b care.", False, "She lit the lamp with care."),
+    ("She lit the lamp\x07 with care.\ufffd", False, "She lit the lamp with care."),
+    ("She lit the lamp and went to bed", True, "She lit the lamp and went to bed"),
+    (f"{STORY} {LINE}", False, LINE),
+    (f"Nora climbed the stairs. {LINE}", False, LINE),
+    ("Dr. Bell lit the lamp again. It", False, "Dr. Bell lit the lamp again."),
+]
+
+NOT_SHOWN = [
+    ("", True, "nothing was written"),
+    (" \n\t ", True, "nothing was written"),
+    ("\u200b\x00", True, "nothing was written"),
+    (STORY, True, "nothing was written"),
+    ("She lit the lamp and then she", False, "no sentence ends in it"),
+    ("She lit it.", True, "shorter than 20 characters"),
+    ("No. Yes. She lit the lamp and", False, "shorter than 20 characters"),
+    (LONG, False, "longer than 260 characters"),
+]
+
+
+@pytest.mark.parametrize(("raw", "ended", "expected"), SHOWN)
+def test_what_is_shown(raw: str, ended: bool, expected: str) -> None:
+    assert clean(raw, prompt=STORY, rules=Rules(), ended=ended) == Cleaned(text=expected)
+
+
+@pytest.mark.parametrize(("raw", "ended", "why"), NOT_SHOWN)
+def test_what_is_not_shown_and_why(raw: str, ended: bool, why: str) -> None:
+    assert clean(raw, prompt=STORY, rules=Rules(), ended=ended) == Cleaned(why=why)
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(200, "One came in. Two went out. Three stayed."), (39, "One came in. Two went out."), (13, "One came in.")],
+)
+def test_as_many_whole_sentences_as_fit(most: int, expected: str) -> None:
+    rules = Rules(least=5, most=most, one_sentence=False)
+
+    assert clean("One came in. Two went out. Three stayed. Fo", prompt="", rules=rules, ended=False).text == expected
+
+
+@pytest.mark.parametrize("length", [20, 260])
+def test_both_limits_are_lengths_that_are_allowed(length: int) -> None:
+    text = "a" * (length - 1) + "."
+
+    assert clean(text, prompt="", rules=Rules(), ended=False) == Cleaned(text=text)
+    assert clean("a" + text, prompt="", rules=Rules(most=length), ended=False).why
+    assert clean(text[1:], prompt="", rules=Rules(least=length), ended=False).why
+
+
+WORDS = "# not these\nhell\nMörder\ngo to bed\ndon't\n\n  f.o.o  "
+FOUND = [
+    ("Go to Hell!", "hell"),
+    ("what the HELL", "hell"),
+    ("hell-bent", "hell"),
+    ("*hell*, _hell_", "hell"),
+    ("She said hello to a seashell.", None),
+    ("the morder", "Mörder"),
+    ("MO\u0308RDER", "Mörder"),
+    ("Mördern", None),
+    ("please go  to\nbed now", "go to bed"),
+    ("go to bedlam", None),
+    ("I don’t know", "don't"),
+    ("f.o.o bar", "f.o.o"),
+    ("fxoxo", None),
+    ("not these", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), FOUND)
+def test_words_of_the_list_are_found_as_whole_words(text: str, word: str | None) -> None:
+    assert forbidden_word(text, WORDS) == word
+
+
+def test_a_word_list_may_be_empty() -> None:
+    assert forbidden_word("hell", "") is None
+    assert forbidden_word("hell", "# only a comment\n") is None
+
+
+def test_a_forbidden_word_beyond_the_cut_does_no_harm() -> None:
+    rules = Rules(word_list="hell")
+
+    assert clean(f"{LINE} Hell broke loose.", prompt="", rules=rules, ended=False).text == LINE
+    assert "hell" in clean("All hell broke loose then.", prompt="", rules=rules, ended=False).why
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("She left.", "she  left!"), ("Café au lait", "cafe au lait."), ("“No,” he said.", "no he said")],
+)
+def test_texts_that_read_the_same(first: str, second: str) -> None:
+    assert bare(first) == bare(second)
+    assert bare(first) != bare("He stayed.")

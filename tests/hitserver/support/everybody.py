@@ -1,0 +1,159 @@
+"""One server with something behind every address, and a client for every role."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core import signing
+from django.core.files.base import ContentFile
+from django.test import Client
+from django.urls import URLPattern, URLResolver
+
+from accounts import tokens
+from annotation.models import Item, Membership, Study, Submission
+from annotation.tokens import participant_token
+from generation.models import GenerationRun
+from marketplace import clock
+from marketplace.access import add_operator
+from marketplace.models import Assignment, Requester, UploadedFile, Worker
+from marketplace.services import accounts, assignments, disputes, files, layouts, messages, payments, payroll
+from marketplace.services.sign_ins import invite_user
+from marketplace.sites.work.tasks import FRAME_SALT
+from tests.factories import make_researcher, make_study, make_submission
+from tests.generation.support.finished_runs import make_run
+from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
+
+#: *viewer* may only read the study, *outsider* is a researcher with another study, *nobody* has not signed in.
+ROLES = ("nobody", "worker", "requester", "operator", "outsider", "viewer", "owner", "admin")
+RUN = "sweep-of-the-owner"
+
+
+def addresses(resolver: URLResolver, before: str = "") -> list[tuple[str, str]]:
+    """Route and name of every address."""
+    found: list[tuple[str, str]] = []
+    for entry in resolver.url_patterns:
+        route = before + str(entry.pattern)
+        found += [(route, str(entry.name))] if isinstance(entry, URLPattern) else addresses(entry, route)
+    return found
+
+
+@dataclass(frozen=True)
+class Everybody:
+    users: dict[str, User]
+    study: Study
+    market: dict[str, str]
+
+    def client(self, role: str) -> Client:
+        """Signed in as this role; an error in a view is a 500, as on a server."""
+        client = Client(raise_request_exception=False)
+        if role != "nobody":
+            client.force_login(self.users[role])
+        return client
+
+    def address(self, route: str) -> str:
+        """The route with what it is about filled in: the owner's, the requester's or the worker's own."""
+        values = {"slug": self.study.slug, "pseudonym": self.study.participants.get().pseudonym} | self.market
+        values |= {"name": RUN, "run_name": RUN, "task_type": "abs_hds", "kind": "long", "format": "csv", "number": "1"}
+        values |= {"user_id": str(self.users["viewer"].pk), "payout_pk": self.market["payout"]}
+        if route.startswith("w/"):
+            values["token"] = participant_token(self.study.participants.get().pk)
+        else:
+            values["token"] = self.market.get(route.split("<")[0].strip("/"), "")
+        if route.startswith("console/studies/"):
+            values["pk"] = str((Submission if "submissions/" in route else Item).objects.values_list("pk").get()[0])
+        elif route.startswith("console/"):
+            values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
+        if "report/<str:name>" in route:
+            values["name"] = "report.html"
+        if route.startswith("console/models/"):
+            values["name"] = "tiny"
+        if route.startswith("marketplace/groups/"):
+            values["type_id"] = self.market["hit type"]
+        if "/tasks/" in route:
+            values["assignment_id"] = self.market["open assignment"]
+        return "/" + re.sub(r"<\w+:(\w+)>", lambda found: values[found[1]], route)
+
+
+def make_everybody() -> Everybody:
+    users = {role: User.objects.create_user(role) for role in ("worker", "requester", "operator")}
+    users |= {role: make_researcher(role) for role in ("outsider", "viewer", "owner")}
+    users["admin"] = User.objects.create_superuser("admin")
+    add_operator(users["operator"])
+    study = make_study(items=1)
+    make_submission(study=study)
+    Membership.objects.create(study=study, user=users["viewer"], role="viewer")
+    Membership.objects.create(study=study, user=users["owner"], role="owner")
+    Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
+    make_run({"greedy": [["a secret text"]]}, name=RUN)
+    GenerationRun.objects.update(created_by="owner")
+    return Everybody(users, study, _market(users))
+
+
+def _market(users: dict[str, User]) -> dict[str, str]:
+    """A requester with one of everything, and a worker with paid, rejected and open work."""
+    requester = accounts.create_requester(name="Lab", user=users["requester"], actor="test")
+    _deposit(requester)
+    worker = accounts.create_worker(user=users["worker"], actor="test")
+    rejected = _submitted(requester, worker)
+    assignments.reject(assignment=rejected, feedback="Too fast.")
+    disputes.object_to(assignment_id=rejected.assignment_id, worker=worker, text="I read it.")
+    assignments.approve(assignment=_submitted(requester, worker))
+    listed = payroll.make_payroll(actor="test")
+    payroll.mark_paid(payroll=listed, rows=None, reference="1", actor="test")
+    framed = make_hit(requester, question=html_question("<!doctype html><p>Is it fluent?</p>"))
+    open_one = assignments.accept(worker=worker, hit=framed)
+    made_link = accounts.create_requester(name="Other lab", actor="test")
+    file = _uploaded(rejected)
+    key = accounts.create_access_key(requester=requester, actor="test").key
+    return {
+        "pk": str(requester.pk),
+        "key_pk": str(key.pk),
+        "key_id": key.access_key_id,
+        "message_id": messages.send(worker=worker, subject="Hello", text="Thank you.").message_id,
+        "group_id": framed.hit_type.type_id,
+        "worker_id": worker.worker_id,
+        "hit_id": rejected.hit.hit_id,
+        "type_id": make_type(requester, test=TEST, test_duration=600).type_id,
+        "assignment_id": rejected.assignment_id,
+        "open assignment": open_one.assignment_id,
+        "hit type": framed.hit_type.type_id,
+        "layout_id": layouts.create_layout(requester=requester, name="Tags", html="<p>${text}</p>").layout_id,
+        "key": file.key,
+        "payout": str(listed.rows.get().payout.pk),
+        "console token": str(tokens.create_token(user=users["owner"], name="laptop").token.pk),
+        "marketplace/join": accounts.invite(actor="test").token,
+        "marketplace/sign-in/link": accounts.create_login_link(worker=worker),
+        "marketplace/operate/welcome": invite_user(requester=made_link, actor="test"),
+        "marketplace/files": files.temporary_path(file).rstrip("/").rpartition("/")[2],
+        "marketplace/frame": signing.dumps([framed.pk, open_one.pk], salt=FRAME_SALT),
+    }
+
+
+def _deposit(requester: Requester) -> None:
+    payments.deposit(requester=requester, amount=Decimal("100.00"), actor="test")
+
+
+def _submitted(requester: Requester, worker: Worker) -> Assignment:
+    hit = make_hit(requester, question=external("https://tasks.example/rate"))
+    taken = assignments.accept(worker=worker, hit=hit)
+    answers: dict[str, Any] = {"fluent": "yes"}
+    return assignments.submit(assignment_id=taken.assignment_id, worker=worker, answers=answers)
+
+
+def _uploaded(assignment: Assignment) -> UploadedFile:
+    """A file that came with the answer, stored as the workers' site stores one."""
+    key = "3UPLOADEDFILE"
+    files._storage().save(files._place(key), ContentFile(b"x"))
+    return UploadedFile.objects.create(
+        key=key,
+        assignment=assignment,
+        question_identifier="photo",
+        name="photo.png",
+        size=1,
+        submitted=True,
+        uploaded_at=clock.now(),
+    )
