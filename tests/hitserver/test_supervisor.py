@@ -50,7 +50,7 @@ def both_workers_run(server: Server) -> bool:
     A child has its parent's command line until it has begun its own program, so it may not be found yet.
     """
     try:
-        return all([child_with(server, word).children() for word in ("gpu@", "default@")])
+        return all(child_with(server, word).children() for word in ("gpu@", "default@"))
     except (StopIteration, psutil.Error):
         return False
 
