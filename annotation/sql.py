@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -95,9 +95,8 @@ def insertion(model: type[models.Model], *rows: dict[str, Value], returning: boo
 
     Every column without a database default must be named. A value may be `Found`.
     """
-    fields = [_field(model, name) for name in rows[0]]
-    columns = ", ".join(f'"{field.column}"' for field in fields)
-    places: list[str] = []
+    fields = _fields(model, tuple(rows[0]))
+    places: list[tuple[str, ...]] = []
     params: list[Value] = []
     for row in rows:
         cells = []
@@ -108,9 +107,21 @@ def insertion(model: type[models.Model], *rows: dict[str, Value], returning: boo
             else:
                 cells.append("%s")
                 params.append(field.get_db_prep_save(value, connection))
-        places.append(f"({', '.join(cells)})")
-    text = f'INSERT INTO "{table(model)}" ({columns}) VALUES {", ".join(places)}'  # noqa: S608 - names of models
-    return text + (' RETURNING "id"' if returning else ""), params
+        places.append(tuple(cells))
+    return _insert_text(model, fields, tuple(places), returning), params
+
+
+@lru_cache(maxsize=512)
+def _insert_text(
+    model: type[models.Model],
+    fields: tuple[models.Field[Any, Any], ...],
+    places: tuple[tuple[str, ...], ...],
+    returning: bool,
+) -> str:
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    values = ", ".join(f"({', '.join(cells)})" for cells in places)
+    text = f'INSERT INTO "{table(model)}" ({columns}) VALUES {values}'  # noqa: S608 - names of models
+    return text + (' RETURNING "id"' if returning else "")
 
 
 def run(*statements: Statement, returning: bool = False, savepoint: bool = True) -> int:
@@ -195,6 +206,11 @@ def aware(stored: Any) -> datetime:
     """The stored value of a date and time column as an aware UTC datetime. SQLite stores these as text."""
     found = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+@cache
+def _fields(model: type[models.Model], names: tuple[str, ...]) -> tuple[models.Field[Any, Any], ...]:
+    return tuple(_field(model, name) for name in names)
 
 
 @cache

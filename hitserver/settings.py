@@ -122,6 +122,7 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 LANGUAGE_CODE = "en"
+USE_I18N = False  # all pages are in English; looking up the language for every number took 5% of a worker's page
 TIME_ZONE = "UTC"
 USE_TZ = True
 LOGIN_URL = "console_login"
@@ -136,6 +137,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1500
 
 # How many people can have started an open study from one address without sending anything; 0 means no limit.
+LEAST_SECONDS_PER_STEP = float(env.decimal("HITSERVER_LEAST_SECONDS_PER_STEP", "1.0", least="0", most="600"))
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 
 # --- Data ---------------------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
         super().__init__(worker.cfg, ClientSocket(accepted), client, server)
         self.worker = worker
         self.data_ready = True
+        self.watched = False
         self.begin = self.deadline = 0.0
         self.head: Head | None = None
 
@@ -134,11 +135,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         conn.head, conn.begin = None, time.monotonic()
         conn.deadline = conn.begin + settings.REQUEST_SECONDS
         self.gathering.add(conn)
-        self._watch(conn, self.on_arriving)
         if conn.sock.held:
             self._look(conn)
         else:
             self.on_arriving(conn, conn.sock)
+        # Most requests arrive whole, so they are not worth watching for more.
+        if conn in self.gathering and conn not in self.waiting_uploads:
+            self._watch(conn, self.on_arriving)
 
     def on_arriving(self, conn: Connection, client: object) -> None:
         try:
@@ -165,7 +168,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if held >= conn.head.total:
             self._serve(conn, ready=conn.head.total)
         elif not self._has_room(conn.head):
-            self.poller.unregister(conn.sock)
+            self._unwatch(conn)
             self.waiting_uploads.append(conn)
             self._start_uploads()
 
@@ -192,11 +195,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         while self.waiting_uploads and len(self.uploading) < self.most_uploads:
             conn = self.waiting_uploads.popleft()
             self.uploading.add(conn)
-            self._serve(conn, ready=len(conn.sock.held), registered=False)
+            self._serve(conn, ready=len(conn.sock.held))
 
-    def _serve(self, conn: Connection, *, ready: int, registered: bool = True) -> None:
-        if registered:
-            self.poller.unregister(conn.sock)
+    def _serve(self, conn: Connection, *, ready: int) -> None:
+        self._unwatch(conn)
         self.gathering.discard(conn)
         conn.sock.ready, conn.sock.read_until = ready, conn.deadline
         self.enqueue_req(conn)
@@ -217,8 +219,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Closes a connection without serving its request."""
         if conn in self.waiting_uploads:
             self.waiting_uploads.remove(conn)
-        else:
-            self.poller.unregister(conn.sock)
+        self._unwatch(conn)
         self.gathering.discard(conn)
         self.nr_conns -= 1
         if answer:
@@ -249,11 +250,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _end_lingering(self, conn: Connection) -> None:
         del self.lingering[conn]
-        self.poller.unregister(conn.sock)
+        self._unwatch(conn)
         conn.close()
 
     def _watch(self, conn: Connection, act: Callable[[Connection, object], None]) -> None:
         self.poller.register(conn.sock, EVENT_READ, partial(act, conn))
+        conn.watched = True
+
+    def _unwatch(self, conn: Connection) -> None:
+        if conn.watched:
+            self.poller.unregister(conn.sock)
+            conn.watched = False
 
     def murder_pending(self) -> None:
         """Checks deadlines. Gunicorn calls this at least once a second."""

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from django.conf import settings
+
 from annotation import sql
 from annotation.task_types.base import Answers, Page
 from annotation.task_types.questions import TextQuestion
 from annotation.task_types.text_checks import normalised
 from common.words import counted
 
-#: Nobody reads and answers a page in less time.
-LEAST_SECONDS_PER_STEP = 1.0
 #: Shorter texts, such as “I do not know”, are often the same by chance.
 LEAST_WORDS = 3
 QUOTED = 80
@@ -41,7 +41,7 @@ class Written:
 
 def speed_flags(*, steps: int, seconds: float) -> Iterator[Found]:
     """A flag if the whole hit took less time than anybody needs to read its pages."""
-    if seconds < steps * LEAST_SECONDS_PER_STEP:
+    if seconds < steps * settings.LEAST_SECONDS_PER_STEP:
         yield Found("too_fast", f"{counted(steps, 'step')} in {seconds:.1f} seconds.")
 
 

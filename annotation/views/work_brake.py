@@ -32,7 +32,8 @@ def note_start(participant_id: int, receipt: str) -> None:
 
 
 def note_submission(participant_id: int) -> None:
-    receipt = cache.get(_key(participant_id))
+    """Takes the participant's start off the count."""
+    receipt = cache.get(_key(participant_id)) if settings.UNSENT_PER_ADDRESS else None
     if receipt:
         cache.delete(_key(participant_id))
         brake.give_back(receipt)

@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from annotation.models import Assignment, Flag, Participant, Study, Submission, TextPrint
 from annotation.services.answers import submit_step
-from annotation.services.flagging import LEAST_SECONDS_PER_STEP, speed_flags
+from annotation.services.flagging import speed_flags
 from tests.factories import make_assignment, make_participant, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,12 @@ def test_six_steps_in_five_seconds_are_flagged_and_in_seven_they_are_not() -> No
     [found] = speed_flags(steps=6, seconds=5.04)
     assert (found.reason, found.detail) == ("too_fast", "6 steps in 5.0 seconds.")
     assert list(speed_flags(steps=6, seconds=7)) == []
-    assert list(speed_flags(steps=1, seconds=LEAST_SECONDS_PER_STEP)) == []
+    assert list(speed_flags(steps=1, seconds=1.0)) == []
+
+
+@override_settings(LEAST_SECONDS_PER_STEP=0.0)
+def test_a_limit_of_zero_flags_nobody() -> None:
+    assert list(speed_flags(steps=6, seconds=0.0)) == []
 
 
 def test_a_hit_that_nobody_can_have_read_is_flagged_with_its_time(study: Study) -> None:
