@@ -1,19 +1,24 @@
 """Runs the tests on SQLite, then those that databases may tell apart again on PostgreSQL. See ``script/test --help``.
 
 Services that have to be started are started once for both. The second run is left out, with a message, when there is
-no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went.
+no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went. Up to five
+tests that start processes or drive a browser get a second try, alone, and are named if they pass only then.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from tests import services
 from tests.support import clean_environment
 
-NO_TESTS = 5
+FAILED, NO_TESTS = 1, 5
+#: More failures than this are not bad luck.
+MOST_AGAIN = 5
 # More than a small machine has cores: many tests wait for a process, a browser or a lease.
 WORKERS = "3"
 FAST_WORKERS = "2"  # nothing to wait for
@@ -23,6 +28,21 @@ def pytest(arguments: list[str], environment: dict[str, str], workers: str = WOR
     parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", workers]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
     return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
+
+
+def with_second_try(arguments: list[str], environment: dict[str, str]) -> int:
+    """Runs the tests, then once more those that failed while waiting for other programs, if they are few."""
+    with tempfile.TemporaryDirectory() as folder:
+        failed = Path(folder) / "failed"
+        code = pytest(["-p", "tests.second_try", *arguments], environment | {"HITSERVER_TEST_FAILED": str(failed)})
+        again = failed.read_text(encoding="utf-8").splitlines() if failed.exists() else []
+    if code != FAILED or not 0 < len(again) <= MOST_AGAIN:
+        return code
+    print(f"--- {len(again)} failed that wait for other programs: once more, alone ---", flush=True)
+    code = pytest(["-n", "0", *again], environment)
+    if not code:
+        print("Passed only at the second try, alone:", *again, sep="\n  ", flush=True)
+    return code
 
 
 def for_tests() -> dict[str, str]:
@@ -55,12 +75,12 @@ def run_all(arguments: list[str]) -> int:
         environment = for_tests()
         with_postgres = find_services(stack, environment)
         print("--- Tests, on SQLite ---", flush=True)
-        code = pytest(arguments, environment)
+        code = with_second_try(arguments, environment)
         if code or not with_postgres:
             return code
         print("--- Tests of the database again, on PostgreSQL ---", flush=True)
         environment["DATABASE_URL"] = environment["HITSERVER_TEST_DATABASE_URL"]
-        code = pytest(arguments, environment)
+        code = with_second_try(arguments, environment)
         return 0 if code == NO_TESTS else code
 
 
