@@ -1,1 +1,1 @@
-"""Measurements that the documentation quotes. Each prints a table; the tests run none of them."""
+"""Measurements that the documentation quotes. Each prints a table. The tests run none of them."""

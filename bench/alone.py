@@ -1,10 +1,11 @@
 """What one text alone costs, and where the time goes: ``python -m bench.alone [--tokens 40] [--device cuda]``.
 
-One writer's model writes one text: the weights are read once for every token, so the memory's bandwidth is the bound.
-Printed in milliseconds per token, each the best of several texts: ``model.generate`` with its growing cache, with a
-static cache, and compiled with one; our engine in every dtype; llama.cpp where it is installed. For each dtype also the
-linear layers alone, run one after the other without the rest of the model, and what is left: attention, norms, the
-drawing of the token and the interpreter. ``--device cuda`` measures bfloat16 only; it needs a model's files.
+When one model writes one text for one writer, every token reads all weights once, so memory bandwidth is the limit.
+Prints milliseconds per token, each the best of several texts: ``model.generate`` with its growing cache, with a static
+cache, and compiled with a static cache; our engine in every dtype; and llama.cpp where it is installed. For each dtype,
+it also prints the linear layers alone, run one after the other without the rest of the model, and what remains:
+attention, norms, drawing the token, and the interpreter. ``--device cuda`` measures bfloat16 only and needs the files
+of a model.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ def main() -> None:
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", default="", help="a GGUF file, a folder or a hub name; the embedded one otherwise")
+    parser.add_argument(
+        "--source", default="", help="a GGUF file, a folder or a hub name (default: the embedded model)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--tokens", type=int, default=40)
-    parser.add_argument("--rows", type=int, nargs="*", default=[1, 2], help="texts at once in our engines")
+    parser.add_argument("--rows", type=int, nargs="*", default=[1, 2], help="numbers of texts at once in our engine")
     parser.add_argument("--without-compile", action="store_true")
     given = parser.parse_args()
     print_machine(torch, argparse.Namespace())

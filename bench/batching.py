@@ -1,15 +1,16 @@
-"""What the batching engine costs beside transformers' own continuous batching: ``python -m bench.batching``.
+"""What the batching engine costs compared with transformers' own continuous batching: ``python -m bench.batching``.
 
-The same work several ways, in one process: seven decoders x contexts x samples x exactly 30 tokens. Both programs know
-these seven for single requests; typical sampling and beam search are left out because transformers' continuous batching
-does not. Then the parts of the engine one at a time, each switched off, and what a text costs alone in each dtype.
+Does the same work in several ways in one process: seven decoders x contexts x samples x exactly 30 tokens. Both
+programs support these seven decoders for single requests. Typical sampling and beam search are left out, because
+transformers' continuous batching does not support them. Then it measures the engine with one
+part after another switched off, and what one text costs alone in each dtype.
 
-A CPU is measured in CPU seconds of this process (``resource.getrusage``) on one thread, because other programs on the
-machine change the time on the wall far more than the work done. A GPU is measured in seconds on the wall. Every way is
-repeated, in turn with the others, and the least of its repeats counts.
+On a CPU, the figures are CPU seconds of this process (``resource.getrusage``) on one thread, because other programs on
+the machine change the elapsed time far more than the work done. On a GPU, they are elapsed seconds. The ways take turns
+and are repeated; the lowest repeat of each counts.
 
 On a GPU machine without model files: ``python -m bench.batching --device cuda --random 7b --contexts 40 --samples 10``.
-It needs torch and transformers alone, installs nothing, and begins no new measurement after ``--minutes`` (4).
+This needs only torch and transformers, installs nothing, and starts no new measurement after ``--minutes`` (4).
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="", help="a GGUF file, a folder or a hub name; the embedded one otherwise")
-    parser.add_argument("--random", default="", help="random weights of this shape instead: tiny, 135m, 1b, 7b")
+    parser.add_argument("--model", default="", help="a GGUF file, a folder or a hub name (default: the embedded model)")
+    parser.add_argument("--random", default="", help="use random weights of this shape instead: tiny, 135m, 1b, 7b")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--contexts", type=int, default=6)
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=1, help="of a CPU")
-    parser.add_argument("--minutes", type=float, default=4.0, help="no new measurement begins after this")
-    parser.add_argument("--json", type=Path, help="also write the figures there")
+    parser.add_argument("--threads", type=int, default=1, help="number of CPU threads")
+    parser.add_argument("--minutes", type=float, default=4.0, help="start no new measurement after this time")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args()
 
 

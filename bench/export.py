@@ -1,8 +1,8 @@
-"""How long exports take, in how much memory: ``python -m bench.export [--ratings 100000 1000000] [--per-submission 3]``
+"""How long exports take, and how much memory: ``python -m bench.export [--ratings 100000] [--per-submission 3]``.
 
-Makes a study of so many ratings in a SQLite database of its own in a temporary folder, then exports every kind and
-format in a process of its own and prints rows, seconds, size and peak memory; ``import MB`` is what the process had
-before it began.
+Makes a study with this number of ratings in a separate SQLite database in a temporary folder. Then exports every kind
+and format, each in a separate process, and prints rows, seconds, size and peak memory. ``import MB`` is the memory that
+the process used before it started.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ FILES.append(("bundle", "zip"))
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ratings", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--per-submission", type=int, choices=(1, 3), default=3, help="1: without the warm-up")
+    parser.add_argument(
+        "--per-submission", type=int, choices=(1, 3), default=3, help="ratings per submission; 1: without the warm-up"
+    )
     parser.add_argument("--one", nargs=2, metavar=("KIND", "FORMAT"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:

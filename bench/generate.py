@@ -1,12 +1,12 @@
-"""Tokens per second of a sweep, four ways, in one process run: ``python bench/generate.py [--model FILE] …``.
+"""Tokens per second of a sweep, measured four ways in one process: ``python bench/generate.py [--model FILE] …``.
 
 On a small model (the embedded one, or ``--model``), 9 decoders x 20 contexts x 10 samples x 30 tokens:
-(a) the plain loop: ``model.generate``, one prompt at a time, for a bounded time;
-(b) ``model.generate`` with one padded batch a call, in several sizes, of which the best that fits counts;
-(c) our engine, in process; (d) with ``--celery``, end to end: run file, database, folder broker, a worker process.
+(a) the plain loop: ``model.generate``, one prompt at a time, for a limited time;
+(b) ``model.generate`` with one padded batch per call, in several sizes; the best one that fits counts;
+(c) our engine, in this process; (d) with ``--celery``, end to end: run file, database, folder broker, worker process.
 
-``--random gpt2-large`` builds a model of that shape with random weights instead and goes through batch sizes, (b)
-beside (c) (default on CUDA: bfloat16). (a) to (c) need torch and transformers alone, neither Django nor a network.
+``--random gpt2-large`` instead builds a model of that shape with random weights and compares batch sizes, (b) beside
+(c), by default in bfloat16 on CUDA. (a) to (c) need only torch and transformers: no Django and no network.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="", help="a GGUF file, a folder or a hub name; the embedded one otherwise")
+    parser.add_argument("--model", default="", help="a GGUF file, a folder or a hub name (default: the embedded model)")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--contexts", type=int, default=20)
     parser.add_argument("--samples", type=int, default=10)
-    parser.add_argument("--batches", type=int, nargs="*", default=[], help="sizes to try")
-    parser.add_argument("--batch", type=int, default=0, help="the engine's rows; its own choice otherwise")
-    parser.add_argument("--loop-seconds", type=float, default=20.0, help="how long (a) may go on")
+    parser.add_argument("--batches", type=int, nargs="*", default=[], help="batch sizes to try")
+    parser.add_argument("--batch", type=int, default=0, help="rows of the engine's batch (default: the engine decides)")
+    parser.add_argument("--loop-seconds", type=float, default=20.0, help="time limit of (a)")
     parser.add_argument("--without", nargs="*", default=[], choices=["a", "b", "c"])
-    parser.add_argument("--celery", action="store_true", help="also (d)")
-    parser.add_argument("--random", choices=sorted(SHAPES), help="random weights of this shape")
-    parser.add_argument("--prompt", type=int, default=32, help="tokens of a prompt, with --random")
+    parser.add_argument("--celery", action="store_true", help="also measure (d)")
+    parser.add_argument("--random", choices=sorted(SHAPES), help="use random weights of this shape")
+    parser.add_argument("--prompt", type=int, default=32, help="tokens per prompt, with --random")
     parser.add_argument("--tokens", type=int, default=128, help="new tokens, with --random")
-    parser.add_argument("--json", type=Path, help="also write the figures there")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args()
 
 

@@ -302,12 +302,19 @@ def measure_all(server: Server, options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement (default 10)")
+    parser.add_argument("--seconds", type=float, default=10, help="length of each measurement (default 10)")
     parser.add_argument("--clients", type=lambda text: [int(part) for part in text.split(",")], default=[1, 4])
-    parser.add_argument("--workers", type=int, default=8, help="on the workers' site (default 8)")
-    parser.add_argument("--assignments", type=int, default=10_000, help="of the HIT that is listed and approved")
-    parser.add_argument("--rate-limit", type=int, default=0, help="requests a second of one requester (default 0: any)")
-    parser.add_argument("--postgres", default="", help="address of a server where a database may be made")
+    parser.add_argument("--workers", type=int, default=8, help="simultaneous workers on the workers' site (default 8)")
+    parser.add_argument(
+        "--assignments", type=int, default=10_000, help="assignments of the HIT that is listed and approved"
+    )
+    parser.add_argument(
+        "--rate-limit",
+        type=int,
+        default=0,
+        help="requests per second that one requester may make (default 0: no limit)",
+    )
+    parser.add_argument("--postgres", default="", help="address of a server on which to make a database")
     options = parser.parse_args()
     if not 100 <= options.assignments <= 100_000 or not 0 < options.seconds <= 120:
         parser.error("--assignments takes 100 to 100000, --seconds at most 120.")

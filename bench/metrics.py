@@ -1,13 +1,13 @@
-"""How long metrics and intervals of the released diversity sets take: ``python -m bench.metrics [DATA]``.
+"""How long metrics and intervals take on the released diversity sets: ``python -m bench.metrics [DATA]``.
 
-DATA is the folder ``diversity-eval`` (default: ../shared/data/diversity-eval beside the checkout). Prints one line per
-step: sets, seconds, peak memory of the process so far.
+DATA is the folder ``diversity-eval`` (default: ../shared/data/diversity-eval next to the checkout). Prints one line per
+step: sets, seconds, and the peak memory of the process so far.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,10 +29,12 @@ def timed(what: str, sets: int, work: Callable[[], object]) -> None:
 
 def main() -> None:
     beside = Path(__file__).resolve().parents[2] / "shared" / "data" / "diversity-eval"
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else beside
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", nargs="?", type=Path, default=beside, help="the released sets' folder")
+    folder = parser.parse_args().folder
     paths = sorted(folder.glob("*/*.csv"))
     if not paths:
-        sys.exit(f"error: {folder}: no CSV files in folders of it")
+        parser.error(f"{folder} has no folders with CSV files.")
     frames = {path: read_sets(path) for path in paths}
     timed("read", sum(map(len, frames.values())), lambda: [read_sets(path) for path in paths])
     texts = [text for path, frame in frames.items() for text in responses(frame, path)]

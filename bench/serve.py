@@ -101,9 +101,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--workers", type=lambda text: [int(part) for part in text.split(",")], default=[1, 16, 64])
-    parser.add_argument("--postgres", default="", help="address of a server where a database may be made")
+    parser.add_argument("--postgres", default="", help="address of a server on which to make a database")
     parser.add_argument("--only-postgres", action="store_true")
-    parser.add_argument("--warm-up", action="store_true", help="the published three steps per rating")
+    parser.add_argument("--warm-up", action="store_true", help="use the three published steps per rating")
     options = parser.parse_args()
     heads = ["ratings/s", *(f"{kind} p{share}" for kind in ("page", "submit") for share in (50, 95, 99)), "errors"]
     print(f"{'database':<11}{'workers':>8}  " + "  ".join(f"{head:>10}" for head in heads) + "   (ms)")

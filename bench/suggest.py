@@ -257,20 +257,24 @@ def parse() -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--writers", type=lambda text: [int(part) for part in text.split(",")], default=[1, 8, 32])
-    parser.add_argument("--rounds", type=int, default=5, help="of a story, two suggestions each (default 5)")
-    parser.add_argument("--think", type=float, default=0, help="seconds between two rounds, on average (default 0)")
-    parser.add_argument("--poll", type=float, default=0.25, help="seconds between two looks of a page (default 0.25)")
-    parser.add_argument("--seconds", type=float, default=60, help="no new round after so long, for each group")
-    parser.add_argument("--tokens", type=int, default=0, help="of a suggestion at most (default: a suggester's)")
-    parser.add_argument("--rows", type=int, default=64, help="suggestions in one batch at most")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds per story, with two suggestions each (default 5)")
+    parser.add_argument("--think", type=float, default=0, help="average seconds between two rounds (default 0)")
+    parser.add_argument("--poll", type=float, default=0.25, help="seconds between two checks by a page (default 0.25)")
+    parser.add_argument("--seconds", type=float, default=60, help="start no new round after this time, for each group")
+    parser.add_argument(
+        "--tokens", type=int, default=0, help="most tokens of a suggestion (default: the suggester's setting)"
+    )
+    parser.add_argument("--rows", type=int, default=64, help="most suggestions in one batch")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--backend", default="transformers", choices=("transformers", "llama_cpp"))
     parser.add_argument("--second", default="", help="another backend for the second suggester")
     parser.add_argument("--source", default="embedded")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--option", type=pair, action="append", default=[], metavar="NAME=VALUE", help="of the backend")
-    parser.add_argument("--postgres", default="", help="address of a server where a database may be made")
+    parser.add_argument(
+        "--option", type=pair, action="append", default=[], metavar="NAME=VALUE", help="option of the backend"
+    )
+    parser.add_argument("--postgres", default="", help="address of a server on which to make a database")
     parser.add_argument("--only-postgres", action="store_true")
     options = parser.parse_args()
     options.inside = os.environ.get(INSIDE, "")
