@@ -8,11 +8,10 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Assignment, Posting, Study
-from annotation.platforms.mturk.api import Mturk
-from annotation.platforms.mturk.config import MturkConfig
+from annotation.platforms.base import Claim, Platform
 from annotation.services import publishing
 from annotation.services.answers import submit_step
-from annotation.services.arrivals import Claim, accept_hit
+from annotation.services.arrivals import accept_hit
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Worker as MarketWorker
 from marketplace.services import assignments as market
@@ -20,21 +19,26 @@ from tests.factories import make_study, simulated_form
 from tests.marketplace.support.factories import make_worker as make_market_worker
 
 
-def posted_study(api: Mturk, **values: Any) -> Study:
+def posted_study(platform: Platform, **values: Any) -> Study:
     defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2, "reward": "0.18"}
     made = make_study(**defaults | values)
-    publishing.plan_postings(study=made, config=MturkConfig(), actor="test")
-    publishing.post_all(study=made, config=MturkConfig(), api=api)
+    publishing.plan_postings(study=made, platform=platform, actor="test")
+    publishing.post_all(study=made, platform=platform)
     return made
 
 
 def send_here(posting: Posting, worker_id: str, assignment_id: str) -> Assignment:
-    claim = Claim("mturk", worker_id, assignment_id)
+    return send_claim(posting, worker_id, assignment_id)
+
+
+def send_claim(posting: Posting, worker_id: str, assignment_id: str, *, pages: int = 100) -> Assignment:
+    """Work on the posting up to the page with number ``pages``."""
+    claim = Claim(posting.platform, worker_id, assignment_id)
     expires_at = timezone.now() + timedelta(hours=1)
     made = accept_hit(posting=posting, claim=claim, expires_at=expires_at, consented=False)
     made = Assignment.objects.select_related("hit__study", "participant").get(pk=made.pk)
     number = 0
-    while made.state == "accepted":
+    while made.state == "accepted" and number < pages:
         form = simulated_form(assignment=made, number=number)
         submit_step(assignment_id=made.pk, participant_id=made.participant_id, number=number, data=form, timing={})
         made.refresh_from_db()
