@@ -89,7 +89,9 @@ class LifecycleActions:
         rows = Assignment.objects.filter(posting__study=study, platform_assignment_id=assignment)
         work = rows.select_related("hit__study", "posting", "participant__worker").order_by("-pk").first()
         if work is None:
-            raise CommandError(f"No work of {slug} has the assignment id “{assignment[:80]}”. See: study reconcile {slug}")
+            raise CommandError(
+                f"No work of {slug} has the assignment id “{assignment[:80]}”. See: study reconcile {slug}"
+            )
         try:
             dollars = Decimal(amount)
         except InvalidOperation:

@@ -49,9 +49,7 @@ class PlatformJob(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "kind"], name="platformjob_once")]
         indexes = [
-            models.Index(
-                fields=["asked_at"], condition=Q(state__in=["waiting", "running"]), name="platformjob_open"
-            )
+            models.Index(fields=["asked_at"], condition=Q(state__in=["waiting", "running"]), name="platformjob_open")
         ]
 
     def __str__(self) -> str:

@@ -44,10 +44,11 @@ class Changes:
         raise self._cannot("delete work")
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
-        """Offer one worker, and nobody else, a posting without work that pays ``amount``.
+        """Offer one worker, and nobody else, a posting without work that pays ``amount``."""
+        raise self._cannot("pay a worker outside their work")
 
-        The last result with ``external_id`` names the posting.
-        """
+    def paying_id(self, results: Sequence[Json]) -> str:
+        """The platform's id of that posting, from the results of these calls."""
         raise self._cannot("pay a worker outside their work")
 
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:

@@ -119,7 +119,12 @@ def _here_only(study: Study, platform: str) -> QuerySet[Assignment]:
 
 def open_calls(study: Study) -> QuerySet[PlatformCall]:
     """Calls that failed or were refused, newest first: what a person may have to fix."""
-    return PlatformCall.objects.filter(study=study).exclude(state=PlatformCall.State.DONE).exclude(error="").order_by("-pk")
+    return (
+        PlatformCall.objects.filter(study=study)
+        .exclude(state=PlatformCall.State.DONE)
+        .exclude(error="")
+        .order_by("-pk")
+    )
 
 
 # --- lost places ---
@@ -159,7 +164,9 @@ def missing_places(study: Study, platform: str) -> dict[int, int]:
         given[hit_id] += places or 0
     used = OutsideAssignment.objects.filter(posting__in=postings.exclude(offered), state__in=USED)
     given.update(_per_hit(used, "posting__hit_id"))
-    given.update(_per_hit(in_progress(study, platform).exclude(posting__state__in=[State.OPEN, State.PAUSED]), "hit_id"))
+    given.update(
+        _per_hit(in_progress(study, platform).exclude(posting__state__in=[State.OPEN, State.PAUSED]), "hit_id")
+    )
     given.update(_per_hit(_here_only(study, platform), "hit_id"))
     given.subtract(_per_hit(lost(study, platform), "posting__hit_id"))
     wanted = Hit.objects.filter(study=study, postings__platform=platform).distinct().order_by("position")
@@ -192,10 +199,10 @@ def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
     """The unsettled postings to poll now: those where work is in progress or waits, and the others once an hour."""
     moment = now or timezone.now()
     busy = Exists(Assignment.objects.filter(posting=OuterRef("pk"), state=Work.ACCEPTED))
-    reported = OutsideAssignment.objects.filter(posting=OuterRef("posting"), external_id=OuterRef("platform_assignment_id"))
-    unreported = Exists(
-        Assignment.objects.filter(Q(posting=OuterRef("pk"), state=Work.SUBMITTED) & ~Exists(reported))
+    reported = OutsideAssignment.objects.filter(
+        posting=OuterRef("posting"), external_id=OuterRef("platform_assignment_id")
     )
+    unreported = Exists(Assignment.objects.filter(Q(posting=OuterRef("pk"), state=Work.SUBMITTED) & ~Exists(reported)))
     by_itself = Exists(
         OutsideAssignment.objects.filter(
             posting=OuterRef("pk"), state=Outside.SUBMITTED, approves_itself_at__lte=moment

@@ -58,7 +58,9 @@ def _wrong(amount: Decimal, reason: str) -> list[Problem]:
         problems.append(Problem("amount", "This amount cannot be paid.", fix))
     if not 1 <= len(reason) <= MOST_REASON:
         what = f"The reason has {len(reason):,} characters." if reason else "There is no reason."
-        problems.append(Problem("reason", what, f"Write why, in at most {MOST_REASON} characters: the worker reads it."))
+        problems.append(
+            Problem("reason", what, f"Write why, in at most {MOST_REASON} characters: the worker reads it.")
+        )
     return problems
 
 
@@ -91,13 +93,14 @@ def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation
         return owed
     posting = owed.assignment.posting
     assert posting is not None  # noqa: S101 - promised for posted work only
+    changes = changes_of(platform)
 
     def done(results: Sequence[Json]) -> None:
-        name = next(str(each["HITId"]) for each in results if "HITId" in each)
+        name = changes.paying_id(results)
         Compensation.objects.filter(pk=owed.pk).update(external_id=name, offered_at=timezone.now())
         record(study=owed.study, actor=actor, action="compensate", hit=name, amount=str(owed.amount))
 
-    make_all(changes_of(platform).compensate(owed), platform, study=owed.study, posting=posting, done=done)
+    make_all(changes.compensate(owed), platform, study=owed.study, posting=posting, done=done)
     owed.refresh_from_db()
     return owed
 

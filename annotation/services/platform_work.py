@@ -49,7 +49,9 @@ def do_job(job_id: int) -> bool:
     except Exception:
         logger.exception("The platform job %s (%s) failed", job_id, lock.job)
         what = "Something unexpected went wrong. The server's log has the details."
-        lock.end(State.FAILED, what, "Try again: it continues where it stopped. If it stops again, ask your administrator.")
+        lock.end(
+            State.FAILED, what, "Try again: it continues where it stopped. If it stops again, ask your administrator."
+        )
     else:
         lock.end(State.DONE, said)
     return True
@@ -114,9 +116,7 @@ def _add(lock: Lock, platform: Platform) -> str:
 
 def _extend(lock: Lock, platform: Platform) -> str:
     until = datetime.fromisoformat(str(lock.job.params["until"]))
-    done = lifecycle.extend(
-        study=lock.job.study, platform=platform, until=until, actor=lock.job.actor, step=lock.step
-    )
+    done = lifecycle.extend(study=lock.job.study, platform=platform, until=until, actor=lock.job.actor, step=lock.step)
     return _said(done, platform, "offered longer")
 
 

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from django.conf import settings
 
 from annotation.models import Compensation, PlatformCall, Posting
-from annotation.platforms.base import Call, Json, PlatformTrouble
+from annotation.platforms.base import Call, Json
 from annotation.platforms.changes import Changes, Notice
 from annotation.platforms.costs import CENT, MOST_AT_LOW_FEE
 from annotation.platforms.mturk import queue
@@ -109,12 +109,21 @@ class MturkChanges(Changes):
             _call(f"{key}/message", "notify_workers", lambda done: _message(owed)),
         ]
 
+    def paying_id(self, results: Sequence[Json]) -> str:
+        return next(str(each["HITId"]) for each in results if "HITId" in each)
+
     def _find_type(self, call: PlatformCall) -> Json | None:
         name = call.params["Name"]
         found = self._pages(
-            "list_qualification_types", "QualificationTypes", Query=name, MustBeRequestable=False, MustBeOwnedByCaller=True
+            "list_qualification_types",
+            "QualificationTypes",
+            Query=name,
+            MustBeRequestable=False,
+            MustBeOwnedByCaller=True,
         )
-        return next(({"QualificationTypeId": each["QualificationTypeId"]} for each in found if each["Name"] == name), None)
+        return next(
+            ({"QualificationTypeId": each["QualificationTypeId"]} for each in found if each["Name"] == name), None
+        )
 
     def _find_hit(self, call: PlatformCall) -> Json | None:
         wanted = call.params["RequesterAnnotation"]

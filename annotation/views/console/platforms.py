@@ -118,9 +118,7 @@ def _context(study: Study, kind: type[Platform], form: ConfigForm) -> dict[str, 
         "replace": replaces_lost(study),
         "minimum_pay": minimum_pay(),
     }
-    if found.platform is not None:
-        context |= _publishable(study, found.platform)
-    return context
+    return context | _publishable(study, kind.offline())
 
 
 def minimum_pay() -> Any:
@@ -174,7 +172,7 @@ def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     whole = request.GET.get("file") == "1"
     context: dict[str, Any] = {"platform": kind}
     try:
-        context["ahead"] = ahead = calls_of(study, connect(platform), **({"most": None} if whole else {}))
+        context["ahead"] = ahead = calls_of(study, kind.offline(), **({"most": None} if whole else {}))
     except Refused as refused:
         context["problems"] = [f"{each.what} {each.fix}".strip() for each in refused.problems]
     except PlatformTrouble as trouble:
@@ -220,7 +218,9 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
         settings = publishing.settings_of(study, connected)
         found = estimate(study, connected, settings)
         if request.POST.get("version") != version_of(study, found):
-            messages.warning(request, "Nothing was posted: the study changed since you opened this page. Check it again.")
+            messages.warning(
+                request, "Nothing was posted: the study changed since you opened this page. Check it again."
+            )
             return redirect("console_platform", study.slug, platform)
         _publish(request, study, connected, found)
     except Refused as refused:

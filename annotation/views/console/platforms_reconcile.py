@@ -68,7 +68,9 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
         "counts": (len(found.here_only), len(found.there_only), len(found.other_worker)),
         "most": MOST_ROWS,
         "unconfirmed": queries.unconfirmed_submissions(study).count(),
-        "compensations": Compensation.objects.filter(study=study).select_related("assignment__participant").order_by("-pk"),
+        "compensations": Compensation.objects.filter(study=study)
+        .select_related("assignment__participant")
+        .order_by("-pk"),
     }
     return study_page(request, study, "platforms/reconcile.html", context, section=SECTION)
 
