@@ -32,7 +32,7 @@ class Changes:
         raise self._cannot("change how long work is offered")
 
     def may_hold(self, posting: Posting, places: int) -> bool:
-        """Whether the posting can be given this many places in total. If not, more places need a posting of their own."""
+        """Whether the posting can have this many places in total. If not, more places need their own posting."""
         return False
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:

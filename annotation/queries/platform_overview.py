@@ -1,4 +1,4 @@
-"""Where a study's work on a platform stands: what is offered, out, sent, decided and lost. A fixed number of queries."""
+"""Where a study's work on a platform stands: what is offered, out, sent, decided and lost, in a few queries."""
 
 from __future__ import annotations
 

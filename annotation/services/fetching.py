@@ -91,7 +91,7 @@ def _make_room(work: Assignment) -> None:
 def answer_fields(answer: str) -> Mapping[str, str]:
     """The fields of an MTurk answer (QuestionFormAnswers), by name. Empty if it is none, or is too long to be real.
 
-    >>> answer_fields("<Answers><Answer><QuestionIdentifier>a</QuestionIdentifier><FreeText>1</FreeText></Answer></Answers>")
+    >>> answer_fields("<A><Answer><QuestionIdentifier>a</QuestionIdentifier><FreeText>1</FreeText></Answer></A>")
     {'a': '1'}
     """
     if not answer or len(answer) > MOST_ANSWER or "<!" in answer.replace("<![CDATA[", ""):

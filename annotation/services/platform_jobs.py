@@ -1,8 +1,8 @@
 """Work on a platform that takes longer than a page: asked for by a person, done by one process at a time.
 
-One row per study and kind of work is the request, the progress and the lock. A process that dies leaves its lock behind;
-after ``LEASE``, another continues where it stopped. Even if two worked at once, nothing would be done twice: each call
-has its own record (``platform_calls``).
+One row per study and kind of work is the request, the progress and the lock. A process that dies leaves its lock
+behind; after ``LEASE``, another continues where it stopped. Even if two worked at once, nothing would be done twice:
+each call has its own record (``platform_calls``).
 """
 
 from __future__ import annotations

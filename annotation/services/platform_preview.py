@@ -34,7 +34,7 @@ class Ahead:
 
 
 def calls_of(study: Study, platform: Platform, *, most: int | None = MOST_SHOWN) -> Ahead:
-    """Every call that publishing would make now. Nothing is stored: the launch is done and taken back. Raises Invalid."""
+    """Every call that publishing would make now. Nothing is stored: the launch is taken back. Raises Invalid."""
     counts: Counter[str] = Counter()
     calls: list[tuple[str, Mapping[str, Any]]] = []
     copy = Study.objects.get(pk=study.pk)

@@ -161,7 +161,7 @@ _WORK: Mapping[str, Callable[[Lock, Platform], str]] = {
 
 
 def request_due_syncs() -> int:
-    """Request a sync of each study that is due, whatever its status, until nothing more can happen. Returns how many."""
+    """Request a sync of each study that is due, whatever its status. Returns how many."""
     since = timezone.now() - timedelta(seconds=settings.PLATFORM_SYNC_SECONDS)
     synced = PlatformJob.objects.filter(kind=Kind.SYNC, asked_at__gt=since).values_list("study", flat=True)
     recent, count = set(synced), 0

@@ -1,7 +1,8 @@
 """What can be done to HITs after they were posted: later ends, more assignments, deletion; and HITs that only pay.
 
 Operations and rules are those of the Requester API 2017-01-17: a HIT with fewer than ten assignments never gets ten or
-more (``CreateAdditionalAssignmentsForHIT``), and only a Reviewable HIT without undecided work is deleted (``DeleteHIT``).
+more (``CreateAdditionalAssignmentsForHIT``), and only a Reviewable HIT without undecided work can be deleted
+(``DeleteHIT``).
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def _mark(owed: Compensation) -> str:
 def _paying_type(owed: Compensation, qualification: str) -> Json:
     return {
         "Title": f"Payment for your work: {owed.study.title}"[:128],
-        "Description": "This HIT pays one person for work that could not be paid. There is nothing to do but submit it.",
+        "Description": "This HIT pays one person for work that could not be paid. Accept it and submit it.",
         "Keywords": "compensation",
         "Reward": str(owed.amount.quantize(CENT)),
         "AssignmentDurationInSeconds": 3600,

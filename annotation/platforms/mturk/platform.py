@@ -95,7 +95,7 @@ class Mturk(Platform):
     def kept(answer: Json) -> Json:
         """The ids."""
         hit = answer.get("HIT", {})
-        found = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
+        found: Json = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
         if "QualificationType" in answer:
             found["QualificationTypeId"] = answer["QualificationType"]["QualificationTypeId"]
         return found | {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}

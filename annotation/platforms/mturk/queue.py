@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,10 +38,8 @@ def receive() -> Iterator[Notice]:
             QueueUrl=url, MaxNumberOfMessages=MOST_MESSAGES, WaitTimeSeconds=settings.MTURK_QUEUE_WAIT_SECONDS
         )
         for message in answer.get("Messages", ()):
-            yield Notice(
-                hits_in(message["Body"]),
-                lambda handle=message["ReceiptHandle"]: client.delete_message(QueueUrl=url, ReceiptHandle=handle),
-            )
+            delete = partial(client.delete_message, QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            yield Notice(hits_in(message["Body"]), delete)
     except (ClientError, BotoCoreError) as error:
         raise PlatformTrouble(
             f"The queue {url} did not answer: {str(error)[:300]}",

@@ -1,4 +1,4 @@
-"""What only this server or only the platform has, and what to do about each: send again, fetch, compensate, or leave."""
+"""What only this server or only the platform has, and what to do: send again, fetch, compensate, or leave."""
 
 from __future__ import annotations
 
