@@ -115,10 +115,20 @@ def _context(study: Study, kind: type[Platform], form: ConfigForm) -> dict[str, 
         "connection": found,
         "posted": Posting.objects.filter(study=study, platform=kind.name).exists(),
         "elsewhere": overview.posted_on(study) not in ("", kind.name),
+        "shown": [(field.label, _in_words(field.value())) for field in form],
         "replace": replaces_lost(study),
         "minimum_pay": minimum_pay(),
     }
     return context | _publishable(study, kind.offline())
+
+
+def _in_words(value: Any) -> str:
+    """A setting as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value in (None, "") else str(value)
 
 
 def minimum_pay() -> Any:
