@@ -205,12 +205,20 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # How long a silent worker keeps its chunk of a generation run, and how often idle workers are woken.
 CHUNK_LEASE_SECONDS = env.integer("HITSERVER_CHUNK_LEASE_SECONDS", 60, least=2, most=3600)
 WAKE_SECONDS = env.integer("HITSERVER_WAKE_SECONDS", 15, least=1, most=3600)
+# How often studies that are offered on a platform are synced.
+PLATFORM_SYNC_SECONDS = env.integer("HITSERVER_PLATFORM_SYNC_SECONDS", 300, least=10, most=86_400)
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
 # Tasks outside an app's own module `tasks`.
 CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
-    CELERY_IMPORTS += ["annotation.report_tasks"]
+    CELERY_IMPORTS += ["annotation.report_tasks", "annotation.platform_tasks"]
+    for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30)):
+        CELERY_BEAT_SCHEDULE[f"annotation.platform_tasks.{name}"] = {
+            "task": f"annotation.platform_tasks.{name}",
+            "schedule": timedelta(seconds=seconds),
+            "options": {"expires": seconds},
+        }
     CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),
@@ -293,6 +301,12 @@ MTURK_SUBMIT_SITES = env.items(
     "HITSERVER_MTURK_SUBMIT_SITES", ("https://www.mturk.com", "https://workersandbox.mturk.com")
 )
 MTURK_ATTEMPTS = env.integer("HITSERVER_MTURK_ATTEMPTS", 8, least=1, most=50)
+# Calls per second to the endpoint, for all processes of this machine together; 0 means no limit.
+MTURK_CALLS_PER_SECOND = env.integer("HITSERVER_MTURK_CALLS_PER_SECOND", 10, least=0, most=10_000)
+# The SQS queue with the endpoint's notifications, and how long to wait there for a message.
+MTURK_QUEUE_URL = env.url("HITSERVER_MTURK_QUEUE_URL", "", schemes=("https", "http"))
+MTURK_QUEUE_REGION = env.text("HITSERVER_MTURK_QUEUE_REGION", "us-east-1")
+MTURK_QUEUE_WAIT_SECONDS = env.integer("HITSERVER_MTURK_QUEUE_WAIT_SECONDS", 5, least=0, most=20)
 
 # --- Publishing on Prolific -------------------------------------------------------------------------------------
 

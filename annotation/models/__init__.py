@@ -1,6 +1,7 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
 from annotation.models.offers import Offer
+from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import AuditEntry, Flag, Payment, Review
@@ -22,6 +23,7 @@ __all__ = [
     "Arm",
     "Assignment",
     "AuditEntry",
+    "Compensation",
     "Draft",
     "Flag",
     "Hit",
@@ -37,6 +39,7 @@ __all__ = [
     "Participant",
     "Payment",
     "PlatformCall",
+    "PlatformJob",
     "Posting",
     "Rating",
     "Review",

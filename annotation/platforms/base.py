@@ -116,6 +116,8 @@ class Reported:
 class Platform(ABC):
     """One way in for workers. Methods that make or describe calls may raise `PlatformTrouble`."""
 
+    #: Pages show classes; a template would otherwise call them.
+    do_not_call_in_templates: ClassVar[bool] = True
     name: ClassVar[str]
     #: As people call it.
     title: ClassVar[str]

@@ -36,6 +36,7 @@ VALUES = {
     "<int:number>": "0",
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
+    "<slug:platform>": "mturk",
 }
 
 

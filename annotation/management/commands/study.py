@@ -15,6 +15,7 @@ from annotation import exports
 from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
+from annotation.management.study_lifecycle import LifecycleActions
 from annotation.models import Study
 from annotation.platforms import known, link
 from annotation.queries import payments
@@ -42,6 +43,7 @@ class Command(ActionCommand):
     def add_actions(self, add: AddAction) -> None:
         self.add_setting_up(add)
         self.add_platforms(add)
+        LifecycleActions(self.say, study_called, ACTOR).add_to(add)
         self.add_running(add)
         self.add_data(add)
 

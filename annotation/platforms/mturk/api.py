@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 
 from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.pacing import wait_for_turn
 
 _IN_QUOTES = re.compile(r'HIT with ID "([^"]+)"')
 
@@ -53,6 +54,7 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble."""
     from botocore.exceptions import BotoCoreError, ClientError
 
+    wait_for_turn("mturk", settings.MTURK_CALLS_PER_SECOND)
     try:
         answer: dict[str, Any] = getattr(client, operation)(**params)
     except ClientError as error:

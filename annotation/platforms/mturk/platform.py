@@ -97,7 +97,9 @@ class Mturk(Platform):
     def kept(answer: Json) -> Json:
         """The ids."""
         hit = answer.get("HIT", {})
-        found = {name: answer[name] for name in ("HITTypeId",) if name in answer}
+        found: Json = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
+        if "QualificationType" in answer:
+            found["QualificationTypeId"] = answer["QualificationType"]["QualificationTypeId"]
         return found | {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}
 
     # --- before anything is posted ---
@@ -168,8 +170,20 @@ class Mturk(Platform):
         return None
 
     def expire(self, posting: Posting) -> Sequence[Call]:
+        """The end is part of the key: a HIT that was offered longer meanwhile can be ended again."""
+        end = int(posting.expires_at.timestamp()) if posting.expires_at else 0
         params = {"HITId": posting.external_id, "ExpireAt": 0}
-        return [_call(f"expire/{posting.pk}", "update_expiration_for_hit", params)]
+        return [_call(f"expire/{posting.pk}/{end}", "update_expiration_for_hit", params)]
+
+    def pause(self, posting: Posting, times: int) -> Sequence[Call]:
+        """MTurk has no pause: the HIT ends now, and is offered until its old end again afterwards."""
+        params = {"HITId": posting.external_id, "ExpireAt": 0}
+        return [_call(f"pause/{posting.pk}/{times}", "update_expiration_for_hit", params)]
+
+    def resume(self, posting: Posting, times: int) -> Sequence[Call]:
+        end = int(posting.expires_at.timestamp()) if posting.expires_at else 0
+        params = {"HITId": posting.external_id, "ExpireAt": end}
+        return [_call(f"resume/{posting.pk}/{times}", "update_expiration_for_hit", params)]
 
     # --- workers ---
 

@@ -58,6 +58,7 @@ class Everybody:
         """The route with what it is about filled in: the owner's, the requester's or the worker's own."""
         values = {"slug": self.study.slug, "pseudonym": self.study.participants.get().pseudonym} | self.market
         values |= {"name": RUN, "run_name": RUN, "task_type": "abs_hds", "kind": "long", "format": "csv", "number": "1"}
+        values |= {"platform": "mturk"}
         values |= {"user_id": str(self.users["viewer"].pk), "payout_pk": self.market["payout"]}
         if route.startswith("w/"):
             values["token"] = participant_token(self.study.participants.get().pk)

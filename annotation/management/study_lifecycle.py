@@ -1,0 +1,140 @@
+"""The actions of ``manage.py study`` for work that is on a platform: longer, more, deleted, compensated, reconciled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from annotation.models import Assignment, OutsideAssignment, Study
+from annotation.platforms import connect
+from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.queries import platform_overview as overview
+from annotation.queries import platforms as queries
+from annotation.services import lifecycle, republishing
+from annotation.services.compensating import compensate
+from annotation.services.fetching import fetch_answer
+from common.commands import AddAction
+from common.words import counted, money
+
+
+@dataclass(frozen=True, slots=True)
+class LifecycleActions:
+    """Adds the actions and runs them. ``study_called`` finds a study or ends the command with its message."""
+
+    say: Callable[[Iterable[str]], None]
+    study_called: Callable[[str], Study]
+    actor: str
+
+    def add_to(self, add: AddAction) -> None:
+        longer = add("extend", "offer a study's work longer on its platform, also what has ended", self.extend)
+        longer.add_argument("slug")
+        longer.add_argument("--days", type=int, default=7, help="days from now (default: 7)")
+        more = add("add-ratings", "raise the ratings per item and offer the new places", self.add_ratings)
+        more.add_argument("slug")
+        more.add_argument("ratings", type=int, help="ratings per item, above what it is now")
+        more.add_argument("--dry-run", action="store_true", help="say what it would cost")
+        gone = add("delete-hits", "delete on the platform what has ended and is decided", self.delete_hits)
+        gone.add_argument("slug")
+        gone.add_argument("--dry-run", action="store_true", help="say how many")
+        owed = add("compensate", "pay a worker through a HIT that only they can accept", self.compensate)
+        owed.add_argument("slug")
+        owed.add_argument("assignment", help="the platform's id of the assignment, see: study reconcile")
+        owed.add_argument("--amount", required=True, help="USD, such as 0.50")
+        owed.add_argument("--reason", required=True, help="as the worker reads it")
+        both = add("reconcile", "show what only one side has, and what to do about it", self.reconcile)
+        both.add_argument("slug")
+        both.add_argument("--fetch", default="", metavar="ASSIGNMENT", help="make this one a submission if complete")
+
+    def extend(self, *, slug: str, days: int) -> None:
+        study, platform = self._posted(slug)
+        lifecycle.check_extension(study=study, platform=platform.name, days=days)
+        until = timezone.now() + timedelta(days=days)
+        done = lifecycle.extend(study=study, platform=platform, until=until, actor=self.actor)
+        self.say([f"{counted(done.count, platform.unit)} offered until {until:%d %b %Y, %H:%M} UTC."])
+        self.say(f"  Refused: {line}" for line in done.refused)
+
+    def add_ratings(self, *, slug: str, ratings: int, dry_run: bool) -> None:
+        study, platform = self._posted(slug)
+        cost = lifecycle.cost_of_more(study, platform, ratings)
+        self.say(
+            [
+                f"{counted(cost.assignments, 'further assignment')}: {money(cost.rewards)} in rewards and "
+                f"{money(cost.fees)} in fees, {money(cost.total)} in total."
+            ]
+        )
+        if dry_run:
+            return
+        study = lifecycle.add_ratings(study=study, ratings=ratings, actor=self.actor)
+        done = republishing.replace_lost(study=study, platform=platform, actor=self.actor)
+        added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
+        self.say([f"{added} added, {posted} posted."])
+
+    def delete_hits(self, *, slug: str, dry_run: bool) -> None:
+        study, platform = self._posted(slug)
+        if dry_run:
+            count = lifecycle.deletable(study, platform.name).count()
+            self.say([f"{counted(count, platform.unit)} can be deleted. Nothing was changed."])
+            return
+        done = lifecycle.delete_postings(study=study, platform=platform, actor=self.actor)
+        self.say([f"{counted(done.count, platform.unit)} deleted on {platform.title}. Everything stays here."])
+        self.say(f"  Refused: {line}" for line in done.refused)
+
+    def compensate(self, *, slug: str, assignment: str, amount: str, reason: str) -> None:
+        study, platform = self._posted(slug)
+        rows = Assignment.objects.filter(posting__study=study, platform_assignment_id=assignment)
+        work = rows.select_related("hit__study", "posting", "participant__worker").order_by("-pk").first()
+        if work is None:
+            raise CommandError(
+                f"No work of {slug} has the assignment id “{assignment[:80]}”. See: study reconcile {slug}"
+            )
+        try:
+            dollars = Decimal(amount)
+        except InvalidOperation:
+            raise CommandError(f"“{amount[:20]}” is not an amount. Write USD, such as 0.50.") from None
+        owed = compensate(work=work, amount=dollars, reason=reason, platform=platform, actor=self.actor)
+        self.say([f"{work.participant.pseudonym} can accept {platform.unit} {owed.external_id}: {money(owed.amount)}."])
+
+    def reconcile(self, *, slug: str, fetch: str) -> None:
+        study, _ = self._posted(slug)
+        if fetch:
+            rows = OutsideAssignment.objects.filter(posting__study=study, external_id=fetch)
+            found = rows.select_related("posting__study", "posting__hit").order_by("-pk").first()
+            if found is None:
+                raise CommandError(f"The platform reported no assignment “{fetch[:80]}”. Sync first.")
+            sent = fetch_answer(outside=found, actor=self.actor)
+            self.say([f"The work of {sent.participant.pseudonym} is a submission now."])
+            return
+        self.say(remedy_lines(study))
+
+    def _posted(self, slug: str) -> tuple[Study, Platform]:
+        study = self.study_called(slug)
+        name = overview.posted_on(study)
+        if not name:
+            raise CommandError(f"{slug} is on no platform. Publish it: manage.py study publish {slug} --platform NAME")
+        try:
+            return study, connect(name)
+        except PlatformTrouble as trouble:
+            raise CommandError(str(trouble)) from None
+
+
+def remedy_lines(study: Study) -> Iterator[str]:
+    """What only one side has, each with what to do about it."""
+    found, now = queries.differences(study), timezone.now()
+    for ours in found.here_only:
+        time_left = ours.submit_to and ours.expires_at > now
+        do = "its worker can still submit it" if time_left else f"study compensate {study.slug} pays its worker"
+        yield f"Here only: {ours.platform_assignment_id} ({ours.participant.pseudonym}); {do}."
+    for theirs in found.there_only:
+        do = f"study reconcile {study.slug} --fetch {theirs.external_id} makes it a submission if it is complete"
+        yield f"There only: {theirs.external_id}, {theirs.get_state_display().lower()}; {do}."
+    for ours, theirs in found.other_worker:
+        yield f"Other worker: {theirs.external_id} (here {ours.participant.pseudonym}); leave it."
+    if not (found.here_only or found.there_only or found.other_worker):
+        yield "Both sides have the same."
+    if missing := sum(overview.missing_places(study, overview.posted_on(study)).values()):
+        yield f"{counted(missing, 'place')} lost or ended."

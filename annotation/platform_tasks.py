@@ -1,0 +1,25 @@
+"""The background tasks of platforms. Each may run twice, also at once."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from annotation.services import platform_jobs, platform_work
+
+
+@shared_task(name="annotation.platform_tasks.run_job")  # type: ignore[untyped-decorator]  # Celery has no types
+def run_job(job_id: int) -> bool:
+    """Do what somebody asked for on a platform, or continue it. True if this process worked on it."""
+    return platform_work.do_job(job_id)
+
+
+@shared_task(name="annotation.platform_tasks.sync_due")  # type: ignore[untyped-decorator]  # Celery has no types
+def sync_due() -> int:
+    """Request the syncs that are due, and wake workers for jobs that were left behind. Returns the number of both."""
+    return platform_work.request_due_syncs() + platform_jobs.send_forgotten()
+
+
+@shared_task(name="annotation.platform_tasks.listen")  # type: ignore[untyped-decorator]  # Celery has no types
+def listen() -> int:
+    """Read the platforms' notifications, if there are any. Returns how many postings they made us poll."""
+    return platform_work.handle_notices()

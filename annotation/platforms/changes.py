@@ -1,0 +1,63 @@
+"""What can be done to work after it was offered. A platform that can do less says which of it must be done there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotation.models import Compensation, Posting
+from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message from the platform: the postings (their ids there) to poll, and how to say that they were polled."""
+
+    external_ids: Sequence[str]
+    handled: Callable[[], object]
+
+
+class Changes:
+    """The calls that change what a connected platform offers. They are described here and made by services.
+
+    A platform without a method of its own raises PlatformTrouble.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+
+    def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
+        """Offer the posting until then, also if it has ended. Places that are left can be taken again."""
+        raise self._cannot("change how long work is offered")
+
+    def may_hold(self, posting: Posting, places: int) -> bool:
+        """Whether the posting can have this many places in total. If not, more places need their own posting."""
+        return False
+
+    def grow(self, posting: Posting, places: int) -> Sequence[Call]:
+        """Give the posting this many places in total. ``may_hold`` was asked before."""
+        raise self._cannot("add places")
+
+    def delete(self, posting: Posting) -> Sequence[Call]:
+        """Remove the posting. It has ended, nobody works on it and everything sent is decided."""
+        raise self._cannot("delete work")
+
+    def compensate(self, owed: Compensation) -> Sequence[Call]:
+        """Offer one worker, and nobody else, a posting without work that pays ``amount``."""
+        raise self._cannot("pay a worker outside their work")
+
+    def paying_id(self, results: Sequence[Json]) -> str:
+        """The platform's id of that posting, from the results of these calls."""
+        raise self._cannot("pay a worker outside their work")
+
+    def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
+        """The calls that ask for notices about postings, from the results of the calls that published them."""
+        return ()
+
+    def notices(self) -> Iterable[Notice]:
+        """Notices that have arrived; may wait a few seconds for one. Raises PlatformTrouble."""
+        return ()
+
+    def _cannot(self, what: str) -> PlatformTrouble:
+        return PlatformTrouble(f"{self.platform.title} cannot {what} from here.", "Do it on its own site.", sent=False)

@@ -1,0 +1,49 @@
+"""One pace for all processes of this machine, so that a platform does not have to refuse calls."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files import locks
+
+
+def wait_for_turn(account: str, per_second: float) -> float:
+    """Wait until the next call may be made, at most ``per_second`` calls a second together. Returns the seconds waited.
+
+    ``account`` names who is limited: each has a pace of its own. 0 calls per second means no limit.
+    """
+    if per_second <= 0:
+        return 0.0
+    turn = _next_turn(settings.VAR / f"pace-{account}", 1 / per_second)
+    wait = max(0.0, turn - time.time())
+    if wait:
+        time.sleep(wait)
+    return wait
+
+
+def _next_turn(path: Path, gap: float) -> float:
+    """Reserve the next free moment, as seconds since 1970: ``gap`` after the one reserved last, and not before now."""
+    with path.open("a+") as file:
+        locks.lock(file, locks.LOCK_EX)
+        try:
+            file.seek(0)
+            now = time.time()
+            # A clock that was set back must not stop all calls: nobody ever waits for more than a thousand others.
+            last = min(_number(file.read()), now + 1000 * gap)
+            turn = max(now, last + gap)
+            file.seek(0)
+            file.truncate()
+            file.write(f"{turn:.6f}")
+            file.flush()
+        finally:
+            locks.unlock(file)
+    return turn
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,248 @@
+"""Where a study's work on a platform stands: what is offered, out, sent, decided and lost, in a few queries."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from annotation.models import Assignment, Compensation, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
+from annotation.platforms.link import PLATFORM as LINK
+
+Outside = OutsideAssignment.State
+Work = Assignment.State
+State = Posting.State
+#: What workers have had from the platform and given back decided or undecided: these have used a place there.
+USED = (Outside.SUBMITTED, Outside.APPROVED, Outside.REJECTED)
+#: States of postings that the platform still has.
+POSTED = (State.OPEN, State.PAUSED, State.EXPIRED)
+#: The platform ends an assignment a little later than this server (`GRACE` of the arrival page).
+GRACE = timedelta(minutes=10)
+#: A posting on which nothing is known to happen is polled this rarely; notifications and arrivals make it due at once.
+QUIET = timedelta(hours=1)
+
+
+def posted_on(study: Study) -> str:
+    """The platform that the study's hits are offered on; empty if they are offered nowhere one by one."""
+    first = Posting.objects.filter(study=study).exclude(platform=LINK).order_by("pk").first()
+    return first.platform if first is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Postings by state, places offered, and assignments by what became of them.
+
+    ``out``: assignments in progress, as this server knows. ``here_only``: sent here and not (yet) reported by the
+    platform. ``rewards``: paid through the platform, in USD. ``refused``: calls that the platform refused.
+    """
+
+    postings: Mapping[str, int]
+    places: int
+    out: int
+    sent: Mapping[str, int]
+    here_only: int
+    unplaced: int
+    rewards: Decimal
+    first_end: datetime | None
+    last_end: datetime | None
+    synced_at: datetime | None
+    refused: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.postings.values())
+
+    @property
+    def n_posted(self) -> int:
+        return self.total - self.postings.get(State.PLANNED, 0)
+
+    @property
+    def open(self) -> int:
+        return self.postings.get(State.OPEN, 0)
+
+    @property
+    def undecided(self) -> int:
+        return self.sent.get(Outside.SUBMITTED, 0)
+
+
+def stand(study: Study, platform: str) -> Stand:
+    """The counts of everything that the study has on one platform."""
+    postings = Posting.objects.filter(study=study, platform=platform)
+    by_state = dict(postings.order_by().values_list("state").annotate(n=Count("pk")))
+    sums = postings.aggregate(
+        places=Sum("wanted", filter=~Q(state=State.PLANNED)),
+        first=Min("expires_at", filter=Q(state=State.OPEN)),
+        last=Max("expires_at", filter=Q(state=State.OPEN)),
+        synced=Max("synced_at"),
+    )
+    outside = OutsideAssignment.objects.filter(posting__study=study, posting__platform=platform)
+    calls = PlatformCall.objects.filter(study=study, state=PlatformCall.State.REFUSED)
+    return Stand(
+        postings=by_state,
+        places=sums["places"] or 0,
+        out=in_progress(study, platform).count(),
+        sent=dict(outside.order_by().values_list("state").annotate(n=Count("pk"))),
+        here_only=_here_only(study, platform).count(),
+        unplaced=sum(missing_places(study, platform).values()),
+        rewards=_paid(study, platform),
+        first_end=sums["first"],
+        last_end=sums["last"],
+        synced_at=sums["synced"],
+        refused=calls.count(),
+    )
+
+
+def _paid(study: Study, platform: str) -> Decimal:
+    paid = Payment.objects.filter(study=study, platform=platform).exclude(platform_id="")
+    return paid.aggregate(n=Sum("amount"))["n"] or Decimal(0)
+
+
+def in_progress(study: Study, platform: str) -> QuerySet[Assignment]:
+    """Assignments of posted hits that somebody is working on, according to this server."""
+    return Assignment.objects.filter(posting__study=study, posting__platform=platform, state=Work.ACCEPTED)
+
+
+def _here_only(study: Study, platform: str) -> QuerySet[Assignment]:
+    """Sent here and holding a place, while the platform reports no assignment of this id."""
+    reported = OutsideAssignment.objects.filter(
+        posting=OuterRef("posting"), external_id=OuterRef("platform_assignment_id")
+    )
+    held = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=Work.SUBMITTED)
+    return held.filter(~Exists(reported))
+
+
+def open_calls(study: Study) -> QuerySet[PlatformCall]:
+    """Calls that failed or were refused, newest first: what a person may have to fix."""
+    return (
+        PlatformCall.objects.filter(study=study)
+        .exclude(state=PlatformCall.State.DONE)
+        .exclude(error="")
+        .order_by("-pk")
+    )
+
+
+# --- lost places ---
+
+
+def lost(study: Study, platform: str) -> QuerySet[OutsideAssignment]:
+    """Assignments that used a place on the platform and give the study nothing.
+
+    Rejected ones; ones that were sent here and released (excluded); and decided ones of which nothing arrived here from
+    this worker. What is still undecided is not lost.
+    """
+    mine = Q(
+        posting=OuterRef("posting"),
+        platform_assignment_id=OuterRef("external_id"),
+        participant__worker__platform_id=OuterRef("worker_id"),
+    )
+    kept = Exists(Assignment.objects.filter(mine, state=Work.SUBMITTED))
+    released = Exists(Assignment.objects.filter(mine, state=Work.RELEASED))
+    reported = OutsideAssignment.objects.filter(posting__study=study, posting__platform=platform)
+    return reported.filter(
+        Q(state=Outside.REJECTED)
+        | Q(released, state__in=[Outside.SUBMITTED, Outside.APPROVED]) & ~Q(kept)
+        | Q(~Q(kept), state=Outside.APPROVED)
+    )
+
+
+def missing_places(study: Study, platform: str) -> dict[int, int]:
+    """How many places of each hit (by id) nobody can take any more on the platform. Hits that miss none are left out.
+
+    A posting that is offered, or about to be, gives as many places as it wants, less those lost. An ended one gives
+    only those that were used or are still in progress. Work that was sent here and never reported holds its place.
+    """
+    given: Counter[int] = Counter()
+    postings = Posting.objects.filter(study=study, platform=platform, hit__isnull=False)
+    offered = Q(state__in=[State.PLANNED, State.OPEN, State.PAUSED])
+    for hit_id, places in postings.filter(offered).order_by().values_list("hit_id").annotate(n=Sum("wanted")):
+        given[hit_id] += places or 0
+    used = OutsideAssignment.objects.filter(posting__in=postings.exclude(offered), state__in=USED)
+    given.update(_per_hit(used, "posting__hit_id"))
+    given.update(
+        _per_hit(in_progress(study, platform).exclude(posting__state__in=[State.OPEN, State.PAUSED]), "hit_id")
+    )
+    given.update(_per_hit(_here_only(study, platform), "hit_id"))
+    given.subtract(_per_hit(lost(study, platform), "posting__hit_id"))
+    wanted = Hit.objects.filter(study=study, postings__platform=platform).distinct().order_by("position")
+    return {pk: n - given[pk] for pk, n in wanted.values_list("pk", "wanted") if n > given[pk]}
+
+
+def _per_hit(rows: QuerySet, by: str) -> dict[int, int]:  # type: ignore[type-arg]  # of several models
+    return dict(rows.order_by().values_list(by).annotate(n=Count("pk", distinct=True)))
+
+
+# --- polling ---
+
+
+def unsettled(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
+    """Postings on which something can still happen: offered, in progress, or waiting for a decision.
+
+    After the end, a worker may still have an assignment for as long as the study's time limit. A posting is settled
+    once it was polled after that and nothing on it is undecided.
+    """
+    moment = now or timezone.now()
+    ended = moment - timedelta(minutes=study.time_limit_minutes) - GRACE
+    undecided = Exists(OutsideAssignment.objects.filter(posting=OuterRef("pk"), state=Outside.SUBMITTED))
+    after = F("expires_at") + timedelta(minutes=study.time_limit_minutes) + GRACE
+    polled_since = Q(expires_at__lt=ended, synced_at__gte=after)
+    posted = Posting.objects.filter(study=study, state__in=POSTED).exclude(platform=LINK)
+    return posted.exclude(~Q(undecided) & polled_since).order_by("pk")
+
+
+def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
+    """The unsettled postings to poll now: those where work is in progress or waits, and the others once an hour."""
+    moment = now or timezone.now()
+    busy = Exists(Assignment.objects.filter(posting=OuterRef("pk"), state=Work.ACCEPTED))
+    reported = OutsideAssignment.objects.filter(
+        posting=OuterRef("posting"), external_id=OuterRef("platform_assignment_id")
+    )
+    unreported = Exists(Assignment.objects.filter(Q(posting=OuterRef("pk"), state=Work.SUBMITTED) & ~Exists(reported)))
+    by_itself = Exists(
+        OutsideAssignment.objects.filter(
+            posting=OuterRef("pk"), state=Outside.SUBMITTED, approves_itself_at__lte=moment
+        )
+    )
+    quiet = Q(synced_at__isnull=True) | Q(synced_at__lt=moment - min(QUIET, 12 * sync_interval()))
+    return unsettled(study, moment).filter(Q(busy) | Q(unreported) | Q(by_itself) | quiet)
+
+
+def sync_interval() -> timedelta:
+    return timedelta(seconds=settings.PLATFORM_SYNC_SECONDS)
+
+
+def studies_to_sync(now: datetime | None = None) -> list[Study]:
+    """Studies on a platform with something to poll now, whatever their status."""
+    posted = Posting.objects.filter(state__in=POSTED).exclude(platform=LINK)
+    candidates = Study.objects.filter(pk__in=posted.values("study")).order_by("pk")
+    return [study for study in candidates if due(study, now).exists() or _unpaid(study)]
+
+
+def _unpaid(study: Study) -> bool:
+    return Compensation.objects.filter(study=study, paid_at=None).exclude(external_id="").exists()
+
+
+# --- reconcile ---
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A worker's assignment that only one side has, with what this server knows about it."""
+
+    outside: OutsideAssignment | None
+    work: Assignment | None
+    compensation: Compensation | None = None
+
+
+def by_platform_id(study: Study) -> Mapping[tuple[int, str], list[Assignment]]:
+    """The study's assignments on platforms by posting and the platform's id, newest first, whatever their state."""
+    found: defaultdict[tuple[int, str], list[Assignment]] = defaultdict(list)
+    rows = Assignment.objects.filter(posting__study=study).exclude(platform_assignment_id="")
+    for work in rows.select_related("participant__worker", "hit", "posting").order_by("-pk"):
+        found[work.posting_id or 0, work.platform_assignment_id].append(work)
+    return found

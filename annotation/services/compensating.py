@@ -1,0 +1,147 @@
+"""Pays a worker who cannot be paid through their own work: a posting that only they can accept, and that only pays.
+
+For example, the worker's time ran out on the platform after everything was saved here. Each work is compensated at most
+once, whatever fails in between: the row is unique, and each call has its own record (``platform_calls``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Posting, Study, Submission
+from annotation.platforms.base import Json, Platform
+from annotation.platforms.changing import changes_of
+from annotation.platforms.costs import CENT
+from annotation.services.audit import record
+from annotation.services.platform_calls import make_all
+from annotation.task_types.questions import clean_text
+from common.problems import Problem, invalid, refuse_if_any
+from common.words import money
+
+MOST_REASON = 500
+#: Who gets more than this for one work was mistyped.
+MOST_AMOUNT = Decimal("500.00")
+Outside = OutsideAssignment.State
+State = Assignment.State
+
+
+@transaction.atomic
+def promise(*, work: Assignment, amount: Decimal, reason: str, actor: str) -> Compensation:
+    """Record that this work is to be paid in this way. Raises Invalid, also if it is or may be paid in another."""
+    reason = clean_text(reason)
+    work = Assignment.objects.select_for_update(of=("self",), no_key=True).get(pk=work.pk)
+    study = work.hit.study
+    refuse_if_any([*_wrong(amount, reason), *_otherwise_paid(work)])
+    made = Compensation.objects.create(
+        study=study,
+        assignment=work,
+        platform=work.participant.worker.platform,
+        worker_id=work.participant.worker.platform_id,
+        amount=amount,
+        reason=reason,
+        actor=actor[:150],
+        created_at=timezone.now(),
+    )
+    about = {"worker": work.participant.pseudonym, "amount": str(amount), "reason": reason}
+    record(study=study, actor=actor, action="promise compensation", **about)
+    return made
+
+
+def _wrong(amount: Decimal, reason: str) -> list[Problem]:
+    problems = []
+    if not amount.is_finite() or not CENT <= amount <= MOST_AMOUNT or amount != amount.quantize(CENT):
+        fix = f"Enter whole cents from $0.01 to {money(MOST_AMOUNT)}, such as 0.50."
+        problems.append(Problem("amount", "This amount cannot be paid.", fix))
+    if not 1 <= len(reason) <= MOST_REASON:
+        what = f"The reason has {len(reason):,} characters." if reason else "There is no reason."
+        problems.append(
+            Problem("reason", what, f"Write why, in at most {MOST_REASON} characters: the worker reads it.")
+        )
+    return problems
+
+
+def _otherwise_paid(work: Assignment) -> list[Problem]:
+    """Why this work must not be compensated."""
+    if work.posting is None or work.participant.synthetic:
+        return [Problem("work", "This work did not come from a platform.", "Pay it by completion code.")]
+    if Compensation.objects.filter(assignment=work).exists():
+        return [Problem("work", "This work has been compensated before.", "See the list of compensations.")]
+    if Payment.objects.filter(submission__assignment=work).exists():
+        return [Problem("work", "This work has been paid.", "Nothing is left to pay.")]
+    there = _reported(work)
+    if there is not None and there.state in (Outside.SUBMITTED, Outside.APPROVED):
+        what = f"The platform has this work: {there.get_state_display().lower()}."
+        return [Problem("work", what, "Approve it there: that pays the worker.")]
+    return []
+
+
+def _reported(work: Assignment) -> OutsideAssignment | None:
+    return OutsideAssignment.objects.filter(
+        posting=work.posting_id,
+        external_id=work.platform_assignment_id,
+        worker_id=work.participant.worker.platform_id,
+    ).first()
+
+
+def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation:
+    """Post the HIT that pays. Running it again continues where it stopped. Raises PlatformTrouble."""
+    if owed.external_id:
+        return owed
+    posting = owed.assignment.posting
+    assert posting is not None  # noqa: S101 - promised for posted work only
+    changes = changes_of(platform)
+
+    def done(results: Sequence[Json]) -> None:
+        name = changes.paying_id(results)
+        Compensation.objects.filter(pk=owed.pk).update(external_id=name, offered_at=timezone.now())
+        record(study=owed.study, actor=actor, action="compensate", hit=name, amount=str(owed.amount))
+
+    make_all(changes.compensate(owed), platform, study=owed.study, posting=posting, done=done)
+    owed.refresh_from_db()
+    return owed
+
+
+def compensate(*, work: Assignment, amount: Decimal, reason: str, platform: Platform, actor: str) -> Compensation:
+    """Promise and offer in one step; a promise that was not offered is offered now. Raises Invalid, PlatformTrouble."""
+    owed = Compensation.objects.filter(assignment=work).first()
+    if owed is not None and owed.external_id:
+        raise invalid("work", "This work has been compensated before.", "See the list of compensations.")
+    if owed is None:
+        owed = promise(work=work, amount=amount, reason=reason, actor=actor)
+    elif owed.amount != amount:
+        raise invalid("amount", f"{money(owed.amount)} was promised before.", f"Enter {owed.amount}.")
+    return offer(owed=owed, platform=platform, actor=actor)
+
+
+def note_paid(*, study: Study, platform: Platform) -> int:
+    """Ask the platform which compensations have been accepted and paid. Returns how many are new."""
+    count = 0
+    waiting = Compensation.objects.filter(study=study, platform=platform.name, paid_at=None).exclude(external_id="")
+    for owed in waiting.select_related("assignment", "study"):
+        reported = list(platform.sync(Posting(study=study, platform=platform.name, external_id=owed.external_id)))
+        paid = any(each.worker_id == owed.worker_id and each.state == Outside.APPROVED for each in reported)
+        count += paid and _note_paid(owed)
+    return count
+
+
+@transaction.atomic
+def _note_paid(owed: Compensation) -> bool:
+    if not Compensation.objects.filter(pk=owed.pk, paid_at=None).update(paid_at=timezone.now()):
+        return False
+    sent = Submission.objects.filter(assignment=owed.assignment).first()
+    if sent is not None and not Payment.objects.filter(submission=sent).exists():
+        Payment.objects.create(
+            study=owed.study,
+            submission=sent,
+            amount=owed.amount,
+            platform=owed.platform,
+            platform_id=owed.external_id,
+            actor=owed.actor,
+            created_at=timezone.now(),
+        )
+    record(study=owed.study, actor="sync", action="compensation paid", hit=owed.external_id, amount=str(owed.amount))
+    return True

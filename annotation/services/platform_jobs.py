@@ -1,0 +1,141 @@
+"""Work on a platform that takes longer than a page: asked for by a person, done by one process at a time.
+
+One row per study and kind of work is the request, the progress and the lock. A process that dies leaves its lock
+behind; after ``LEASE``, another continues where it stopped. Even if two worked at once, nothing would be done twice:
+each call has its own record (``platform_calls``).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from annotation.models import PlatformJob, Study
+from common.problems import invalid
+
+logger = logging.getLogger(__name__)
+State = PlatformJob.State
+TASK = "annotation.platform_tasks.run_job"
+#: How long the process that does the work can be silent. One call may take minutes, because it is repeated.
+LEASE = timedelta(minutes=5)
+#: A request that no process has begun after this time is sent to the queue again.
+FORGOTTEN = timedelta(minutes=1)
+#: How often the row is written while calls succeed, in seconds.
+NOTE_EVERY = 1.0
+
+
+class LockLost(Exception):
+    """Another process does this work now."""
+
+
+class TimeUp(Exception):
+    """The task has run as long as a task may. The rest is for the next one."""
+
+
+def request_job(
+    *, study: Study, kind: str, platform: str, actor: str, params: Mapping[str, Any] | None = None
+) -> PlatformJob:
+    """Ask for work on the platform, and wake a worker process. Raises Invalid if the same work is going on."""
+    now = timezone.now()
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        job = PlatformJob.objects.filter(study=study, kind=kind).first()
+        if job is not None and is_working(job):
+            what = f"“{job.get_kind_display()}” is already under way."
+            raise invalid("job", what, "Wait until it has ended; this page shows its progress.")
+        values = {
+            "platform": platform,
+            "actor": actor[:150],
+            "params": dict(params or {}),
+            "state": State.WAITING,
+            "holder": "",
+            "n_done": 0,
+            "n_total": 0,
+            "said": "",
+            "fix": "",
+            "asked_at": now,
+            "seen_at": None,
+            "ended_at": None,
+        }
+        job, _ = PlatformJob.objects.update_or_create(study=study, kind=kind, defaults=values)
+        job_id = job.pk
+        transaction.on_commit(lambda: send(job_id))
+    return job
+
+
+def is_working(job: PlatformJob) -> bool:
+    """Whether a process does this work now, as far as this server knows."""
+    return job.state == State.RUNNING and job.seen_at is not None and job.seen_at > timezone.now() - LEASE
+
+
+def send(job_id: int) -> bool:
+    """Wake a worker process. False if the queue does not respond; ``send_forgotten`` then does it later."""
+    try:
+        current_app.signature(TASK, args=(job_id,)).delay()
+    except (OperationalError, OSError) as error:
+        logger.warning("The task queue did not take the platform job %s: %s", job_id, error)
+        return False
+    return True
+
+
+def send_forgotten() -> int:
+    """Send again what no process has begun, or what one has left behind. Returns how many jobs."""
+    now = timezone.now()
+    forgotten = PlatformJob.objects.filter(
+        Q(state=State.WAITING, asked_at__lt=now - FORGOTTEN) | Q(state=State.RUNNING, seen_at__lt=now - LEASE)
+    )
+    return sum(send(pk) for pk in forgotten.order_by("asked_at").values_list("pk", flat=True))
+
+
+@dataclass(slots=True)
+class Lock:
+    """The right to do a job's work, until another process takes it after a long silence."""
+
+    job: PlatformJob
+    holder: str
+    began: float = field(default_factory=time.monotonic)
+    noted: float = 0.0
+
+    def step(self, done: int, total: int = 0) -> None:
+        """Note the progress. Raises LockLost, and TimeUp when the rest is for the next task."""
+        now = time.monotonic()
+        if now - self.noted < NOTE_EVERY and done != total:
+            return
+        self.noted = now
+        values: dict[str, Any] = {"seen_at": timezone.now(), "n_done": done}
+        if not self._mine().update(**values | ({"n_total": total} if total else {})):
+            raise LockLost
+        if now - self.began > settings.CELERY_TASK_SOFT_TIME_LIMIT * 0.7:
+            raise TimeUp
+
+    def end(self, state: str, said: str = "", fix: str = "") -> bool:
+        """Note how the work ended. False if another process does it now."""
+        now = timezone.now()
+        values = {"state": state, "holder": "", "said": said[:2000], "fix": fix[:2000], "seen_at": now}
+        ended = None if state == State.WAITING else now
+        return bool(self._mine().update(**values, ended_at=ended))
+
+    def _mine(self) -> Any:
+        return PlatformJob.objects.filter(pk=self.job.pk, state=State.RUNNING, holder=self.holder)
+
+
+def take_lock(job_id: int) -> Lock | None:
+    """The lock of a job that waits or was left behind. None if it has ended or another process does it."""
+    now, holder = timezone.now(), secrets.token_hex(10)
+    free = Q(state=State.WAITING) | Q(state=State.RUNNING, seen_at__lt=now - LEASE)
+    taken = PlatformJob.objects.filter(free, pk=job_id).update(state=State.RUNNING, holder=holder, seen_at=now)
+    if not taken:
+        return None
+    return Lock(PlatformJob.objects.select_related("study").get(pk=job_id), holder)

@@ -1,0 +1,212 @@
+"""A study that is on a platform: how far it is, and what can be done with it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.models import PlatformCall, PlatformJob, Study
+from annotation.platforms import connect, known
+from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.queries import platform_overview as overview
+from annotation.services import lifecycle, platform_jobs
+from annotation.services import studies as service
+from annotation.services.platform_work import replaces_lost
+from annotation.views.console.page import SignedIn, member, page_of, role_in, say_refused, study_page
+from common.problems import Problem, Refused, invalid
+from common.words import counted, money
+
+SECTION = "platforms"
+Kind, State = PlatformJob.Kind, PlatformJob.State
+BUSY = (State.WAITING, State.RUNNING)
+SHOWN_CALLS = 5
+#: A job that has waited this long probably has no worker process to do it.
+SLOW_START = timedelta(seconds=30)
+
+
+def work_context(study: Study, name: str) -> dict[str, Any]:
+    """Everything that the page and its refreshed part show."""
+    jobs = list(PlatformJob.objects.filter(study=study).order_by("-asked_at"))
+    found = overview.stand(study, name)
+    now = timezone.now()
+    return {
+        "platform": known().get(name),
+        "name": name,
+        "stand": found,
+        "jobs": jobs,
+        "busy": any(job.state in BUSY for job in jobs),
+        "stuck": any(job.state == State.WAITING and job.asked_at < now - SLOW_START for job in jobs),
+        "to_post": found.total - found.n_posted,
+        "refused": list(overview.open_calls(study)[:SHOWN_CALLS]),
+        "deletable": lifecycle.deletable(study, name).count(),
+        "extendable": lifecycle.extendable(study, name).count(),
+        "replace": replaces_lost(study),
+        "polled": study.status != Study.Status.CLOSED or found.out > 0,
+    }
+
+
+@require_safe
+@member()
+def progress(request: SignedIn, study: Study) -> HttpResponseBase:
+    """The part that the page fetches every few seconds. When nothing is under way any more, the whole page reloads."""
+    name = overview.posted_on(study)
+    if not name:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    role = role_in(study, request.user)
+    context = work_context(study, name) | {"study": study, "can_edit": role != "viewer", "is_owner": role == "owner"}
+    response = render(request, "console/platforms/_work.html", context)
+    if not context["busy"]:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_safe
+@member(read="editor")
+def calls_made(request: SignedIn, study: Study) -> HttpResponseBase:
+    """Every call that was made or is to be made for this study, newest first."""
+    rows = PlatformCall.objects.filter(study=study).select_related("posting").order_by("-pk")
+    if request.GET.get("show") == "refused":
+        rows = rows.exclude(state=PlatformCall.State.DONE).exclude(error="")
+    context = {"page": page_of(rows, request), "only_refused": request.GET.get("show") == "refused"}
+    return study_page(request, study, "platforms/calls_made.html", context, section=SECTION)
+
+
+# --- what a person asks for ---
+
+
+def _ask(role: str, act: Callable[[SignedIn, Study, str], str]) -> Callable[..., HttpResponseBase]:
+    """A page that only accepts a POST: does what was asked, or says why not, and shows the study's platform again."""
+
+    @require_POST
+    @member(write=role)
+    def view(request: SignedIn, study: Study) -> HttpResponseBase:
+        try:
+            name = overview.posted_on(study)
+            if not name:
+                raise invalid("platform", "This study is on no platform.", "Publish it first.")
+            said = act(request, study, name)
+        except Refused as refused:
+            say_refused(request, refused)
+        except PlatformTrouble as trouble:
+            messages.error(request, str(trouble))
+        else:
+            messages.success(request, said)
+        return redirect("console_platforms", study.slug)
+
+    return view
+
+
+def _request(request: SignedIn, study: Study, name: str, kind: str, **params: Any) -> None:
+    """Request a job, and refuse at once if the platform has no key: the page should say so, not the job."""
+    connect(name)
+    actor = request.user.get_username()
+    platform_jobs.request_job(study=study, kind=kind, platform=name, actor=actor, params=params)
+
+
+def _go_on(request: SignedIn, study: Study, name: str) -> str:
+    keep = PlatformJob.objects.filter(study=study, kind=Kind.PUBLISH).values_list("params", flat=True).first()
+    _request(request, study, name, Kind.PUBLISH, **(keep or {}))
+    return "Publishing continues where it stopped."
+
+
+def _sync(request: SignedIn, study: Study, name: str) -> str:
+    _request(request, study, name, Kind.SYNC)
+    return "The platform is being asked."
+
+
+def _replace(request: SignedIn, study: Study, name: str) -> str:
+    _request(request, study, name, Kind.ADD)
+    return "The missing places are being offered again."
+
+
+def _extend(request: SignedIn, study: Study, name: str) -> str:
+    days = _number(request, "days")
+    lifecycle.check_extension(study=study, platform=name, days=days)
+    until = timezone.now() + timedelta(days=days)
+    _request(request, study, name, Kind.EXTEND, until=until.isoformat(timespec="seconds"))
+    return f"Work is offered for {counted(days, 'more day')} from now."
+
+
+def _end(request: SignedIn, study: Study, name: str) -> str:
+    if request.POST.get("close") == "on":
+        service.close_study(study=study, actor=request.user.get_username())
+    _request(request, study, name, Kind.END)
+    return "The offer is being ended. What is in progress can be finished."
+
+
+def _delete(request: SignedIn, study: Study, name: str) -> str:
+    _request(request, study, name, Kind.DELETE)
+    return "What has ended and is decided is being deleted there. Everything stays here."
+
+
+def _pause(request: SignedIn, study: Study, name: str) -> str:
+    service.pause_study(study=study, actor=request.user.get_username())
+    _request(request, study, name, Kind.PAUSE)
+    return "Paused: nobody gets new work. What is in progress can be finished."
+
+
+def _resume(request: SignedIn, study: Study, name: str) -> str:
+    service.resume_study(study=study, actor=request.user.get_username())
+    _request(request, study, name, Kind.RESUME)
+    return "Live again."
+
+
+def _number(request: SignedIn, name: str) -> int:
+    text = request.POST.get(name, "").strip()[:9]
+    if not (text.isascii() and text.isdigit()):
+        raise invalid(name, "This is not a number.", "Enter a whole number.")
+    return int(text)
+
+
+resume_publishing = _ask("owner", _go_on)
+sync = _ask("editor", _sync)
+replace_lost = _ask("owner", _replace)
+extend = _ask("owner", _extend)
+end = _ask("owner", _end)
+delete = _ask("owner", _delete)
+pause = _ask("owner", _pause)
+resume = _ask("owner", _resume)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="editor", write="owner")
+def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
+    """Shows what more ratings per item cost. A POST adds them, if it is still what the page showed."""
+    name = overview.posted_on(study)
+    context: dict[str, Any] = {"platform": known().get(name), "ratings": study.ratings_per_item + 1}
+    given = request.POST if request.method == "POST" else request.GET
+    try:
+        if not name:
+            raise invalid("platform", "This study is on no platform.", "Publish it first.")
+        platform: Platform = connect(name)
+        ratings = _ratings(given.get("ratings", str(study.ratings_per_item + 1)), study)
+        cost = lifecycle.cost_of_more(study, platform, ratings)
+        context |= {"ratings": ratings, "cost": cost}
+        if request.method == "POST":
+            if request.POST.get("total") != str(cost.total):
+                raise invalid("total", f"It costs {money(cost.total)} now.", "Check the figures, then confirm again.")
+            lifecycle.add_ratings(study=study, ratings=ratings, actor=request.user.get_username())
+            _request(request, study, name, Kind.ADD)
+            messages.success(request, f"Each item gets {counted(ratings, 'rating')}. The places are being offered.")
+            return redirect("console_platforms", study.slug)
+    except Refused as refused:
+        context["problems"] = refused.problems
+    except PlatformTrouble as trouble:
+        context["problems"] = [Problem("platform", trouble.what, trouble.fix)]
+    status = 422 if "problems" in context and request.method == "POST" else 200
+    return study_page(request, study, "platforms/more_ratings.html", context, section=SECTION, status=status)
+
+
+def _ratings(text: str, study: Study) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+    if number <= study.ratings_per_item:
+        what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
+        raise invalid("ratings", what, f"Enter a number above {study.ratings_per_item}.")
+    return number

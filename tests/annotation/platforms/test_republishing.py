@@ -1,0 +1,186 @@
+"""Lost places are offered again until every hit has what it wants; never more than that, and never beyond the end.
+
+Expected numbers are counted by hand. The rule of nine and ten is MTurk's (CreateAdditionalAssignmentsForHIT: "HITs that
+were created with fewer than 10 assignments cannot be extended to have 10 or more").
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Assignment, Posting, Study
+from annotation.platforms.changing import changes_of
+from annotation.platforms.mturk.platform import Mturk
+from annotation.queries.platform_overview import lost, missing_places
+from annotation.services import deciding, lifecycle, republishing, syncing
+from annotation.services.reviews import review_submission
+from marketplace.models import Hit as MarketHit
+from tests.annotation.console_helpers import make_user
+from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_here, send_there
+from tests.marketplace.support.factories import make_worker as make_market_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(api: Mturk) -> Study:
+    return posted_study(api, items=1, ratings_per_item=2)
+
+
+@pytest.fixture
+def posting(study: Study) -> Posting:
+    return study.postings.get()
+
+
+def there(posting: Posting) -> MarketHit:
+    return MarketHit.objects.get(hit_id=posting.external_id)
+
+
+def sync(study: Study, api: Mturk) -> republishing.Replaced:
+    syncing.sync_study(study=study, platform=api)
+    return republishing.replace_lost(study=study, platform=api)
+
+
+def reject(posting: Posting, work: Assignment, api: Mturk) -> None:
+    outside = posting.outside.get(external_id=work.platform_assignment_id)
+    deciding.reject(outside=outside, platform=api, actor="test", feedback="All answers are the same.")
+
+
+def test_nothing_is_missing_while_work_is_on_its_way(study: Study, posting: Posting, api: Mturk) -> None:
+    send_both(posting)
+    worker = make_market_worker()
+    send_here(posting, worker.worker_id, accept_there(posting, worker).assignment_id)  # not yet sent there
+    assert missing_places(study, "mturk") == {}
+    assert sync(study, api) == republishing.Replaced()
+    assert there(posting).max_assignments == 2
+
+
+def test_a_rejected_place_is_offered_again_once(study: Study, posting: Posting, api: Mturk) -> None:
+    work = send_both(posting)
+    send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    reject(posting, work, api)
+    assert sync(study, api) == republishing.Replaced(released=1, added=1)
+    assert sync(study, api) == republishing.Replaced()
+    work.refresh_from_db()
+    posting.refresh_from_db()
+    assert (work.state, posting.wanted, there(posting).max_assignments) == ("released", 3, 3)
+    replacement = send_both(posting)
+    assert sync(study, api) == republishing.Replaced()
+    hit = replacement.hit
+    hit.refresh_from_db()
+    assert (hit.wanted, hit.n_live, hit.n_submitted) == (2, 2, 2)
+
+
+def test_an_excluded_submission_is_replaced_only_with_its_place_released(
+    study: Study, posting: Posting, api: Mturk
+) -> None:
+    kept, released = send_both(posting), send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    rita = make_user("rita")
+    review_submission(submission=kept.submission, decision="exclude", note="", user=rita)
+    review_submission(submission=released.submission, decision="exclude", note="", user=rita, release=True)
+    assert [each.external_id for each in lost(study, "mturk")] == [released.platform_assignment_id]
+    assert sync(study, api).added == 1
+
+
+def test_what_only_the_platform_has_is_lost_when_it_was_approved(study: Study, posting: Posting, api: Mturk) -> None:
+    send_there(accept_there(posting, make_market_worker()))
+    assert sync(study, api) == republishing.Replaced()  # undecided: perhaps the answer still arrives
+    outside = posting.outside.get()
+    deciding.approve(outside=outside, platform=api, actor="test")
+    assert sync(study, api).added == 1
+
+
+def test_an_answer_of_another_worker_frees_its_place_once_the_platform_has_decided(
+    study: Study, posting: Posting, api: Mturk
+) -> None:
+    worker = make_market_worker()
+    accepted = accept_there(posting, worker)
+    stranger = send_here(posting, "ASTRANGER", accepted.assignment_id)
+    send_there(accepted)
+    syncing.sync_study(study=study, platform=api)
+    deciding.approve(outside=posting.outside.get(), platform=api, actor="test")
+    assert sync(study, api) == republishing.Replaced(released=1, added=1)
+    stranger.refresh_from_db()
+    assert stranger.state == "released"
+
+
+def test_a_hit_of_nine_gets_a_further_posting_and_one_of_ten_grows(api: Mturk) -> None:
+    study = posted_study(api, items=1, ratings_per_item=9)
+    posting = study.postings.get()
+    Posting.objects.filter(pk=posting.pk).update(wanted=9)
+    study.hits.update(wanted=11)
+    assert sync(study, api) == republishing.Replaced(planned=1)
+    sizes = study.postings.order_by("part").values_list("part", "wanted", "state")
+    assert list(sizes) == [(0, 9, "open"), (1, 2, "open")]
+    assert changes_of(api).may_hold(Posting(wanted=10), 400)
+    assert not changes_of(api).may_hold(Posting(wanted=9), 10)
+    assert changes_of(api).may_hold(Posting(wanted=4), 9)
+
+
+def test_more_ratings_fill_postings_up_to_nine(study: Study, posting: Posting, api: Mturk) -> None:
+    lifecycle.add_ratings(study=study, ratings=9, actor="test")
+    assert sync(study, api) == republishing.Replaced(added=7)
+    assert there(posting).max_assignments == 9
+    lifecycle.add_ratings(study=study, ratings=30, actor="test")
+    assert sync(study, api) == republishing.Replaced(planned=3)  # 21 more: three of seven, at the low fee
+    assert sorted(study.postings.values_list("wanted", flat=True)) == [7, 7, 7, 9]
+
+
+def test_nothing_is_offered_again_after_the_end_or_while_paused(study: Study, posting: Posting, api: Mturk) -> None:
+    work = send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    reject(posting, work, api)
+    Study.objects.filter(pk=study.pk).update(status="paused")
+    assert sync(study, api) == republishing.Replaced(released=1)
+    Study.objects.filter(pk=study.pk).update(status="live")
+    lifecycle.end(study=study, platform=api, actor="test")
+    assert sync(study, api) == republishing.Replaced()
+    assert sum(missing_places(study, "mturk").values()) == 2  # shown to people: they may offer it longer
+    assert there(posting).max_assignments == 2
+
+
+def test_returned_and_abandoned_places_stay_with_the_platform(study: Study, posting: Posting, api: Mturk) -> None:
+    worker = make_market_worker()
+    accepted = accept_there(posting, worker)
+    work = Assignment.objects.create(
+        hit=posting.hit,
+        participant=send_both(posting).participant,
+        posting=posting,
+        platform_assignment_id=accepted.assignment_id,
+        state="abandoned",
+        slot=1,
+        ordinal=9,
+        attempt=2,
+        seed=1,
+        order={},
+        accepted_at=timezone.now() - timedelta(hours=2),
+        expires_at=timezone.now() - timedelta(hours=1),
+    )
+    assert work.state == "abandoned"
+    assert sync(study, api) == republishing.Replaced()
+
+
+def test_a_lost_answer_adds_the_place_only_once(study: Study, posting: Posting, api: Mturk, monkeypatch: Any) -> None:
+    """The platform did it, the answer never arrived: the same token does nothing a second time."""
+    from annotation.platforms.base import PlatformTrouble
+
+    whole = Mturk.call
+
+    def loses(self: Mturk, operation: str, **params: Any) -> dict[str, Any]:
+        answer = whole(self, operation, **params)
+        if operation == "create_additional_assignments_for_hit":
+            raise PlatformTrouble("The connection was lost.", again=True)
+        return answer
+
+    study.hits.update(wanted=3)
+    with monkeypatch.context() as patched, pytest.raises(PlatformTrouble):
+        patched.setattr(Mturk, "call", loses)
+        republishing.replace_lost(study=study, platform=api)
+    assert republishing.replace_lost(study=study, platform=api).added == 1
+    assert there(posting).max_assignments == 3
