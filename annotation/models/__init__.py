@@ -3,7 +3,7 @@
 from annotation.models.offers import Offer
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
-from annotation.models.trail import AuditEntry, Flag, Payment, Review
+from annotation.models.trail import AuditEntry, BulkAction, Flag, PayDecision, Payment, Review
 from annotation.models.work import (
     Assignment,
     Draft,
@@ -22,6 +22,7 @@ __all__ = [
     "Arm",
     "Assignment",
     "AuditEntry",
+    "BulkAction",
     "Draft",
     "Flag",
     "Hit",
@@ -35,6 +36,7 @@ __all__ = [
     "Output",
     "OutsideAssignment",
     "Participant",
+    "PayDecision",
     "Payment",
     "PlatformCall",
     "Posting",
