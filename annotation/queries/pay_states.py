@@ -12,6 +12,7 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, 
 from django.utils import timezone
 
 from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
+from annotation.platforms import known
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import unconfirmed_submissions
 
@@ -61,7 +62,7 @@ def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Sub
 
 def _on_platform(study: Study) -> list[When]:
     """For posted work, the platform's state decides, except that excluded work does not wait for an approval."""
-    posted = Q(assignment__posting__isnull=False)
+    posted = Q(assignment__posting__platform__in=paying())
     states = {OutsideState.REJECTED: "rejected", OutsideState.APPROVED: "approved"}
     there = [
         When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()
@@ -72,6 +73,11 @@ def _on_platform(study: Study) -> list[When]:
         When(posted & Q(pk__in=excluded_submissions(study)), then=Value("excluded")),
         When(posted, then=Value("to_approve")),
     ]
+
+
+def paying() -> list[str]:
+    """The platforms that pay when work is approved there."""
+    return [name for name, platform in known().items() if platform.pays]
 
 
 def on_platform_as(study: Study, state: str) -> QuerySet[Submission, int]:

@@ -16,7 +16,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
 from annotation.models import Invitation, Participant, Payment, Study, Submission
-from annotation.queries.pay_states import in_state, rewards
+from annotation.queries.pay_states import in_state, paying, rewards
 
 PER_PAGE = 50
 #: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
@@ -165,7 +165,9 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     Never what a platform pays when its work is approved: that would pay it twice.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
-    found = Submission.objects.filter(pk__in=in_state(study, *states), assignment__posting=None)
+    found = Submission.objects.filter(pk__in=in_state(study, *states))
+    if with_excluded:
+        found = found.exclude(assignment__posting__platform__in=paying())
     if pseudonym:
         found = found.filter(participant__pseudonym=pseudonym)
     if code:
