@@ -174,16 +174,20 @@ def _record(
     if assignment.posting is not None:
         shared |= _posting(assignment.posting)
     name = outside.external_id if outside else our_id(assignment.pk)
-    values = shared | _state(known, decided, name) | {
-        "HITId": shared.get("HITId") or f"hit-{assignment.hit_id}",
-        "AssignmentId": name,
-        "WorkerId": worker.platform_id,
-        "AcceptTime": _time((outside.accepted_at if outside else None) or assignment.accepted_at),
-        "SubmitTime": _time((outside.submitted_at if outside else None) or sent.received_at),
-        "AutoApprovalTime": _time(outside.approves_itself_at if outside else None),
-        "WorkTimeInSeconds": str(round(sent.seconds)),
-        **known.rates.get(worker.platform_id, ApprovalRates()).columns(),
-    }
+    values = (
+        shared
+        | _state(known, decided, name)
+        | {
+            "HITId": shared.get("HITId") or f"hit-{assignment.hit_id}",
+            "AssignmentId": name,
+            "WorkerId": worker.platform_id,
+            "AcceptTime": _time((outside.accepted_at if outside else None) or assignment.accepted_at),
+            "SubmitTime": _time((outside.submitted_at if outside else None) or sent.received_at),
+            "AutoApprovalTime": _time(outside.approves_itself_at if outside else None),
+            "WorkTimeInSeconds": str(round(sent.seconds)),
+            **known.rates.get(worker.platform_id, ApprovalRates()).columns(),
+        }
+    )
     record: Record = [values.get(column, "") for column in BEFORE]
     for place, column in known.columns.inputs:
         record.append(known.cells[items[place]].get(column, "") if place < len(items) else "")
@@ -194,7 +198,7 @@ def _record(
 def _unmatched(known: _Known, outside: OutsideAssignment) -> Record:
     """An assignment on the platform of which nothing arrived here."""
     posting = outside.posting
-    reward = posting.hit.reward if posting.hit else known.study.reward
+    reward = posting.pays
     status = {"approved": "Approved", "rejected": "Rejected"}.get(outside.state, "Submitted")
     took = (outside.submitted_at - outside.accepted_at) if outside.submitted_at and outside.accepted_at else None
     values = _shared(known, posting.pk, reward, posting.wanted or 1) | _posting(posting)

@@ -61,7 +61,9 @@ def _three(found: list[int]) -> tuple[int, int, int]:
 def reasons_of(study: Study) -> dict[str, str]:
     """Why assignments were rejected, by the id that the file gives them. The newest reason counts."""
     found: dict[str, str] = {}
-    for detail in AuditEntry.objects.filter(study=study, action="reject").order_by("pk").values_list("detail", flat=True):
+    for detail in (
+        AuditEntry.objects.filter(study=study, action="reject").order_by("pk").values_list("detail", flat=True)
+    ):
         if detail.get("assignment"):
             found[str(detail["assignment"])] = str(detail.get("reason", ""))
     ours = PayDecision.objects.filter(submission__study=study, decision=PayDecision.Decision.REJECT).order_by("pk")

@@ -37,9 +37,9 @@ def delay_of(study: Study) -> timedelta | None:
 
     This is for work that no platform pays for: a platform has a delay of its own.
     """
-    given: dict[str, Any] = getattr(study, "platforms", None) or {}
-    hours = (given.get("link") or {}).get("approve_after_hours")
-    return timedelta(hours=hours) if isinstance(hours, int) and hours > 0 else None
+    by_hand = [name for name, platform in known().items() if not platform.pays]
+    hours = next((given for name in by_hand if (given := study.platforms.get(name, {}).get("approve_after_hours"))), 0)
+    return timedelta(hours=int(hours)) if hours else None
 
 
 def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Submission]:
@@ -64,9 +64,7 @@ def _on_platform(study: Study) -> list[When]:
     """For posted work, the platform's state decides, except that excluded work does not wait for an approval."""
     posted = Q(assignment__posting__platform__in=paying())
     states = {OutsideState.REJECTED: "rejected", OutsideState.APPROVED: "approved"}
-    there = [
-        When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()
-    ]
+    there = [When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()]
     return [
         *there,
         When(posted & Q(pk__in=unconfirmed_submissions(study).values("pk")), then=Value("unconfirmed")),

@@ -1,4 +1,4 @@
-"""What a person needs to decide on submissions: the platform's record, comparisons with others, the effect of an action."""
+"""What a person needs to decide on submissions: platform records, comparisons, effects."""
 
 from __future__ import annotations
 
@@ -246,14 +246,18 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
     found: dict[int, _Paid] = {}
     pays = paying()
     for part in _parts(ids):
-        rows = with_pay_state(bulk.study).filter(pk__in=part).values_list(
-            "pk",
-            "pay",
-            "participant__worker",
-            "assignment__hit__reward",
-            "assignment__posting__platform",
-            "assignment__posting__wanted",
-            "participant__synthetic",
+        rows = (
+            with_pay_state(bulk.study)
+            .filter(pk__in=part)
+            .values_list(
+                "pk",
+                "pay",
+                "participant__worker",
+                "assignment__hit__reward",
+                "assignment__posting__platform",
+                "assignment__posting__wanted",
+                "participant__synthetic",
+            )
         )
         for pk, state, worker, reward, platform, wanted, synthetic in rows:
             shown = "simulated" if synthetic else state
@@ -261,9 +265,8 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
             found[pk] = _Paid(shown, worker, reward, there, wanted or 1, pk in out)
     states = {"submitted": "to_approve", "approved": "paid", "rejected": "rejected"}
     for each in OutsideAssignment.objects.filter(pk__in=outside).select_related("posting__hit"):
-        reward = each.posting.hit.reward if each.posting.hit else Decimal(0)
         state = states.get(each.state, "returned")
-        found[-each.pk] = _Paid(state, None, reward, each.posting.platform, each.posting.wanted or 1, False)
+        found[-each.pk] = _Paid(state, None, each.posting.pays, each.posting.platform, each.posting.wanted or 1, False)
     return found
 
 
@@ -291,6 +294,8 @@ def flags_of(bulk: BulkAction) -> str:
 
 def in_reasons(flags: QuerySet[Flag]) -> str:
     """``Flagged: too fast (220), same text (3).``; empty if there are no flags."""
-    found = flags.order_by().values_list("reason").annotate(n=Count("submission", distinct=True)).order_by("-n", "reason")
+    found = (
+        flags.order_by().values_list("reason").annotate(n=Count("submission", distinct=True)).order_by("-n", "reason")
+    )
     named = ", ".join(f"{reason.replace('_', ' ')} ({n:,})" for reason, n in found[:8])
     return f"Flagged: {named}." if named else ""

@@ -94,7 +94,7 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
     return found.order_by("-received_at", "-pk")
 
 
-def submissions(study: Study, which: Filter = Filter()) -> QuerySet[Submission]:  # noqa: B008 - it is frozen
+def submissions(study: Study, which: Filter = Filter()) -> QuerySet[Submission]:
     """The same with participant, arm, flags and reviews (newest first) loaded."""
     return (
         chosen(study, which)
@@ -115,7 +115,7 @@ def flag_reasons(study: Study) -> list[str]:
 
 def submission_page(
     study: Study,
-    which: Filter = Filter(),  # noqa: B008 - it is frozen
+    which: Filter = Filter(),
     *,
     number: int = 1,
     per_page: int = PER_PAGE,

@@ -1,12 +1,10 @@
-"""Reads decisions from a results file that somebody edited in a spreadsheet. Nothing is done until all of it is right."""
+"""Reads decisions from a results file that somebody edited in a spreadsheet. Nothing is done before it is right."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-
 
 from annotation.models import OutsideAssignment, Study
 from annotation.queries.batch import our_id
@@ -90,7 +88,9 @@ def _known(study: Study) -> dict[str, _Work]:
 def _row_problems(row: Row, name: str, known: Mapping[str, _Work]) -> list[RowProblem]:
     """What is wrong with one row. A row without a decision must also name an assignment of this study."""
     if not name:
-        return [RowProblem(row.number, "AssignmentId", "There is no assignment id.", "Delete the row, or restore the id.")]
+        return [
+            RowProblem(row.number, "AssignmentId", "There is no assignment id.", "Delete the row, or restore the id.")
+        ]
     if name not in known:
         fix = "Restore the id from the downloaded file. If it is from another study, import it there."
         return [RowProblem(row.number, "AssignmentId", f"This study has no assignment {name[:60]}.", fix)]
@@ -109,7 +109,9 @@ def _decision_problems(row: Row, work: _Work) -> list[RowProblem]:
     if approve and reject:
         return [RowProblem(number, "Approve", "Approve and Reject are both filled.", "Empty one of them.")]
     if approve and approve.lower() not in YES:
-        return [RowProblem(number, "Approve", f"“{approve[:60]}” is no mark.", "Write x to approve, or leave it empty.")]
+        return [
+            RowProblem(number, "Approve", f"“{approve[:60]}” is no mark.", "Write x to approve, or leave it empty.")
+        ]
     if not (approve or reject):
         return []
     if reject.lower() in YES:
@@ -118,7 +120,9 @@ def _decision_problems(row: Row, work: _Work) -> list[RowProblem]:
         what = f"The reason is {len(reject):,} characters long."
         return [RowProblem(number, "Reject", what, f"Shorten it to {MOST_FEEDBACK:,}.")]
     if reject and work.pay in ("paid", "approved"):
-        return [RowProblem(number, "Reject", "This work has been paid.", "It cannot be rejected any more. Empty Reject.")]
+        return [
+            RowProblem(number, "Reject", "This work has been paid.", "It cannot be rejected any more. Empty Reject.")
+        ]
     if work.pay == "unconfirmed":
         fix = "Ask the platform with “study sync”, then import the file again. Until then, empty this row's decision."
         return [RowProblem(number, "AssignmentId", "The platform has not confirmed this work.", fix)]
@@ -141,5 +145,3 @@ def _decision(row: Row, name: str, work: _Work) -> dict[str, Any] | None:
         "feedback": reject,
         "name": name,
     }
-
-

@@ -45,6 +45,8 @@ ACTIONS = {
 #: Whoever may only change the study may do these; the others decide about money.
 FOR_EDITORS = ("include", "exclude", "exclude_workers")
 OF_WORKERS = ("exclude_workers", "block")
+#: Stored as a user's reviews.
+REVIEWS = ("include", "exclude", *OF_WORKERS)
 NEEDS_NOTE = {
     "exclude_workers": "Say why: the reason is saved with each submission and in the activity.",
     "reject": "Write why, as the worker reads it.",
@@ -194,6 +196,8 @@ def _note(bulk: BulkAction, text: str) -> None:
 
 def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
     """Do one row. Returns why not, or an empty text. Raises PlatformTrouble."""
+    if user is None and bulk.action in REVIEWS:
+        return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
     try:
         if bulk.action in OF_WORKERS:
             _on_worker(bulk, row, user, connect)

@@ -19,7 +19,7 @@ from annotation.services import deciding
 from annotation.services.audit import record
 from annotation.services.payments import record_extra
 from annotation.task_types.questions import clean_text
-from common.problems import invalid
+from common.problems import Invalid, invalid
 
 Decision = PayDecision.Decision
 Connect = Callable[[str], Platform]
@@ -57,9 +57,7 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
         raise invalid("state", "The worker has returned this work.", "There is nothing to decide.")
 
 
-def pay_bonus(
-    *, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect
-) -> None:
+def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect) -> None:
     """Pay a bonus in USD through the platform, or store that it was paid by hand. ``key`` makes it happen once."""
     outside = outside_of(submission)
     if outside is not None and _paid_there(submission):
@@ -120,8 +118,10 @@ def _check(decision: str, feedback: str) -> None:
         raise invalid("feedback", what, f"Shorten it to {MOST_FEEDBACK:,}.")
 
 
-def unconfirmed() -> Exception:
+def unconfirmed() -> Invalid:
     """The reason why work that the platform has not confirmed is neither approved nor paid."""
     return invalid(
-        "state", "The platform has not confirmed this work.", "Ask it with “study sync”; if it does not know it, leave it."
+        "state",
+        "The platform has not confirmed this work.",
+        "Ask it with “study sync”; if it does not know it, leave it.",
     )

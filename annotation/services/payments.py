@@ -79,11 +79,10 @@ def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
     if sent is not None and paid.filter(submission=sent).exists():
         record(study=study, actor=actor, action="paid twice", assignment=outside.external_id, submission=sent.pk)
         sent = None
-    hit = outside.posting.hit
     return Payment.objects.create(
         study=study,
         submission=sent,
-        amount=hit.reward if hit else Decimal(0),
+        amount=outside.posting.pays,
         platform=platform,
         platform_id=outside.external_id,
         worker_id=outside.worker_id,

@@ -46,6 +46,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
     number = whole_number(request.GET.get("page", ""), least=1, most=10**9) or 1
     page, rows = queries.submission_page(study, which, number=number)
     owner = role_in(study, request.user) == Membership.Role.OWNER
+    allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name != "file")]
     context = {
         "page": page,
         "rows": rows,
@@ -57,7 +58,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
         "filters": query_of(which),
         "pay_states": PAY_STATES,
         "reasons": queries.flag_reasons(study),
-        "actions": {name: label for name, label in ACTIONS.items() if name in FOR_EDITORS or (owner and name != "file")},
+        "actions": {name: ACTIONS[name] for name in allowed},
         "latest": latest_actions(study.pk),
     }
     return study_page(request, study, "submissions.html", context, section="submissions")
@@ -155,5 +156,8 @@ def review(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 TOLD = {
     (Review.Decision.INCLUDE, False): "Included. The report uses this submission.",
     (Review.Decision.EXCLUDE, False): "Excluded. The report leaves this submission out; exports mark it as excluded.",
-    (Review.Decision.EXCLUDE, True): "Excluded. Another worker can take its place. Exports mark the submission as excluded.",
+    (
+        Review.Decision.EXCLUDE,
+        True,
+    ): "Excluded. Another worker can take its place. Exports mark it as excluded.",
 }

@@ -44,7 +44,7 @@ def restored(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0002_append_only'),
+        ('annotation', '0003_h1_platforms'),
     ]
 
     operations = [
