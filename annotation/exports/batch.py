@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models import BooleanField, ExpressionWrapper, Q
+
 from annotation.exports.writers import Record, Sheet, csv_bytes
 from annotation.models import HitItem, Item, OutsideAssignment, PlatformCall, Rating, Study, Submission
 from annotation.queries.batch import ApprovalRates, approval_rates, batch_states, our_id, reasons_of
@@ -87,11 +89,15 @@ def _columns(study: Study) -> _Columns:
     named: dict[str, None] = {}
     for payload in Item.objects.filter(study=study).values_list("payload", flat=True).iterator(BATCH):
         named |= dict.fromkeys(task.export_columns(payload))
-    ratings = Rating.objects.filter(study=study).order_by("question", "target").distinct()
-    asked = [(_answer(*pair), no_item) for *pair, no_item in ratings.values_list("question", "target", "item__isnull")]
+    no_item = ExpressionWrapper(Q(item=None), output_field=BooleanField())
+    ratings = Rating.objects.filter(study=study).order_by("question", "target").annotate(no_item=no_item)
+    pairs = ratings.values_list("question", "target", "no_item").distinct()
+    asked = [(_answer(question, target), about_none) for question, target, about_none in pairs]
     once = list(dict.fromkeys(asked))
-    answers = [(place, name) for place in places for name, no_item in once if not no_item]
-    return _Columns([(place, name) for place in places for name in named], [(-1, n) for n, no in once if no] + answers)
+    answers = [(place, name) for place in places for name, none in once if not none]
+    return _Columns(
+        [(place, name) for place in places for name in named], [(-1, name) for name, none in once if none] + answers
+    )
 
 
 def _longest_hit(study: Study) -> int:

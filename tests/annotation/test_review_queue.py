@@ -50,13 +50,11 @@ def decide(submission: Submission, decision: str, feedback: str = "") -> None:
 
 def run(study: Study, action: str, found: Any = None, **terms: Any) -> BulkAction:
     """Plan, set the terms, confirm and do an action."""
-    ada = User.objects.filter(username="ada").first() or make_user("ada")
+    ada = (User.objects.filter(username="ada").first() or make_user("ada")).username
     everything = Submission.objects.filter(study=study)
-    made = bulk.plan_action(
-        study=study, action=action, chosen=everything if found is None else found, actor=ada.username
-    )
+    made = bulk.plan_action(study=study, action=action, chosen=everything if found is None else found, actor=ada)
     bulk.set_terms(bulk=made, **{"note": "Because."} | terms)
-    bulk.confirm_action(bulk=made, actor=ada.username, start=lambda pk: None)
+    bulk.confirm_action(bulk=made, actor=ada, start=lambda pk: None)
     done = bulk.run_action(bulk_id=made.pk, connect=no_platform)
     assert done is not None
     return done
