@@ -219,6 +219,12 @@ if "studies" in PARTS:
             "schedule": timedelta(seconds=seconds),
             "options": {"expires": seconds},
         }
+    CELERY_IMPORTS += ["annotation.decision_tasks"]
+    CELERY_BEAT_SCHEDULE["continue-bulk"] = {
+        "task": "annotation.tasks.continue_bulk",
+        "schedule": timedelta(minutes=1),
+        "options": {"expires": 60},
+    }
     CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),

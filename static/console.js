@@ -111,19 +111,28 @@
     setting.addEventListener("input", (event) => { if (event.target !== tick) tick.checked = true; });
   }
 
-  // Links with a keyboard shortcut, such as j and k for the next and the previous flagged submission.
+  // Links with keyboard shortcuts, such as j and k for the next and the previous submission. Not while typing, and not
+  // with the arrows that move inside a group of choices or a table that scrolls.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]")) return;
-    const link = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (event.key.startsWith("Arrow") && event.target.closest("input, [tabindex]:not(main)")) return;
+    const link = document.querySelector(`[data-key~="${CSS.escape(event.key)}"]`);
     if (link) link.click();
   });
   for (const link of document.querySelectorAll("[data-key]")) {
     const hint = document.createElement("kbd");
-    hint.textContent = link.dataset.key;
+    hint.textContent = link.dataset.key.split(" ")[0];
     hint.setAttribute("aria-hidden", "true");
     link.setAttribute("aria-keyshortcuts", link.dataset.key);
     link.append(" ", hint);
+  }
+
+  // A box in the head of a table ticks all boxes below it.
+  for (const all of document.querySelectorAll("[data-tick-all]")) {
+    const boxes = () => all.closest("table").querySelectorAll(`[name="${all.dataset.tickAll}"]`);
+    all.hidden = false;
+    all.addEventListener("change", () => { for (const box of boxes()) box.checked = all.checked; });
   }
 
   // A second click does not send a form twice.

@@ -4,7 +4,7 @@ from annotation.models.offers import Offer
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
-from annotation.models.trail import AuditEntry, Flag, Payment, Review
+from annotation.models.trail import AuditEntry, BulkAction, Flag, PayDecision, Payment, Review
 from annotation.models.work import (
     Assignment,
     Draft,
@@ -24,6 +24,7 @@ __all__ = [
     "Assignment",
     "AuditEntry",
     "Compensation",
+    "BulkAction",
     "Draft",
     "Flag",
     "Hit",
@@ -37,6 +38,7 @@ __all__ = [
     "Output",
     "OutsideAssignment",
     "Participant",
+    "PayDecision",
     "Payment",
     "PlatformCall",
     "PlatformJob",

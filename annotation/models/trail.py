@@ -47,30 +47,105 @@ class Review(models.Model):
         return self.decision
 
 
-class Payment(models.Model):
-    """The payment of a submission's reward. Written once: the database refuses UPDATE, DELETE and a second row.
+class PayDecision(models.Model):
+    """Whether work that no platform pays for is to be paid. The newest counts; earlier ones stay.
 
-    ``platform_id`` is the payment's id on the platform that made it; empty if it was paid in another way.
+    For work on a platform, the platform stores the decision: see ``OutsideAssignment``.
     """
 
+    class Decision(models.TextChoices):
+        APPROVE = "approve", "To be paid"
+        REJECT = "reject", "Not to be paid"
+
+    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="pay_decisions")
+    decision = models.CharField(max_length=10, choices=Decision.choices)
+    feedback = models.CharField(max_length=1024, blank=True)
+    actor = models.CharField(max_length=150, help_text="A user's name, or the command that acted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.decision
+
+
+class Payment(models.Model):
+    """Money that a worker got for a study. Written once: the database refuses UPDATE and DELETE.
+
+    A reward is paid once per submission, and once per assignment of a platform (``platform_id``). ``key`` tells
+    bonuses and compensations apart; the database refuses the same key twice. ``submission`` is empty if the worker
+    sent nothing to this server; ``worker_id`` is then their id on the platform.
+    """
+
+    class Kind(models.TextChoices):
+        REWARD = "reward", "Reward"
+        BONUS = "bonus", "Bonus"
+        COMPENSATION = "compensation", "Compensation"
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="payments")
-    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="payment")
+    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.REWARD)
+    submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="payments")
     amount = models.DecimalField(max_digits=8, decimal_places=3, help_text="USD.")
     platform = models.CharField(max_length=20)
     platform_id = models.CharField(max_length=200, blank=True)
+    worker_id = models.CharField(max_length=200, blank=True)
+    key = models.CharField(max_length=200, blank=True)
+    reason = models.CharField(max_length=1024, blank=True)
     actor = models.CharField(max_length=150, help_text="A user's name, or the command that acted.")
     created_at = models.DateTimeField()
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(amount__gte=0), name="payment_not_negative"),
-            models.UniqueConstraint(
-                fields=["platform", "platform_id"], condition=~Q(platform_id=""), name="payment_platform_id_once"
+            models.CheckConstraint(
+                condition=Q(kind__in=["reward", "bonus", "compensation"]), name="payment_kind_known"
             ),
+            models.UniqueConstraint(fields=["submission"], condition=Q(kind="reward"), name="payment_reward_once"),
+            models.UniqueConstraint(
+                fields=["platform", "platform_id"],
+                condition=~Q(platform_id="") & Q(kind="reward"),
+                name="payment_platform_id_once",
+            ),
+            models.UniqueConstraint(fields=["key"], condition=~Q(key=""), name="payment_key_once"),
+            models.CheckConstraint(condition=Q(kind="reward") | ~Q(key=""), name="payment_extra_has_a_key"),
         ]
 
     def __str__(self) -> str:
-        return f"{money(self.amount)} for submission {self.submission_id}"
+        return f"{self.kind} of {money(self.amount)} in study {self.study_id}"
+
+
+class BulkAction(models.Model):
+    """One action on many submissions: first shown to a person, then confirmed, then done row by row.
+
+    ``rows`` has what to do with which submission, fixed when the preview was made. Each row may be done again without
+    harm, so an action that was interrupted starts again at ``position``.
+    """
+
+    class State(models.TextChoices):
+        SHOWN = "shown", "Not confirmed"
+        RUNNING = "running", "In progress"
+        DONE = "done", "Done"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="bulk_actions")
+    action = models.CharField(max_length=20)
+    note = models.CharField(max_length=1024, blank=True)
+    amount = models.DecimalField(max_digits=8, decimal_places=2, null=True, help_text="USD, for a bonus.")
+    release = models.BooleanField(default=False, help_text="Give the places of excluded submissions out again.")
+    rows = models.JSONField()
+    position = models.PositiveIntegerField(default=0)
+    refused = models.JSONField(default=list, help_text="What could not be done, in words.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.SHOWN)
+    actor = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+    confirmed_at = models.DateTimeField(null=True)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "-id"], name="bulkaction_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.action} on {len(self.rows)} ({self.state})"
 
 
 class AuditEntry(models.Model):

@@ -239,6 +239,10 @@ class Platform(ABC):
         """The calls that pay ``amount`` USD more."""
         raise self._cannot("pay a bonus")
 
+    def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
+        """The calls that keep a worker from all work of this account."""
+        raise self._cannot("block workers")
+
     def call(self, operation: str, **params: Any) -> Json:
         """Make one call."""
         raise self._cannot("make calls")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
+from django import forms
 from django.conf import settings as django_settings
 from django.urls import reverse
 
@@ -16,7 +17,14 @@ PLATFORM = "link"
 
 
 class LinkForm(ConfigForm):
-    """A link has no settings: who may come and how people are told apart is decided in the study itself."""
+    """How long work waits for a decision. Who may come and how people are told apart is decided in the study itself."""
+
+    approve_after_hours = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=8760,
+        help_text="Work that nobody has decided on is to be paid after this time. Empty: at once.",
+    )
 
 
 class Link(Platform):

@@ -13,21 +13,26 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
 
-from annotation.models import Invitation, Participant, Study, Submission
-from annotation.queries.left_out import excluded_submissions
-from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.models import Invitation, Participant, Payment, Study, Submission
+from annotation.queries.pay_states import in_state, paying, rewards
 
 PER_PAGE = 50
-#: The states that a list can be filtered by, and that a worker's row can have.
-STATES = ("to_pay", "paid", "excluded", "no_reward")
+#: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
+STATES = ("to_pay", "to_approve", "waiting", "paid", "rejected", "excluded", "unconfirmed", "no_reward")
+#: How many hits of each are counted in a row.
+_COUNTED = {"due": "to_pay", "open": "to_approve", "later": "waiting", "excluded": "excluded", "rejected": "rejected"}
 NOTHING = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentRow:
-    """One worker: what they did, what the study owes them and what they were paid, in USD."""
+    """One worker: what they did, what the study owes them and what they were paid, in USD.
+
+    ``hits_due`` are paid by hand; ``hits_open`` wait for an approval on the platform, which pays them; ``hits_later``
+    are due when the time for a decision has passed. ``paid`` includes bonuses and compensations.
+    """
 
     pseudonym: str
     code: str
@@ -43,14 +48,25 @@ class PaymentRow:
     platform: str
     platform_id: str
     name: str = ""
+    hits_open: int = 0
+    open: Decimal = NOTHING
+    hits_later: int = 0
+    hits_rejected: int = 0
+    hits_unconfirmed: int = 0
+    extra: Decimal = NOTHING
 
     @property
     def state(self) -> str:
-        if self.hits_due:
-            return "to_pay"
-        if self.hits_paid:
-            return "paid"
-        return "excluded" if self.hits_excluded else "no_reward"
+        counts = {
+            "to_pay": self.hits_due,
+            "to_approve": self.hits_open,
+            "waiting": self.hits_later,
+            "paid": self.hits_paid,
+            "rejected": self.hits_rejected,
+            "excluded": self.hits_excluded,
+            "unconfirmed": self.hits_unconfirmed,
+        }
+        return next((state for state, count in counts.items() if count), "no_reward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,38 +91,57 @@ def as_code(typed: str) -> str:
 
 
 def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Participant]:
-    """Workers who submitted something, by pseudonym, with the sums of `PaymentRow`. ``state`` is one of STATES."""
-    open_reward = Q(submissions__payment=None, submissions__assignment__hit__reward__gt=0)
-    left_out = Q(submissions__in=excluded_submissions(study))
-    due, excluded = open_reward & ~left_out, open_reward & left_out
+    """Workers who submitted something, by pseudonym, with the sums of `PaymentRow`. ``state`` is one of STATES.
+
+    With ``code``, those with this completion code.
+    """
     reward = "submissions__assignment__hit__reward"
+    of = {name: Q(submissions__in=in_state(study, pay)) for name, pay in _COUNTED.items()}
+    paid = Payment.objects.filter(submission__participant=OuterRef("pk")).order_by().values("submission__participant")
     found = (
         Participant.objects.filter(study=study, synthetic=False, submissions__isnull=False)
         .select_related("arm", "worker")
         .defer("arm__shown_config", "arm__shown_texts")
         .annotate(
             hits_done=Count("submissions"),
-            hits_due=Count("submissions", filter=due),
-            due=Sum(reward, filter=due),
-            hits_paid=Count("submissions__payment"),
-            paid=Sum("submissions__payment__amount"),
-            hits_excluded=Count("submissions", filter=excluded),
-            excluded_usd=Sum(reward, filter=excluded),
-            last_paid_at=Max("submissions__payment__created_at"),
+            hits_due=Count("submissions", filter=of["due"]),
+            due=Sum(reward, filter=of["due"]),
+            hits_open=Count("submissions", filter=of["open"]),
+            open=Sum(reward, filter=of["open"]),
+            hits_later=Count("submissions", filter=of["later"]),
+            hits_rejected=Count("submissions", filter=of["rejected"]),
+            hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed"))),
+            hits_excluded=Count("submissions", filter=of["excluded"]),
+            excluded_usd=Sum(reward, filter=of["excluded"]),
+            hits_paid=Count("submissions", filter=Q(submissions__in=rewards(study).values("submission"))),
+            paid=Subquery(paid.annotate(usd=Sum("amount")).values("usd")),
+            extra=Subquery(paid.exclude(kind=Payment.Kind.REWARD).annotate(usd=Sum("amount")).values("usd")),
+            last_paid_at=Subquery(paid.annotate(last=Max("created_at")).values("last")),
         )
         .order_by("pseudonym")
     )
     if code:
         found = found.filter(completion_code=as_code(code))
-    return found.filter(**_NARROWED[state]) if state in _NARROWED else found
+    return found.filter(**_narrowed(state)) if state in STATES else found
 
 
-_NARROWED: dict[str, dict[str, int]] = {
-    "to_pay": {"hits_due__gt": 0},
-    "paid": {"hits_due": 0, "hits_paid__gt": 0},
-    "excluded": {"hits_due": 0, "hits_paid": 0, "hits_excluded__gt": 0},
-    "no_reward": {"hits_due": 0, "hits_paid": 0, "hits_excluded": 0},
+_ORDER = {
+    "to_pay": "hits_due",
+    "to_approve": "hits_open",
+    "waiting": "hits_later",
+    "paid": "hits_paid",
+    "rejected": "hits_rejected",
+    "excluded": "hits_excluded",
+    "unconfirmed": "hits_unconfirmed",
 }
+
+
+def _narrowed(state: str) -> dict[str, int]:
+    """Rows whose ``state`` this is: they have hits of it, and none of those that come before it."""
+    before = list(_ORDER.values())
+    if state not in _ORDER:
+        return dict.fromkeys(before, 0)
+    return dict.fromkeys(before[: before.index(_ORDER[state])], 0) | {f"{_ORDER[state]}__gt": 0}
 
 
 def payment_rows(study: Study, found: Sequence[Participant]) -> list[PaymentRow]:
@@ -125,28 +160,45 @@ def payment_page(
 
 
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
-    """What is owed to everybody, or to the worker with this pseudonym or code."""
-    found = Submission.objects.filter(
-        study=study, participant__synthetic=False, payment=None, assignment__hit__reward__gt=0
-    )
+    """What is to be paid by hand to everybody, or to the worker with this pseudonym or code.
+
+    Never what a platform pays when its work is approved: that would pay it twice.
+    """
+    states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
+    found = Submission.objects.filter(pk__in=in_state(study, *states))
+    if with_excluded:
+        found = found.exclude(assignment__posting__platform__in=paying())
     if pseudonym:
         found = found.filter(participant__pseudonym=pseudonym)
     if code:
         found = found.filter(participant__completion_code=as_code(code))
-    if not with_excluded:
-        found = found.exclude(pk__in=excluded_submissions(study))
-    if is_posted(study):
-        found = found.exclude(pk__in=unconfirmed_submissions(study).values("pk"))
+    rows = list(found.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
+    return Due({pk: reward for pk, _, reward in rows}, len({participant for _, participant, _ in rows}))
+
+
+def to_approve_total(study: Study) -> Due:
+    """What the platform pays if everything that waits for a decision there is approved."""
+    found = Submission.objects.filter(pk__in=in_state(study, "to_approve"))
     rows = list(found.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
     return Due({pk: reward for pk, _, reward in rows}, len({participant for _, participant, _ in rows}))
 
 
 def totals(study: Study) -> dict[str, Any]:
     """What is owed and paid in the whole study, and how many simulated workers the list leaves out."""
-    open_now = due(study)
-    paid = study.payments.aggregate(hits=Count("pk"), usd=Sum("amount"))
+    reward = Q(kind=Payment.Kind.REWARD)
+    paid = study.payments.aggregate(
+        hits=Count("pk", filter=reward), usd=Sum("amount"), extra=Sum("amount", filter=~reward)
+    )
     simulated = Submission.objects.filter(study=study, participant__synthetic=True).values("participant").distinct()
-    return {"due": open_now, "paid_hits": paid["hits"], "paid": _usd(paid["usd"]), "simulated": simulated.count()}
+    return {
+        "due": due(study),
+        "open": to_approve_total(study),
+        "paid_hits": paid["hits"],
+        "paid": _usd(paid["usd"]),
+        "extra": _usd(paid["extra"]),
+        "unmatched": study.payments.filter(submission=None).count(),
+        "simulated": simulated.count(),
+    }
 
 
 def studies_with_code(studies: QuerySet[Study], code: str) -> list[Study]:
@@ -176,4 +228,10 @@ def _row(participant: Any, name: str) -> PaymentRow:
         platform=participant.worker.platform,
         platform_id=participant.worker.platform_id,
         name=name,
+        hits_open=participant.hits_open,
+        open=_usd(participant.open),
+        hits_later=participant.hits_later,
+        hits_rejected=participant.hits_rejected,
+        hits_unconfirmed=participant.hits_unconfirmed,
+        extra=_usd(participant.extra),
     )

@@ -11,12 +11,13 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
 from annotation.queries.left_out import excluded_submissions
+from annotation.queries.pay_states import with_pay_state
 
 PER_PAGE = 40
 SHOWN_TEXT = 80
 
 #: What a list can be filtered by.
-SHOWS = ("all", "flagged", "excluded", "synthetic", "people")
+SHOWS = ("all", "flagged", "excluded", "included", "synthetic", "people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,58 +45,89 @@ class SubmissionRow:
     flags: list[Flag]
     review: Review | None
     answers: list[Answered]
+    pay: str = ""
 
     @property
     def excluded(self) -> bool:
         return self.review is not None and self.review.decision == Review.Decision.EXCLUDE
 
 
-def submissions(
-    study: Study, *, show: str = "all", pseudonym: str = "", arm: str | None = None
-) -> QuerySet[Submission]:
-    """The study's submissions, newest first, with participant, arm, flags and reviews (newest first) loaded.
-
-    ``show`` is one of SHOWS; anything else means all. ``arm`` is the name of an arm, or None for all.
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which submissions. ``show`` is one of SHOWS, ``arm`` an arm's name (None: all), ``pay`` a key of PAY_STATES,
+    ``reason`` a flag's reason, ``faster`` a number of seconds. What is empty does not narrow the list.
     """
-    found = Submission.objects.filter(study=study)
-    if arm is not None:
-        found = found.filter(participant__arm__name=arm)
-    if pseudonym:
-        found = found.filter(participant__pseudonym=pseudonym)
-    if show == "flagged":
+
+    show: str = "all"
+    pseudonym: str = ""
+    arm: str | None = None
+    pay: str = ""
+    reason: str = ""
+    faster: float | None = None
+
+    @property
+    def narrows(self) -> bool:
+        return self != Filter()
+
+
+def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
+    """The submissions that the filter selects, newest first, each with its ``pay``."""
+    found = with_pay_state(study)
+    if which.arm is not None:
+        found = found.filter(participant__arm__name=which.arm)
+    if which.pseudonym:
+        found = found.filter(participant__pseudonym=which.pseudonym)
+    if which.pay:
+        found = found.filter(pay=which.pay)
+    if which.faster is not None:
+        found = found.filter(seconds__lt=which.faster)
+    if which.reason:
+        found = found.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"), reason=which.reason)))
+    if which.show == "flagged":
         found = found.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
-    elif show == "excluded":
+    elif which.show == "excluded":
         found = found.filter(pk__in=excluded_submissions(study))
-    elif show in ("synthetic", "people"):
-        found = found.filter(participant__synthetic=show == "synthetic")
+    elif which.show == "included":
+        found = found.exclude(pk__in=excluded_submissions(study))
+    elif which.show in ("synthetic", "people"):
+        found = found.filter(participant__synthetic=which.show == "synthetic")
+    return found.order_by("-received_at", "-pk")
+
+
+def submissions(study: Study, which: Filter = Filter()) -> QuerySet[Submission]:
+    """The same with participant, arm, flags and reviews (newest first) loaded."""
     return (
-        found.select_related("participant__arm", "assignment")
+        chosen(study, which)
+        .select_related("participant__arm", "assignment")
         .defer("answers", "participant__arm__shown_config", "participant__arm__shown_texts")
         .prefetch_related(
             Prefetch("flags", Flag.objects.order_by("pk")),
             Prefetch("reviews", Review.objects.select_related("user").order_by("-pk")),
         )
-        .order_by("-received_at", "-pk")
     )
+
+
+def flag_reasons(study: Study) -> list[str]:
+    """The reasons of the study's flags, for a filter."""
+    found = Flag.objects.filter(submission__study=study).order_by("reason")
+    return list(found.values_list("reason", flat=True).distinct())
 
 
 def submission_page(
     study: Study,
+    which: Filter = Filter(),
     *,
     number: int = 1,
-    show: str = "all",
-    pseudonym: str = "",
-    arm: str | None = None,
     per_page: int = PER_PAGE,
 ) -> tuple[Page[Submission], list[SubmissionRow]]:
     """One page with the answers in brief; the nearest page if that number does not exist."""
-    page = Paginator(submissions(study, show=show, pseudonym=pseudonym, arm=arm), per_page).get_page(number)
+    page = Paginator(submissions(study, which), per_page).get_page(number)
     return page, submission_rows(list(page.object_list))
 
 
 @dataclass(frozen=True, slots=True)
-class FlaggedPlace:
-    """The position of a submission among the flagged ones, newest first: its neighbours, and how many there are."""
+class Place:
+    """The position of a submission among those chosen, newest first: its neighbours, and how many there are."""
 
     total: int
     before: int | None
@@ -103,19 +135,23 @@ class FlaggedPlace:
     number: int | None
 
 
-def flagged_place(study: Study, found: Submission) -> FlaggedPlace:
-    """``number`` is None if the submission is not flagged. Its neighbours are then those around it in time."""
-    flagged = Submission.objects.filter(study=study).filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
-    same, when = Q(received_at=found.received_at), found.received_at
-    newer = flagged.filter(Q(received_at__gt=when) | (same & Q(pk__gt=found.pk)))
-    older = flagged.filter(Q(received_at__lt=when) | (same & Q(pk__lt=found.pk)))
+def place_among(found: QuerySet[Submission], one: Submission) -> Place:
+    """``number`` is None if the submission is not among them. Its neighbours are then those around it in time."""
+    same, when = Q(received_at=one.received_at), one.received_at
+    newer = found.filter(Q(received_at__gt=when) | (same & Q(pk__gt=one.pk)))
+    older = found.filter(Q(received_at__lt=when) | (same & Q(pk__lt=one.pk)))
     n_newer = newer.count()
-    return FlaggedPlace(
-        total=flagged.count(),
+    return Place(
+        total=found.count(),
         before=newer.order_by("received_at", "pk").values_list("pk", flat=True).first(),
         after=older.order_by("-received_at", "-pk").values_list("pk", flat=True).first(),
-        number=n_newer + 1 if flagged.filter(pk=found.pk).exists() else None,
+        number=n_newer + 1 if found.filter(pk=one.pk).exists() else None,
     )
+
+
+def flagged_place(study: Study, found: Submission) -> Place:
+    """The place among the flagged submissions."""
+    return place_among(chosen(study, Filter(show="flagged")), found)
 
 
 def submission_rows(found: Sequence[Submission]) -> list[SubmissionRow]:
@@ -142,6 +178,7 @@ def _row(submission: Submission, answers: list[Answered]) -> SubmissionRow:
         flags=list(submission.flags.all()),
         review=next(iter(submission.reviews.all()), None),
         answers=answers,
+        pay=getattr(submission, "pay", ""),
     )
 
 

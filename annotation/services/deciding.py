@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
@@ -19,6 +19,7 @@ from annotation.platforms.costs import CENT
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
+from annotation.services.payments import record_extra, record_reward
 from annotation.services.platform_calls import make_all
 from common.problems import invalid
 from common.words import money
@@ -36,14 +37,15 @@ class Decided:
 
 
 def to_approve(study: Study) -> QuerySet[OutsideAssignment]:
-    """Sent work that waits for a decision, arrived here as the platform reports, and is not excluded."""
+    """Sent work that waits for a decision, arrived here as the platform reports, and is not excluded. One query."""
+    arrived = Submission.objects.filter(
+        study=study,
+        assignment__posting=OuterRef("posting"),
+        assignment__platform_assignment_id=OuterRef("external_id"),
+        participant__worker__platform_id=OuterRef("worker_id"),
+    ).exclude(pk__in=excluded_submissions(study))
     waiting = OutsideAssignment.objects.filter(posting__study=study, state=OutsideState.SUBMITTED)
-    return waiting.filter(pk__in=[each.pk for each in waiting if _may_be_approved(each)]).order_by("pk")
-
-
-def _may_be_approved(outside: OutsideAssignment) -> bool:
-    sent = submission_of(outside)
-    return sent is not None and not excluded_submissions(sent.study).filter(submission=sent).exists()
+    return waiting.filter(Exists(arrived)).order_by("pk")
 
 
 def approve_all(
@@ -73,9 +75,9 @@ def approve(*, outside: OutsideAssignment, platform: Platform, actor: str, feedb
 
     Raises PlatformTrouble.
     """
-    study, sent, reward = outside.posting.study, submission_of(outside), outside.posting.pays
+    reward = outside.posting.pays
     calls = platform.approve(outside, feedback=feedback, override=outside.state == OutsideState.REJECTED)
-    _decide(calls, platform, outside, OutsideState.APPROVED, lambda: _pay(study, sent, outside, reward, actor))
+    _decide(calls, platform, outside, OutsideState.APPROVED, lambda: _pay(outside, reward, actor))
     return reward
 
 
@@ -87,7 +89,8 @@ def reject(*, outside: OutsideAssignment, platform: Platform, actor: str, feedba
     if not feedback.strip():
         raise invalid("feedback", "There is no reason.", "Write why, as the worker reads it.")
     study = outside.posting.study
-    if Payment.objects.filter(platform=outside.posting.platform, platform_id=outside.external_id).exists():
+    paid = Payment.objects.filter(platform=outside.posting.platform, kind=Payment.Kind.REWARD)
+    if paid.filter(platform_id=outside.external_id).exists():
         raise invalid("state", "This work has been paid.", "It cannot be rejected any more.")
     calls = platform.reject(outside, feedback=feedback, category=category)
     about = {"assignment": outside.external_id, "reason": feedback} | ({"category": category} if category else {})
@@ -113,19 +116,13 @@ def _decide(
     outside.refresh_from_db()
 
 
-def _pay(study: Study, sent: Submission | None, outside: OutsideAssignment, reward: Decimal, actor: str) -> None:
-    """Record what the platform has paid, once per submission."""
-    if sent is not None and reward and not Payment.objects.filter(submission=sent).exists():
-        Payment.objects.create(
-            study=study,
-            submission=sent,
-            amount=reward,
-            platform=outside.posting.platform,
-            platform_id=outside.external_id,
-            actor=actor,
-            created_at=timezone.now(),
-        )
-    record(study=study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward))
+def _pay(outside: OutsideAssignment, reward: Decimal, actor: str) -> None:
+    """Record what the platform has paid, once per submission and assignment."""
+    if reward:
+        record_reward(outside=outside, actor=actor)
+    record(
+        study=outside.posting.study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward)
+    )
 
 
 def send_bonus(
@@ -138,14 +135,24 @@ def send_bonus(
         raise invalid("reason", "There is no reason.", "Write why, as the worker reads it.")
     study = outside.posting.study
     calls = platform.bonus(outside, amount=amount, reason=reason, key=key)
-    about = {"assignment": outside.external_id, "amount": str(amount), "reason": reason}
-    make_all(
-        calls,
-        platform,
-        study=study,
-        posting=outside.posting,
-        done=lambda results: record(study=study, actor=actor, action="bonus", **about),
-    )
+
+    def done(results: object) -> None:
+        record_extra(
+            study=study,
+            kind=Payment.Kind.BONUS,
+            key=f"bonus/{platform.name}/{outside.pk}/{key}",
+            amount=amount,
+            reason=reason,
+            platform=platform.name,
+            platform_id=outside.external_id,
+            worker_id=outside.worker_id,
+            submission=submission_of(outside),
+            actor=actor,
+        )
+        about = {"assignment": outside.external_id, "amount": str(amount), "reason": reason}
+        record(study=study, actor=actor, action="bonus", **about)
+
+    make_all(calls, platform, study=study, posting=outside.posting, done=done)
 
 
 def end_posting(*, posting: Posting, platform: Platform, actor: str) -> None:

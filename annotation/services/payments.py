@@ -1,4 +1,5 @@
-"""Marks rewards as paid. The database allows one payment per submission, so nothing is ever paid twice."""
+"""Records what was paid. The database allows one reward per submission and one payment per key, so nothing is ever paid
+twice."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import Payment, Study, Submission
+from annotation.models import OutsideAssignment, Payment, Study, Submission
 from annotation.queries.payments import Due, due
+from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
 from common.problems import Problem, refuse_if_any
 from common.words import counted, money
@@ -62,3 +64,72 @@ def _problems(owed: Due, expected: Expected | None) -> list[Problem]:
     if not owed.hits:
         return [Problem("total", "There is nothing to pay.", "Look at the list to see who was paid already.")]
     return []
+
+
+def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
+    """Store that the platform paid the reward of an approved assignment. None if that was stored before.
+
+    If nothing arrived here for it, the payment names the worker's id on the platform. The caller has a transaction.
+    """
+    study, platform = outside.posting.study, outside.posting.platform
+    paid = Payment.objects.filter(kind=Payment.Kind.REWARD)
+    if paid.filter(platform=platform, platform_id=outside.external_id).exists():
+        return None
+    sent = submission_of(outside)
+    if sent is not None and paid.filter(submission=sent).exists():
+        record(study=study, actor=actor, action="paid twice", assignment=outside.external_id, submission=sent.pk)
+        sent = None
+    return Payment.objects.create(
+        study=study,
+        submission=sent,
+        amount=outside.posting.pays,
+        platform=platform,
+        platform_id=outside.external_id,
+        worker_id=outside.worker_id,
+        actor=actor,
+        created_at=timezone.now(),
+    )
+
+
+def record_extra(
+    *,
+    study: Study,
+    kind: str,
+    key: str,
+    amount: Decimal,
+    reason: str,
+    platform: str,
+    actor: str,
+    platform_id: str = "",
+    worker_id: str = "",
+    submission: Submission | None = None,
+) -> Payment:
+    """Store a bonus or a compensation in USD. The same ``key`` again changes nothing. The caller has a transaction."""
+    values = {
+        "study": study,
+        "kind": kind,
+        "amount": amount,
+        "reason": reason[:1024],
+        "platform": platform,
+        "platform_id": platform_id,
+        "worker_id": worker_id,
+        "submission": submission,
+        "actor": actor,
+        "created_at": timezone.now(),
+    }
+    payment, _ = Payment.objects.get_or_create(key=key, defaults=values)
+    return payment
+
+
+def settle_approvals(*, study: Study, actor: str) -> int:
+    """Store the rewards of everything that the platform has approved, also by itself. Returns how many are new.
+
+    A sync calls this: the platform approves work that nobody has decided on.
+    """
+    known = Payment.objects.filter(study=study, kind=Payment.Kind.REWARD).values("platform_id")
+    approved = OutsideAssignment.objects.filter(posting__study=study, state=OutsideAssignment.State.APPROVED)
+    new = 0
+    for outside in approved.exclude(external_id__in=known).select_related("posting__study", "posting__hit"):
+        with transaction.atomic():
+            new += record_reward(outside=outside, actor=actor) is not None
+    return new

@@ -49,7 +49,7 @@ def make_all(
     platform: Platform,
     *,
     study: Study,
-    posting: Posting,
+    posting: Posting | None,
     done: Callable[[Sequence[Json]], object] = lambda results: None,
 ) -> list[Json]:
     """Make the calls in order, each once, and return their results. Raises PlatformTrouble.

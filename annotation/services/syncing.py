@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.models import OutsideAssignment, Posting, Study
 from annotation.platforms.base import Platform, PostingGone, Reported
 from annotation.services.arrivals import end_returned
+from annotation.services.payments import settle_approvals
 
 OutsideState = OutsideAssignment.State
 
@@ -36,6 +37,7 @@ def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] 
     for posting in _unsettled(study, platform).iterator(500):
         sync_posting(posting=posting, platform=platform, found=found)
         step(found.postings)
+    settle_approvals(study=study, actor=platform.name)
     return found
 
 

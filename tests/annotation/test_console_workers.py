@@ -96,7 +96,7 @@ def test_what_was_left_out_of_others_does_not_enter_but_an_excluded_worker_is_st
 def test_a_worker_without_ratings_has_a_page_too() -> None:
     study = make_study(items=1)
     page = page_of(as_role("viewer", study), make_participant(study=study))
-    assert "no ratings of this worker that can be compared" in page
+    assert "Nobody else has rated the same items yet" in page
 
 
 # --- excluding ---
@@ -112,9 +112,9 @@ def test_the_effect_is_shown_before_a_worker_is_excluded() -> None:
     assert (effect.submissions, effect.ratings, effect.items, effect.places) == (2, 2, 2, 2)
     assert (effect.in_progress, effect.hits_due, f"{effect.due:.2f}") == (True, 2, "0.36")
     page = page_of(as_role("editor", study), worker, "console_exclude_worker")
-    assert "2 submissions with 2 ratings of 2 items are left out" in page
+    assert "will leave out 2 submissions with 2 ratings of 2 items" in page
     assert "gets no more hits" in page
-    assert "They can still send the hit they are working on" in page
+    assert "They can still send the hit that they are working on" in page
     assert "0.36" in page
     assert "Release 2 places" in page
     assert not Review.objects.exists()
@@ -205,8 +205,8 @@ def test_the_page_of_a_submission_links_to_the_flagged_ones_beside_it() -> None:
     url = reverse("console_submission", args=[study.slug, sent[2].pk])
     page = as_role("viewer", study).get(url).content.decode()
     assert "Flagged 2 of 3" in page
-    assert f'data-key="j" href="{reverse("console_submission", args=[study.slug, sent[0].pk])}"' in page
-    assert f'data-key="k" href="{reverse("console_submission", args=[study.slug, sent[4].pk])}"' in page
+    assert f'data-key="j ArrowRight" href="{reverse("console_submission", args=[study.slug, sent[0].pk])}"' in page
+    assert f'data-key="k ArrowLeft" href="{reverse("console_submission", args=[study.slug, sent[4].pk])}"' in page
 
 
 def test_a_worker_page_takes_few_queries_however_many_submissions(django_assert_max_num_queries: Any) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Flag, Study, Submission
 from annotation.queries.progress import progress
-from annotation.queries.submissions import submission_page, submission_rows, submissions
+from annotation.queries.submissions import Filter, submission_page, submission_rows, submissions
 from annotation.services.reviews import review_submission
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
@@ -96,9 +96,9 @@ def test_flags_and_exclusions() -> None:
     review_submission(submission=second, decision="include", note="", user=user)
     found = progress(study)
     assert (found.flagged, dict(found.flags), found.excluded) == (2, {"copied": 2, "too_short": 1}, 1)
-    assert set(submissions(study, show="flagged")) == {first, second}
-    assert set(submissions(study, show="excluded")) == {first}
-    assert set(submissions(study, show="nonsense")) == {first, second, third}
+    assert set(submissions(study, Filter(show="flagged"))) == {first, second}
+    assert set(submissions(study, Filter(show="excluded"))) == {first}
+    assert set(submissions(study, Filter(show="nonsense"))) == {first, second, third}
 
 
 def test_submissions_per_hour_have_no_gaps_and_end_now() -> None:
@@ -164,9 +164,9 @@ def test_a_page_of_submissions_newest_first_with_answers_in_short() -> None:
     assert row.answers[2].item == rating.item.external_id  # type: ignore[union-attr]
     assert not row.excluded
     assert submission_page(study, number=99, per_page=1)[1][0].pk == old.pk
-    assert [found.pk for found in submissions(study, show="synthetic")] == [new.pk]
-    assert [found.pk for found in submissions(study, show="people")] == [old.pk]
-    assert [found.pk for found in submissions(study, pseudonym=old.participant.pseudonym)] == [old.pk]
+    assert [found.pk for found in submissions(study, Filter(show="synthetic"))] == [new.pk]
+    assert [found.pk for found in submissions(study, Filter(show="people"))] == [old.pk]
+    assert [found.pk for found in submissions(study, Filter(pseudonym=old.participant.pseudonym))] == [old.pk]
 
 
 def test_long_texts_are_cut_on_one_line() -> None:
@@ -221,6 +221,6 @@ def test_a_released_submission_makes_room_and_is_counted_apart() -> None:
 def test_submissions_of_one_arm() -> None:
     study = make_study(items=1, ratings_per_item=2, arms=[{"name": "low"}, {"name": "high"}])
     made = {each.participant.arm.name: each for each in (make_submission(study=study) for _ in range(2))}
-    assert list(submissions(study, arm="high")) == [made["high"]]
-    [row] = submission_page(study, arm="low")[1]
+    assert list(submissions(study, Filter(arm="high"))) == [made["high"]]
+    [row] = submission_page(study, Filter(arm="low"))[1]
     assert (row.pk, row.arm) == (made["low"].pk, "low")

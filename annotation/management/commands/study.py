@@ -16,6 +16,7 @@ from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.study_lifecycle import LifecycleActions
+from annotation.management.study_review import ReviewActions
 from annotation.models import Study
 from annotation.platforms import known, link
 from annotation.queries import payments
@@ -29,7 +30,7 @@ from annotation.services.duplicating import duplicate_study
 from annotation.study_files import FileRefused, read_study_file
 from annotation.tables import TableProblems
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
-from common.commands import ActionCommand, AddAction, problem_lines, progress_bar
+from common.commands import AddAction, problem_lines, progress_bar
 from common.words import counted, money
 from generation.models import GenerationRun
 
@@ -37,7 +38,7 @@ ACTOR = "manage.py study"
 SIMULATED = {"with": None, "without": False, "only": True}
 
 
-class Command(ActionCommand):
+class Command(ReviewActions):
     help = "Set up, run, report and export studies. “manage.py study ACTION --help” says more about each action."
 
     def add_actions(self, add: AddAction) -> None:
@@ -45,6 +46,7 @@ class Command(ActionCommand):
         self.add_platforms(add)
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
         self.add_running(add)
+        self.add_review(add)
         self.add_data(add)
 
     def add_setting_up(self, add: AddAction) -> None:
@@ -139,7 +141,7 @@ class Command(ActionCommand):
             return CommandError("The study file has problems; nothing was written.")
         if isinstance(error, TableProblems):
             self.complain(output.table_problem_lines(error))
-            return CommandError(f"The items have {counted(error.total, 'problem')}; nothing was written.")
+            return CommandError(f"The file has {counted(error.total, 'problem')}; nothing was written.")
         if isinstance(error, service.Frozen):
             self.complain(problem_lines(error.problems))
             return CommandError("These fields are locked after launch. Nothing was written.")

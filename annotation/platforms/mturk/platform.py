@@ -258,6 +258,9 @@ class Mturk(Platform):
         call = _call(f"bonus/{outside.pk}/{key}", "send_bonus", params, self._paid_before, ("AlreadyProcessed",))
         return [replace(call, with_token=True)]
 
+    def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
+        return [_call(f"block/{worker_id}", "create_worker_block", {"WorkerId": worker_id, "Reason": reason})]
+
     def _paid_before(self, call: PlatformCall) -> Json | None:
         """Whether the platform has one more such bonus than those whose calls are known to be done."""
         params = call.params

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.instrument import Instrument
-from annotation.models import Assignment, Flag, Review, Step, Study, Submission
+from annotation.models import Assignment, Flag, Membership, PayDecision, Review, Step, Study, Submission
+from annotation.platforms import connect
+from annotation.platforms.base import PlatformTrouble
 from annotation.queries import submissions as queries
+from annotation.queries.pay_states import PAY_STATES
+from annotation.queries.review import compared_with_others, latest_actions, pay_view
+from annotation.services.bulk import ACTIONS, FOR_EDITORS
+from annotation.services.pay_decisions import decide_pay
 from annotation.services.reviews import review_submission
 from annotation.views.console.answers import answered_pages, shown_items
 from annotation.views.console.forms import ReviewForm
-from annotation.views.console.page import SignedIn, member, query_without_page, say_refused, study_page
+from annotation.views.console.page import SignedIn, member, role_in, say_refused, study_page
+from annotation.views.console.review_forms import filter_of, query_of
 from common.numbers import whole_number
 from common.problems import Refused
 
@@ -24,6 +32,7 @@ FILTERS = {
     "all": "All",
     "flagged": "Flagged",
     "excluded": "Excluded",
+    "included": "Included",
     "synthetic": "Simulated",
     "people": "People only",
 }
@@ -32,23 +41,25 @@ FILTERS = {
 @require_safe
 @member()
 def submissions(request: SignedIn, study: Study) -> HttpResponse:
-    chosen = request.GET.get("show", "all")
-    chosen = chosen if chosen in FILTERS else "all"
-    worker = request.GET.get("worker", "").replace("\x00", "")[:40]
+    which = filter_of(study, request.GET)
     arms = list(study.arms.values_list("name", flat=True))
-    arm = request.GET.get("arm")
-    arm = arm if len(arms) > 1 and arm in arms else None
     number = whole_number(request.GET.get("page", ""), least=1, most=10**9) or 1
-    page, rows = queries.submission_page(study, number=number, show=chosen, pseudonym=worker, arm=arm)
+    page, rows = queries.submission_page(study, which, number=number)
+    owner = role_in(study, request.user) == Membership.Role.OWNER
+    allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name != "file")]
     context = {
         "page": page,
         "rows": rows,
         "choices": FILTERS,
-        "chosen": chosen,
-        "worker": worker,
+        "which": which,
+        "other_shows": query_of(replace(which, show="all")),
+        "other_arms": query_of(replace(which, arm=None)),
         "arms": arms if len(arms) > 1 else [],
-        "arm": arm,
-        "filters": query_without_page(request),
+        "filters": query_of(which),
+        "pay_states": PAY_STATES,
+        "reasons": queries.flag_reasons(study),
+        "actions": {name: ACTIONS[name] for name in allowed},
+        "latest": latest_actions(study.pk),
     }
     return study_page(request, study, "submissions.html", context, section="submissions")
 
@@ -57,7 +68,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
 @member()
 def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     found = get_object_or_404(
-        Submission.objects.select_related("assignment__hit", "participant__arm").prefetch_related(
+        Submission.objects.select_related("study", "assignment__hit", "participant__arm").prefetch_related(
             Prefetch("flags", Flag.objects.order_by("pk")),
             Prefetch("reviews", Review.objects.select_related("user").order_by("-pk")),
             Prefetch("assignment__steps", Step.objects.order_by("number")),
@@ -67,19 +78,59 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     )
     latest = next(iter(found.reviews.all()), None)
     instrument = Instrument.of(study, found.participant.arm)
+    which = filter_of(study, request.GET)
+    queue = which if which.narrows else queries.Filter(show="flagged")
     context = {
         "submission": found,
         "items": shown_items(found, instrument),
         "pages": answered_pages(found, instrument),
         "outputs": found.outputs.order_by("number"),
-        "flagged": queries.flagged_place(study, found),
+        "place": queries.place_among(queries.chosen(study, queue), found),
+        "narrowed": which.narrows,
+        "which": which,
+        "filters": query_of(which),
         "offers": found.assignment.offers.order_by("step", "number", "side"),
         "holds_place": found.assignment.state == Assignment.State.SUBMITTED,
         "latest": latest,
         "excluded": latest is not None and latest.decision == Review.Decision.EXCLUDE,
         "form": ReviewForm(initial={"decision": latest.decision if latest else Review.Decision.INCLUDE}),
+        "pay": pay_view(found),
+        "pay_states": PAY_STATES,
+        "compared": compared_with_others(found),
     }
     return study_page(request, study, "submission.html", context, section="submissions")
+
+
+@require_POST
+@member(write="owner")
+def decide(request: SignedIn, study: Study, pk: int) -> HttpResponse:
+    """Approve one submission, reject it with a reason, or undo the rejection."""
+    found = get_object_or_404(
+        Submission.objects.select_related("study", "participant__worker", "assignment__posting"), pk=pk, study=study
+    )
+    decision, feedback = request.POST.get("decision", ""), request.POST.get("feedback", "")
+    try:
+        decide_pay(
+            submission=found,
+            decision=decision,
+            feedback=feedback,
+            actor=request.user.get_username(),
+            connect=connect,
+        )
+    except Refused as refused:
+        say_refused(request, refused)
+    except PlatformTrouble as trouble:
+        messages.error(request, f"Not decided. {trouble}")
+    else:
+        done = "Approved" if decision == PayDecision.Decision.APPROVE else "Rejected"
+        messages.success(request, f"{done}. Whether the analysis uses the submission is decided separately.")
+    return redirect(_back(request, study, pk))
+
+
+def _back(request: SignedIn, study: Study, pk: int) -> str:
+    """The submission's page, in the same list as before."""
+    query = query_of(filter_of(study, request.POST))
+    return reverse("console_submission", args=[study.slug, pk]) + (f"?{query}" if query else "")
 
 
 @require_POST
@@ -87,9 +138,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 def review(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     found = get_object_or_404(Submission, pk=pk, study=study)
     form = ReviewForm(request.POST)
-    back = request.POST.get("back", "")
-    if not url_has_allowed_host_and_scheme(back, allowed_hosts=None):
-        back = reverse("console_submission", args=[study.slug, pk])
+    back = _back(request, study, pk)
     if not form.is_valid():
         messages.error(request, "Not saved: choose whether to use the submission; a note has at most 500 characters.")
         return redirect(back)
@@ -105,7 +154,10 @@ def review(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 TOLD = {
-    (Review.Decision.INCLUDE, False): "Included: reports and exports use this submission.",
-    (Review.Decision.EXCLUDE, False): "Excluded: reports and exports leave this submission out. The data stay.",
-    (Review.Decision.EXCLUDE, True): "Excluded, and the place is given out again. The data stay.",
+    (Review.Decision.INCLUDE, False): "Included. The report uses this submission.",
+    (Review.Decision.EXCLUDE, False): "Excluded. The report leaves this submission out; exports mark it as excluded.",
+    (
+        Review.Decision.EXCLUDE,
+        True,
+    ): "Excluded. Another worker can take its place. Exports mark it as excluded.",
 }

@@ -7,9 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Participant, Study
+from annotation.models import Flag, Participant, Study
 from annotation.queries import submissions as queries
 from annotation.queries.payments import payment_rows, payments
+from annotation.queries.review import in_reasons
 from annotation.queries.workers import agreement_with_others, exclusion_effect, worker_figures
 from annotation.services.reviews import exclude_worker, include_worker
 from annotation.views.console.forms import ExcludeWorkerForm
@@ -24,7 +25,9 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
     participant = _participant(study, pseudonym)
     number = request.GET.get("page", "1")
     page, rows = queries.submission_page(
-        study, number=int(number) if number.isdecimal() and len(number) < 10 else 1, pseudonym=pseudonym
+        study,
+        queries.Filter(pseudonym=pseudonym),
+        number=int(number) if number.isdecimal() and len(number) < 10 else 1,
     )
     owed = payment_rows(study, list(payments(study).filter(pk=participant.pk)))
     context = {
@@ -44,7 +47,9 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
 def exclude(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
     """Shows the effect first. A POST excludes everything that the worker sent, and they get no more hits."""
     participant = _participant(study, pseudonym)
-    form = ExcludeWorkerForm(request.POST if request.method == "POST" else None)
+    flags = Flag.objects.filter(submission__participant=participant)
+    suggested = {"note": in_reasons(flags)}
+    form = ExcludeWorkerForm(request.POST if request.method == "POST" else None, initial=suggested)
     if form.is_valid():
         note, release = form.cleaned_data["note"], form.cleaned_data["release"]
         try:

@@ -1,0 +1,38 @@
+"""Tasks that carry out confirmed decisions. Each may run twice."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from kombu.exceptions import OperationalError
+
+from annotation.models import BulkAction
+from annotation.platforms import connect
+from annotation.services import bulk
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="annotation.tasks.run_bulk")  # type: ignore[untyped-decorator]  # Celery has no types
+def run_bulk(bulk_id: int) -> int:
+    """Do what is left of a confirmed action. Returns how many of its rows are done."""
+    done = bulk.run_action(bulk_id=bulk_id, connect=connect)
+    return done.position if done is not None else 0
+
+
+@shared_task(name="annotation.tasks.continue_bulk")  # type: ignore[untyped-decorator]
+def continue_bulk() -> int:
+    """Continue the actions that stopped: a process ended, or a platform could not be reached. Returns how many."""
+    running = BulkAction.objects.filter(state=BulkAction.State.RUNNING).order_by("pk").values_list("pk", flat=True)
+    for pk in list(running):
+        bulk.run_action(bulk_id=pk, connect=connect)
+    return len(running)
+
+
+def start(bulk_id: int) -> None:
+    """Wake a worker. If the queue does not respond, the scheduler starts the action within a minute."""
+    try:
+        run_bulk.delay(bulk_id)
+    except (OperationalError, OSError) as error:
+        log.warning("The task queue did not take bulk action %s: %s", bulk_id, error)

@@ -1,0 +1,130 @@
+"""What the results file says about assignments besides their answers: states, reasons, and workers' approval rates."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from annotation.models import AuditEntry, OutsideAssignment, PayDecision, Payment, Study, Submission
+from annotation.queries.pay_states import with_pay_state
+
+OutsideState = OutsideAssignment.State
+OURS = "assignment-"
+
+
+def our_id(assignment: int) -> str:
+    """The id of an assignment that no platform gave an id."""
+    return f"{OURS}{assignment}"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRates:
+    """How many of a worker's assignments this server's studies approved and rejected: in all, in 30 days, in 7."""
+
+    approved: tuple[int, int, int] = (0, 0, 0)
+    rejected: tuple[int, int, int] = (0, 0, 0)
+
+    def columns(self) -> dict[str, str]:
+        names = ("LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate")
+        return {name: self._shown(at) for at, name in enumerate(names)}
+
+    def _shown(self, at: int) -> str:
+        good, decided = self.approved[at], self.approved[at] + self.rejected[at]
+        return f"{round(100 * good / decided) if decided else 0}% ({good}/{decided})"
+
+
+def approval_rates(study: Study) -> dict[str, ApprovalRates]:
+    """By the platform's id of the worker, over all studies on this server."""
+    now = timezone.now()
+    since = (None, now - timedelta(days=30), now - timedelta(days=7))
+    ids = OutsideAssignment.objects.filter(posting__study=study).values("worker_id")
+    decided = OutsideAssignment.objects.filter(
+        worker_id__in=ids, state__in=[OutsideState.APPROVED, OutsideState.REJECTED]
+    )
+    counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"approved": [0] * 3, "rejected": [0] * 3})
+    for worker, state, seen in decided.values_list("worker_id", "state", "seen_at").iterator(2_000):
+        for at, start in enumerate(since):
+            counts[worker][state][at] += start is None or seen >= start
+    return {
+        worker: ApprovalRates(_three(found["approved"]), _three(found["rejected"])) for worker, found in counts.items()
+    }
+
+
+def _three(found: list[int]) -> tuple[int, int, int]:
+    return found[0], found[1], found[2]
+
+
+def reasons_of(study: Study) -> dict[str, str]:
+    """Why assignments were rejected, by the id that the file gives them. The newest reason counts."""
+    found: dict[str, str] = {}
+    for detail in (
+        AuditEntry.objects.filter(study=study, action="reject").order_by("pk").values_list("detail", flat=True)
+    ):
+        if detail.get("assignment"):
+            found[str(detail["assignment"])] = str(detail.get("reason", ""))
+    ours = PayDecision.objects.filter(submission__study=study, decision=PayDecision.Decision.REJECT).order_by("pk")
+    for assignment, reason in ours.values_list("submission__assignment", "feedback"):
+        found[our_id(assignment)] = reason
+    return found
+
+
+@dataclass(slots=True)
+class States:
+    """The platform's record of each submission; what was decided (with when); what is unconfirmed; what only it has."""
+
+    outside: dict[int, OutsideAssignment] = field(default_factory=dict)
+    decided: dict[int, tuple[str, datetime | None]] = field(default_factory=dict)
+    pay: dict[int, str] = field(default_factory=dict)
+    unconfirmed: set[int] = field(default_factory=set)
+    there_only: list[OutsideAssignment] = field(default_factory=list)
+
+
+def batch_states(study: Study, submissions: Collection[int] | None = None) -> States:
+    """For these submissions; with None, only ``there_only`` is filled."""
+    found = States()
+    outside = OutsideAssignment.objects.filter(posting__study=study).select_related("posting__hit")
+    sent = Submission.objects.filter(study=study, assignment__posting__isnull=False)
+    if submissions is not None:
+        sent = sent.filter(pk__in=submissions)
+    keys = {
+        (posting, name, worker): pk
+        for pk, posting, name, worker in sent.values_list(
+            "pk", "assignment__posting", "assignment__platform_assignment_id", "participant__worker__platform_id"
+        )
+    }
+    if submissions is None:
+        gone = OutsideState.RETURNED
+        found.there_only = [
+            each
+            for each in outside.exclude(state=gone).order_by("pk")
+            if (each.posting_id, each.external_id, each.worker_id) not in keys
+        ]
+        return found
+    names = {name for _, name, _ in keys}
+    for each in outside.filter(external_id__in=names):
+        key = (each.posting_id, each.external_id, each.worker_id)
+        if key in keys:
+            found.outside[keys[key]] = each
+    _fill_states(study, submissions, found)
+    return found
+
+
+def _fill_states(study: Study, submissions: Collection[int], found: States) -> None:
+    paid = Payment.objects.filter(submission__in=submissions, kind=Payment.Kind.REWARD)
+    paid_at = dict(paid.values_list("submission", "created_at"))
+    rejected_at = dict(
+        PayDecision.objects.filter(submission__in=submissions).order_by("pk").values_list("submission", "created_at")
+    )
+    for pk, pay in with_pay_state(study).filter(pk__in=submissions).values_list("pk", "pay"):
+        outside = found.outside.get(pk)
+        found.pay[pk] = pay
+        if pay == "unconfirmed":
+            found.unconfirmed.add(pk)
+        elif pay in ("paid", "approved"):
+            found.decided[pk] = ("Approved", paid_at.get(pk) or (outside.seen_at if outside else None))
+        elif pay == "rejected":
+            found.decided[pk] = ("Rejected", outside.seen_at if outside else rejected_at.get(pk))

@@ -1,0 +1,105 @@
+"""What becomes of the reward of each submission: one definition for the review, the payments and the commands.
+
+Work on a platform is paid there, by approving it. All other work is paid by hand, with the completion code.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.utils import timezone
+
+from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
+from annotation.platforms import known
+from annotation.queries.left_out import excluded_submissions
+from annotation.queries.platforms import unconfirmed_submissions
+
+#: Every state, in the order in which a list offers them, with its name on pages.
+PAY_STATES = {
+    "to_pay": "To pay",
+    "to_approve": "To approve",
+    "waiting": "Approved later",
+    "approved": "Approved",
+    "paid": "Paid",
+    "rejected": "Rejected",
+    "excluded": "Excluded",
+    "unconfirmed": "Unconfirmed",
+    "no_reward": "No reward",
+}
+Decision = PayDecision.Decision
+OutsideState = OutsideAssignment.State
+
+
+def delay_of(study: Study) -> timedelta | None:
+    """How long work without a decision waits until it is to be paid; None if it does not wait at all.
+
+    This is for work that no platform pays for: a platform has a delay of its own.
+    """
+    by_hand = [name for name, platform in known().items() if not platform.pays]
+    hours = next((given for name in by_hand if (given := study.platforms.get(name, {}).get("approve_after_hours"))), 0)
+    return timedelta(hours=int(hours)) if hours else None
+
+
+def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Submission]:
+    """The study's submissions, each with its ``pay``: a key of PAY_STATES. Simulated workers are never paid."""
+    delay = delay_of(study)
+    cutoff = (now or timezone.now()) - delay if delay else None
+    cases = [
+        When(Q(participant__synthetic=True) | Q(assignment__hit__reward=0), then=Value("no_reward")),
+        When(Exists(rewards(study).filter(submission=OuterRef("pk"))), then=Value("paid")),
+        *_on_platform(study),
+        When(Q(newest=Decision.REJECT), then=Value("rejected")),
+        When(Q(newest=Decision.APPROVE), then=Value("to_pay")),
+        When(pk__in=excluded_submissions(study), then=Value("excluded")),
+    ]
+    if cutoff is not None:
+        cases.append(When(received_at__gt=cutoff, then=Value("waiting")))
+    found = Submission.objects.filter(study=study).annotate(newest=newest_decision())
+    return found.annotate(pay=Case(*cases, default=Value("to_pay"), output_field=CharField()))
+
+
+def _on_platform(study: Study) -> list[When]:
+    """For posted work, the platform's state decides, except that excluded work does not wait for an approval."""
+    posted = Q(assignment__posting__platform__in=paying())
+    states = {OutsideState.REJECTED: "rejected", OutsideState.APPROVED: "approved"}
+    there = [When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()]
+    return [
+        *there,
+        When(posted & Q(pk__in=unconfirmed_submissions(study).values("pk")), then=Value("unconfirmed")),
+        When(posted & Q(pk__in=excluded_submissions(study)), then=Value("excluded")),
+        When(posted, then=Value("to_approve")),
+    ]
+
+
+def paying() -> list[str]:
+    """The platforms that pay when work is approved there."""
+    return [name for name, platform in known().items() if platform.pays]
+
+
+def on_platform_as(study: Study, state: str) -> QuerySet[Submission, int]:
+    """Ids of the submissions that the platform has in ``state``, from the same worker: a query for another one."""
+    found = Submission.objects.filter(
+        study=study,
+        assignment__posting__outside__external_id=F("assignment__platform_assignment_id"),
+        assignment__posting__outside__worker_id=F("participant__worker__platform_id"),
+        assignment__posting__outside__state=state,
+    )
+    return found.order_by().values_list("pk", flat=True)
+
+
+def newest_decision() -> Any:
+    """The newest decision about the pay of a submission, as a column."""
+    newest = PayDecision.objects.filter(submission=OuterRef("pk")).order_by("-pk")
+    return Subquery(newest.values("decision")[:1])
+
+
+def rewards(study: Study) -> QuerySet[Payment]:
+    """The rewards that were paid for submissions."""
+    return Payment.objects.filter(study=study, kind=Payment.Kind.REWARD, submission__isnull=False)
+
+
+def in_state(study: Study, *states: str) -> QuerySet[Submission, int]:
+    """Ids of the submissions in one of these states: a query, for use in another one."""
+    return with_pay_state(study).filter(pay__in=states).order_by().values_list("pk", flat=True)

@@ -1,0 +1,301 @@
+"""What a person needs to decide on submissions: platform records, comparisons, effects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.db.models import Avg, Count, F, Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import (
+    Assignment,
+    BulkAction,
+    Flag,
+    OutsideAssignment,
+    Participant,
+    PayDecision,
+    Payment,
+    Rating,
+    Submission,
+)
+from annotation.platforms.costs import CENT, NO_FEES, Fees
+from annotation.queries.left_out import excluded_submissions
+from annotation.queries.pay_states import paying, with_pay_state
+
+#: A platform lets a rejection be undone for this long.
+UNDO = timedelta(days=30)
+#: States in which approving, rejecting or rewarding changes something; the reasons why not, in words.
+APPROVABLE = ("to_approve", "waiting", "to_pay", "excluded", "rejected")
+REJECTABLE = ("to_approve", "waiting", "to_pay", "excluded")
+NOT_NOW = {
+    "paid": "already paid",
+    "approved": "already approved",
+    "rejected": "already rejected",
+    "unconfirmed": "not confirmed by the platform",
+    "no_reward": "without a reward, or from simulated workers",
+}
+
+
+def outside_of(submission: Submission) -> OutsideAssignment | None:
+    """The platform's record of this submission, from the same worker; None if it has none (yet)."""
+    found = OutsideAssignment.objects.filter(
+        posting__assignments=submission.assignment_id,
+        external_id=F("posting__assignments__platform_assignment_id"),
+        worker_id=F("posting__assignments__participant__worker__platform_id"),
+    )
+    return found.select_related("posting__study", "posting__hit").order_by("-pk").first()
+
+
+@dataclass(frozen=True, slots=True)
+class PayView:
+    """The pay of one submission: its state, what the platform says, the decisions here, and what was paid."""
+
+    state: str
+    outside: OutsideAssignment | None
+    decisions: list[PayDecision]
+    payments: list[Payment]
+    undo_until: datetime | None
+
+    @property
+    def can_approve(self) -> bool:
+        return self.state in APPROVABLE and (self.outside is None or self.state != "rejected" or self.undoable)
+
+    @property
+    def can_reject(self) -> bool:
+        return self.state in REJECTABLE
+
+    @property
+    def undoable(self) -> bool:
+        return self.undo_until is None or self.undo_until > timezone.now()
+
+
+def pay_view(submission: Submission) -> PayView:
+    state = with_pay_state(submission.study).values_list("pay", flat=True).get(pk=submission.pk)
+    outside = outside_of(submission)
+    rejected = outside is not None and outside.state == OutsideAssignment.State.REJECTED
+    return PayView(
+        state=state,
+        outside=outside,
+        decisions=list(submission.pay_decisions.order_by("-pk")),
+        payments=list(submission.payments.order_by("pk")),
+        undo_until=outside.seen_at + UNDO if outside is not None and rejected else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One rating beside the mean of the other workers' ratings of the same item; ``n`` is how many there are."""
+
+    topic: str
+    item: str
+    target: str
+    own: float
+    others: float
+    n: int
+
+    @property
+    def far(self) -> float:
+        return self.own - self.others
+
+
+def compared_with_others(submission: Submission) -> list[Compared]:
+    """The submission's ratings of items that others rated, too. Excluded submissions do not count as others."""
+    own = [
+        rating
+        for rating in submission.ratings.select_related("item").defer("item__payload").order_by("pk")
+        if rating.item_id is not None and rating.value is not None
+    ]
+    others = (
+        Rating.objects.filter(item__in={rating.item_id for rating in own}, value__isnull=False)
+        .exclude(participant=submission.participant_id)
+        .exclude(submission__in=excluded_submissions(submission.study))
+        .order_by()
+        .values_list("item_id", "question", "target")
+        .annotate(mean=Avg("value"), n=Count("pk"))
+    )
+    means = {(item, question, target): (mean, n) for item, question, target, mean, n in others}
+    found = []
+    for rating in own:
+        about = means.get((rating.item_id, rating.question, rating.target))
+        if about is not None and rating.item is not None and rating.value is not None:
+            name = rating.item.external_id
+            found.append(Compared(rating.question, name, rating.target, rating.value, *about))
+    return found
+
+
+@dataclass(slots=True)
+class Preview:
+    """What an action would do. ``left_out`` has the reasons why rows are left out, with their number."""
+
+    submissions: int = 0
+    workers: int = 0
+    approved: int = 0
+    rejected: int = 0
+    excluded_too: int = 0
+    hand: int = 0
+    rewards: Decimal = Decimal(0)
+    fees: Decimal = Decimal(0)
+    ratings: int = 0
+    places: int = 0
+    left_out: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def total(self) -> Decimal:
+        return self.rewards + self.fees
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.submissions or self.workers)
+
+
+def preview_of(bulk: BulkAction, fees: Callable[[str], Fees] = lambda platform: NO_FEES) -> Preview:
+    """The effect and the cost of an action on what it would still change now. ``fees`` gives those of a platform."""
+    if bulk.action in ("exclude_workers", "block"):
+        return _of_workers(bulk)
+    if bulk.action in ("include", "exclude"):
+        return _of_reviews(bulk)
+    return _of_pay(bulk, fees)
+
+
+def _of_workers(bulk: BulkAction) -> Preview:
+    ids = [row["participant"] for row in bulk.rows]
+    workers = Participant.objects.filter(pk__in=ids)
+    sent = Submission.objects.filter(participant__in=ids)
+    used = sent.exclude(pk__in=excluded_submissions(bulk.study))
+    places = sent.filter(assignment__state=Assignment.State.SUBMITTED).count()
+    ratings = Rating.objects.filter(submission__in=used).count()
+    return Preview(submissions=used.count(), workers=workers.count(), ratings=ratings, places=places)
+
+
+def _of_reviews(bulk: BulkAction) -> Preview:
+    ids = [row["submission"] for row in bulk.rows]
+    out = set(excluded_submissions(bulk.study))
+    wanted = [pk for pk in ids if (pk in out) is (bulk.action == "include")]
+    found = Submission.objects.filter(pk__in=wanted)
+    places = found.filter(assignment__state=Assignment.State.SUBMITTED).count() if bulk.action == "exclude" else 0
+    already = "already included" if bulk.action == "include" else "already excluded"
+    return Preview(
+        submissions=len(wanted),
+        workers=found.values("participant").distinct().count(),
+        ratings=Rating.objects.filter(submission__in=found).count(),
+        places=places,
+        left_out=[(already, len(ids) - len(wanted))] if len(wanted) < len(ids) else [],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """One row about money: its state, worker, reward and fee."""
+
+    state: str
+    worker: int | None
+    reward: Decimal
+    platform: str
+    fee_of: int
+    excluded: bool
+
+
+def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
+    found = Preview()
+    known = _rows(bulk)
+    left_out: Counter[str] = Counter()
+    workers: set[int | None] = set()
+    charged: dict[str, Fees] = {}
+    for row in bulk.rows:
+        paid = known[row.get("submission") or -row["outside"]]
+        decision = row.get("decision", bulk.action)
+        if reason := _why_not(decision, paid):
+            left_out[reason] += 1
+            continue
+        found.submissions += 1
+        workers.add(paid.worker)
+        if decision == "reject":
+            found.rejected += 1
+            continue
+        found.approved += 1
+        found.excluded_too += paid.excluded
+        found.hand += not paid.platform
+        amount = bulk.amount if decision == "bonus" and bulk.amount is not None else paid.reward
+        found.rewards += amount
+        if paid.platform:
+            charged[paid.platform] = charged.get(paid.platform) or fees(paid.platform)
+            found.fees += charged[paid.platform].of(amount, 1 if decision == "bonus" else paid.fee_of)
+    found.workers = len(workers)
+    found.fees = found.fees.quantize(CENT, ROUND_HALF_UP)
+    found.left_out = left_out.most_common()
+    return found
+
+
+def _why_not(decision: str, paid: _Paid) -> str:
+    if decision == "bonus":
+        barred = paid.state in ("unconfirmed", "simulated")
+        return NOT_NOW.get(paid.state, "from simulated workers") if barred else ""
+    allowed = REJECTABLE if decision == "reject" else APPROVABLE
+    return "" if paid.state in allowed else NOT_NOW.get(paid.state, "not to be decided")
+
+
+def _rows(bulk: BulkAction) -> dict[int, _Paid]:
+    """By id of the submission, or minus the id of an assignment of which nothing arrived here."""
+    ids = [row["submission"] for row in bulk.rows if row.get("submission") is not None]
+    outside = [row["outside"] for row in bulk.rows if row.get("submission") is None]
+    out = set(excluded_submissions(bulk.study))
+    found: dict[int, _Paid] = {}
+    pays = paying()
+    for part in _parts(ids):
+        rows = (
+            with_pay_state(bulk.study)
+            .filter(pk__in=part)
+            .values_list(
+                "pk",
+                "pay",
+                "participant__worker",
+                "assignment__hit__reward",
+                "assignment__posting__platform",
+                "assignment__posting__wanted",
+                "participant__synthetic",
+            )
+        )
+        for pk, state, worker, reward, platform, wanted, synthetic in rows:
+            shown = "simulated" if synthetic else state
+            there = platform if platform in pays else ""
+            found[pk] = _Paid(shown, worker, reward, there, wanted or 1, pk in out)
+    states = {"submitted": "to_approve", "approved": "paid", "rejected": "rejected"}
+    for each in OutsideAssignment.objects.filter(pk__in=outside).select_related("posting__hit"):
+        state = states.get(each.state, "returned")
+        found[-each.pk] = _Paid(state, None, each.posting.pays, each.posting.platform, each.posting.wanted or 1, False)
+    return found
+
+
+def _parts(ids: Sequence[int], size: int = 5_000) -> list[Sequence[int]]:
+    """Databases limit the number of values in one query."""
+    return [ids[at : at + size] for at in range(0, len(ids), size)]
+
+
+def latest_actions(study_id: int, most: int = 5) -> list[BulkAction]:
+    """The study's latest confirmed actions, without their rows."""
+    found = BulkAction.objects.filter(~Q(state=BulkAction.State.SHOWN), study=study_id).order_by("-pk")
+    return list(found[:most])
+
+
+def flags_of(bulk: BulkAction) -> str:
+    """A reason to suggest for an action on workers or an exclusion: the flags of their submissions, with numbers."""
+    if bulk.action == "exclude":
+        flags = Flag.objects.filter(submission__in=[row["submission"] for row in bulk.rows])
+    elif bulk.action == "exclude_workers":
+        flags = Flag.objects.filter(submission__participant__in=[row["participant"] for row in bulk.rows])
+    else:
+        return ""
+    return in_reasons(flags)
+
+
+def in_reasons(flags: QuerySet[Flag]) -> str:
+    """``Flagged: too fast (220), same text (3).``; empty if there are no flags."""
+    found = (
+        flags.order_by().values_list("reason").annotate(n=Count("submission", distinct=True)).order_by("-n", "reason")
+    )
+    named = ", ".join(f"{reason.replace('_', ' ')} ({n:,})" for reason, n in found[:8])
+    return f"Flagged: {named}." if named else ""

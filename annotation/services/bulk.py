@@ -1,0 +1,256 @@
+"""One action on many submissions: made with a preview, confirmed by a person, done in the background.
+
+Each row is done on its own and may be done again without harm. A process that stops leaves the rest for the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.models import BulkAction, OutsideAssignment, Participant, Study, Submission
+from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.costs import CENT
+from annotation.services import pay_decisions
+from annotation.services.audit import record
+from annotation.services.blocking import block_worker
+from annotation.services.reviews import exclude_worker, review_submission
+from annotation.task_types.questions import clean_text
+from common.problems import Invalid, Problem, Refused, invalid, refuse_if_any
+from common.words import counted, money
+
+State = BulkAction.State
+#: Gives a connected platform by its name.
+Connect = Callable[[str], Platform]
+Row = dict[str, Any]
+
+#: What can be done, as a button says it.
+ACTIONS = {
+    "include": "Include",
+    "exclude": "Exclude",
+    "exclude_workers": "Exclude the workers",
+    "approve": "Approve",
+    "reject": "Reject",
+    "bonus": "Pay a bonus",
+    "block": "Block the workers",
+    "file": "Decide as in the file",
+}
+#: Whoever may only change the study may do these; the others decide about money.
+FOR_EDITORS = ("include", "exclude", "exclude_workers")
+OF_WORKERS = ("exclude_workers", "block")
+#: Stored as a user's reviews.
+REVIEWS = ("include", "exclude", *OF_WORKERS)
+NEEDS_NOTE = {
+    "exclude_workers": "Say why: the reason is saved with each submission and in the activity.",
+    "reject": "Write why, as the worker reads it.",
+    "bonus": "Write why, as the worker reads it.",
+    "block": "Write why, as the worker reads it.",
+}
+MOST_ROWS = 50_000
+MOST_NOTE = {"include": 500, "exclude": 500, "exclude_workers": 500}
+MOST_FEEDBACK = 1024
+MOST_BONUS = Decimal(1000)
+SHOWN_REFUSALS = 200
+
+
+def plan_action(*, study: Study, action: str, chosen: QuerySet[Submission], actor: str) -> BulkAction:
+    """Fix which submissions of the study the action is about, so that a person can look at its effect first.
+
+    Raises Invalid.
+    """
+    if action not in ACTIONS:
+        raise invalid("action", f"There is no action “{action[:40]}”.", f"Choose one of {', '.join(ACTIONS)}.")
+    chosen = chosen.filter(study=study)
+    if action in OF_WORKERS:
+        workers = chosen.filter(participant__synthetic=False) if action == "block" else chosen
+        ids = sorted(set(workers.order_by().values_list("participant_id", flat=True)))
+        rows: list[Row] = [{"participant": pk} for pk in ids]
+    else:
+        rows = [{"submission": pk} for pk in chosen.order_by("pk").values_list("pk", flat=True)]
+    if not rows:
+        raise invalid("chosen", "No submissions are chosen.", "Tick some, or tick all that match.")
+    return _planned(study, action, rows, actor)
+
+
+def plan_rows(*, study: Study, rows: Sequence[Mapping[str, Any]], actor: str) -> BulkAction:
+    """The same for decisions that a file lists, one per assignment. Raises Invalid if there are none."""
+    if not rows:
+        fix = "Write x in the column Approve, or a reason in the column Reject."
+        raise invalid("file", "The file has no decisions.", fix)
+    return _planned(study, "file", [dict(row) for row in rows], actor)
+
+
+def _planned(study: Study, action: str, rows: list[Row], actor: str) -> BulkAction:
+    if len(rows) > MOST_ROWS:
+        raise invalid("chosen", f"{counted(len(rows), 'row')} are too many at once.", f"Choose up to {MOST_ROWS:,}.")
+    return BulkAction.objects.create(study=study, action=action, rows=rows, actor=actor)
+
+
+def set_terms(*, bulk: BulkAction, note: str, amount: Decimal | None = None, release: bool = False) -> BulkAction:
+    """Store the reason, the bonus for each submission in USD, and whether places are given out again. Raises Invalid.
+
+    Nothing changes if the action was confirmed.
+    """
+    note = clean_text(note).strip()
+    refuse_if_any(_problems(bulk.action, note, amount))
+    terms = {"note": note, "amount": amount if bulk.action == "bonus" else None, "release": release}
+    BulkAction.objects.filter(pk=bulk.pk, state=State.SHOWN).update(**terms)
+    bulk.refresh_from_db()
+    return bulk
+
+
+def _problems(action: str, note: str, amount: Decimal | None) -> list[Problem]:
+    problems = []
+    if action in NEEDS_NOTE and not note:
+        problems.append(Problem("note", "There is no reason.", NEEDS_NOTE[action]))
+    most = MOST_NOTE.get(action, MOST_FEEDBACK)
+    if len(note) > most:
+        problems.append(Problem("note", f"The reason is {len(note):,} characters long.", f"Shorten it to {most:,}."))
+    return problems + (bonus_problems(amount) if action == "bonus" else [])
+
+
+def bonus_problems(amount: Decimal | None) -> list[Problem]:
+    """Why this bonus cannot be paid; none if it can."""
+    if amount is None or amount <= 0 or amount != amount.quantize(CENT):
+        shown = money(amount) if amount is not None else "Nothing"
+        return [Problem("amount", f"{shown} cannot be paid.", "Write whole cents above zero, such as 0.50.")]
+    if amount > MOST_BONUS:
+        return [Problem("amount", f"{money(amount)} is a very large bonus.", f"Pay up to {money(MOST_BONUS)} at once.")]
+    return []
+
+
+@transaction.atomic
+def confirm_action(*, bulk: BulkAction, actor: str, start: Callable[[int], object]) -> bool:
+    """Let the action begin, once: confirming it again changes nothing and returns False. ``start`` gets its id.
+
+    Raises Invalid if its terms are incomplete.
+    """
+    now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
+    if now.state != State.SHOWN:
+        return False
+    refuse_if_any(_problems(now.action, now.note, now.amount))
+    now.state, now.actor, now.confirmed_at = State.RUNNING, actor, timezone.now()
+    now.save(update_fields=["state", "actor", "confirmed_at"])
+    about = {"rows": len(now.rows), "reason": now.note} | ({"amount": money(now.amount)} if now.amount else {})
+    record(study=now.study, actor=actor, action=f"bulk {now.action}", number=now.pk, **about)
+    transaction.on_commit(partial(start, now.pk))
+    return True
+
+
+def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
+    """Do what is left of a confirmed action. It stops if the platform cannot be reached; run it again later.
+
+    Two processes may run it at once: the one that finds its place taken leaves the rest to the other.
+    """
+    bulk = BulkAction.objects.select_related("study").filter(pk=bulk_id).first()
+    if bulk is None or bulk.state != State.RUNNING:
+        return bulk
+    platforms: dict[str, Platform] = {}
+
+    def known(name: str) -> Platform:
+        platforms[name] = platforms.get(name) or connect(name)
+        return platforms[name]
+
+    user = User.objects.filter(username=bulk.actor).first()
+    for position in range(bulk.position, len(bulk.rows)):
+        try:
+            refusal = _do(bulk, bulk.rows[position], user, known)
+        except PlatformTrouble as trouble:
+            if trouble.again:
+                _note(bulk, f"Stopped: {trouble}")
+                return bulk
+            refusal = trouble.what
+        if not _passed(bulk, position, refusal):
+            return bulk
+    BulkAction.objects.filter(pk=bulk.pk, state=State.RUNNING).update(state=State.DONE, done_at=timezone.now())
+    bulk.refresh_from_db()
+    return bulk
+
+
+@transaction.atomic
+def _passed(bulk: BulkAction, position: int, refusal: str) -> bool:
+    """Move on from a row. False if another process has done so."""
+    now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
+    if now.position != position:
+        return False
+    now.position = position + 1
+    now.refused = [each for each in now.refused if not each.startswith("Stopped: ")]
+    if refusal and len(now.refused) < SHOWN_REFUSALS:
+        now.refused.append(refusal)
+    now.save(update_fields=["position", "refused"])
+    return True
+
+
+def _note(bulk: BulkAction, text: str) -> None:
+    kept = [each for each in bulk.refused if not each.startswith("Stopped: ")]
+    BulkAction.objects.filter(pk=bulk.pk).update(refused=[*kept, text[:1000]])
+    bulk.refresh_from_db()
+
+
+def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
+    """Do one row. Returns why not, or an empty text. Raises PlatformTrouble."""
+    if user is None and bulk.action in REVIEWS:
+        return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
+    try:
+        if bulk.action in OF_WORKERS:
+            _on_worker(bulk, row, user, connect)
+        elif bulk.action in ("include", "exclude"):
+            submission = Submission.objects.get(pk=row["submission"])
+            review_submission(
+                submission=submission, decision=bulk.action, note=bulk.note, user=user, release=bulk.release
+            )
+        else:
+            _pay(bulk, row, connect)
+    except Refused as refused:
+        return f"{_named(row)}: {' '.join(f'{each.what} {each.fix}'.strip() for each in refused.problems)}"
+    return ""
+
+
+def _on_worker(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> None:
+    participant = Participant.objects.select_related("worker", "study").get(pk=row["participant"])
+    if bulk.action == "block":
+        block_worker(participant=participant, reason=bulk.note, actor=bulk.actor, connect=connect)
+    exclude_worker(participant=participant, note=bulk.note[:500], user=user, release=bulk.release)
+
+
+def _pay(bulk: BulkAction, row: Row, connect: Connect) -> None:
+    decision = row.get("decision", bulk.action)
+    feedback = row.get("feedback", bulk.note)
+    if row.get("submission") is None:
+        outside = OutsideAssignment.objects.select_related("posting__study", "posting__hit").get(pk=row["outside"])
+        pay_decisions.decide_outside(
+            outside=outside, decision=decision, feedback=feedback, actor=bulk.actor, connect=connect
+        )
+        return
+    submission = Submission.objects.select_related("study", "participant__worker", "assignment__posting").get(
+        pk=row["submission"]
+    )
+    if decision == "bonus":
+        if bulk.amount is None:
+            raise Invalid(bonus_problems(None))
+        pay_decisions.pay_bonus(
+            submission=submission,
+            amount=bulk.amount,
+            reason=feedback,
+            key=f"bulk-{bulk.pk}",
+            actor=bulk.actor,
+            connect=connect,
+        )
+    else:
+        pay_decisions.decide_pay(
+            submission=submission, decision=decision, feedback=feedback, actor=bulk.actor, connect=connect
+        )
+
+
+def _named(row: Row) -> str:
+    """The row as a message names it."""
+    if "participant" in row:
+        return Participant.objects.values_list("pseudonym", flat=True).get(pk=row["participant"])
+    return str(row.get("name") or f"Submission {row['submission']}")

@@ -1,0 +1,127 @@
+"""Approving, rejecting and rewarding one submission, wherever it came from.
+
+Work that came from a platform is decided there (``services.deciding``). For all other work the decision is stored here,
+and the money is paid by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from django.db import transaction
+
+from annotation.models import OutsideAssignment, PayDecision, Payment, Submission
+from annotation.platforms.base import Platform
+from annotation.queries.pay_states import paying
+from annotation.queries.review import outside_of
+from annotation.services import deciding
+from annotation.services.audit import record
+from annotation.services.payments import record_extra
+from annotation.task_types.questions import clean_text
+from common.problems import Invalid, invalid
+
+Decision = PayDecision.Decision
+Connect = Callable[[str], Platform]
+OutsideState = OutsideAssignment.State
+MOST_FEEDBACK = 1024
+
+
+def decide_pay(*, submission: Submission, decision: str, feedback: str, actor: str, connect: Connect) -> None:
+    """Approve or reject. The same decision again changes nothing. Raises Invalid, PlatformTrouble.
+
+    Approving undoes a rejection: on a platform for 30 days, elsewhere always.
+    """
+    _check(decision, feedback)
+    outside = outside_of(submission)
+    if outside is not None and _paid_there(submission):
+        decide_outside(outside=outside, decision=decision, feedback=feedback, actor=actor, connect=connect)
+    elif _paid_there(submission):
+        raise unconfirmed()
+    else:
+        _decide_here(submission, decision, clean_text(feedback).strip(), actor)
+
+
+def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, actor: str, connect: Connect) -> None:
+    """The same for an assignment as the platform reports it, also if nothing arrived here."""
+    _check(decision, feedback)
+    if decision == Decision.APPROVE and outside.state in (OutsideState.SUBMITTED, OutsideState.REJECTED):
+        platform = connect(outside.posting.platform)
+        deciding.approve(outside=outside, platform=platform, actor=actor, feedback=feedback)
+    elif decision == Decision.REJECT and outside.state == OutsideState.SUBMITTED:
+        platform = connect(outside.posting.platform)
+        deciding.reject(outside=outside, platform=platform, actor=actor, feedback=feedback)
+    elif decision == Decision.REJECT and outside.state == OutsideState.APPROVED:
+        raise invalid("state", "The platform has approved and paid this work.", "It cannot be rejected any more.")
+    elif outside.state == OutsideState.RETURNED:
+        raise invalid("state", "The worker has returned this work.", "There is nothing to decide.")
+
+
+def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect) -> None:
+    """Pay a bonus in USD through the platform, or store that it was paid by hand. ``key`` makes it happen once."""
+    outside = outside_of(submission)
+    if outside is not None and _paid_there(submission):
+        platform = connect(outside.posting.platform)
+        deciding.send_bonus(outside=outside, amount=amount, reason=reason, platform=platform, actor=actor, key=key)
+        return
+    if _paid_there(submission):
+        raise unconfirmed()
+    if submission.participant.synthetic:
+        raise invalid("worker", "This is a simulated worker.", "They are never paid.")
+    worker = submission.participant.worker
+    full_key = f"bonus/{submission.pk}/{key}"
+    with transaction.atomic():
+        if Payment.objects.filter(key=full_key).exists():
+            return
+        record_extra(
+            study=submission.study,
+            kind=Payment.Kind.BONUS,
+            key=full_key,
+            amount=amount,
+            reason=reason,
+            platform=worker.platform,
+            submission=submission,
+            actor=actor,
+        )
+        record(study=submission.study, actor=actor, action="bonus", submission=submission.pk, amount=str(amount))
+
+
+def _paid_there(submission: Submission) -> bool:
+    posting = submission.assignment.posting
+    return posting is not None and posting.platform in paying()
+
+
+@transaction.atomic
+def _decide_here(submission: Submission, decision: str, feedback: str, actor: str) -> None:
+    Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
+    if submission.participant.synthetic:
+        raise invalid("worker", "This is a simulated worker.", "They are never paid.")
+    paid = Payment.objects.filter(submission=submission, kind=Payment.Kind.REWARD).exists()
+    if paid and decision == Decision.REJECT:
+        raise invalid("state", "This work has been paid.", "It cannot be rejected any more.")
+    latest = PayDecision.objects.filter(submission=submission).order_by("-pk").first()
+    if latest is not None and (latest.decision, latest.feedback) == (decision, feedback):
+        return
+    PayDecision.objects.create(submission=submission, decision=decision, feedback=feedback, actor=actor)
+    about = {"submission": submission.pk, "old": latest.decision if latest else None, "reason": feedback}
+    record(study=submission.study, actor=actor, action=str(decision), **about)
+
+
+def _check(decision: str, feedback: str) -> None:
+    if decision not in Decision.values:
+        fix = f"Choose one of {', '.join(Decision.values)}."
+        raise invalid("decision", f"There is no decision “{decision[:40]}”.", fix)
+    if decision == Decision.REJECT and not feedback.strip():
+        raise invalid("feedback", "There is no reason.", "Write why, as the worker reads it.")
+    if len(feedback) > MOST_FEEDBACK:
+        what = f"The reason is {len(feedback):,} characters long."
+        raise invalid("feedback", what, f"Shorten it to {MOST_FEEDBACK:,}.")
+
+
+def unconfirmed() -> Invalid:
+    """The reason why work that the platform has not confirmed is neither approved nor paid."""
+    return invalid(
+        "state",
+        "The platform has not confirmed this work.",
+        "Ask it with “study sync”; if it does not know it, leave it.",
+    )

@@ -1,0 +1,52 @@
+"""Decisions in a spreadsheet: download the results, upload them with approvals and rejections. For owners."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.exports.batch import batch_csv
+from annotation.models import Study
+from annotation.services.audit import record
+from annotation.services.batches import read_decisions
+from annotation.services.bulk import plan_rows
+from annotation.tables import TableProblems, read_table
+from annotation.views.console.forms import UploadForm
+from annotation.views.console.page import SignedIn, member, say_refused, study_page
+from common.problems import Refused
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="owner", write="owner")
+def batch(request: SignedIn, study: Study) -> HttpResponse:
+    """An upload shows what it would do; nothing is done before that is confirmed."""
+    form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
+    refused_table: TableProblems | None = None
+    if request.method == "POST" and form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            decisions = read_decisions(study=study, table=read_table(file.file, name=file.name))
+            bulk = plan_rows(study=study, rows=decisions, actor=request.user.get_username())
+            return redirect("console_action", study.slug, bulk.pk)
+        except TableProblems as refused:
+            refused_table = refused
+        except Refused as refused:
+            say_refused(request, refused)
+            return redirect("console_batch", study.slug)
+    form.fields["file"].help_text = "The downloaded file, saved as CSV in UTF-8."
+    context = {"form": form, "refused": refused_table}
+    status = 422 if refused_table or form.errors else 200
+    return study_page(request, study, "review_batch.html", context, section="submissions", status=status)
+
+
+@require_safe
+@member(read="owner")
+def batch_file(request: SignedIn, study: Study) -> HttpResponseBase:
+    """The results as CSV, with the workers' ids on their platform."""
+    record(study=study, actor=request.user.get_username(), action="export worker ids", kind="batch")
+    headers = {
+        "Content-Disposition": f'attachment; filename="{study.slug}-batch.csv"',
+        "Cache-Control": "private, no-store",
+    }
+    return StreamingHttpResponse(batch_csv(study), content_type="text/csv; charset=utf-8", headers=headers)
