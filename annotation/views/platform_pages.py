@@ -89,7 +89,8 @@ def _claim(request: HttpRequest, posting: Posting) -> Claim | None:
     worker, assignment = request.GET.get("workerId", ""), request.GET.get("assignmentId", "")
     if not (_ID.fullmatch(worker) and _ID.fullmatch(assignment)):
         return None
-    if request.GET.get("hitId", posting.external_id) != posting.external_id:
+    # A posting without a name is on the platform already: publishing stopped before it could note the name.
+    if posting.external_id and request.GET.get("hitId", posting.external_id) != posting.external_id:
         return None
     return Claim(posting.platform, worker, assignment, _submit_to(request))
 
