@@ -15,6 +15,7 @@ import yaml
 from django import forms
 
 from annotation.forms import ArmForm, StudyForm, accepts
+from annotation.platforms import known
 from annotation.services.checking import ARM_KEYS, arm_prefix, find_type
 from annotation.task_types.base import TaskType
 from annotation.task_types.settings import TableField
@@ -23,7 +24,7 @@ from common.yaml_text import BadYaml, read_mapping
 
 MAX_BYTES = 1024 * 1024
 REQUIRED = ("slug", "task_type", "title")
-PARTS = ("task_type", "exclude_studies", "config", "texts", "arms", "items")
+PARTS = ("task_type", "exclude_studies", "platforms", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_STUDY = ("from_study", "arms", "follow")
 
@@ -58,6 +59,7 @@ class StudyFile:
     exclude_studies: tuple[str, ...]
     items: Path | FromStudy | FromRun | None
     lines: Mapping[str, int] = field(default_factory=dict)
+    platforms: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -97,9 +99,11 @@ def read_study_file(path: Path) -> StudyFile:
     arms = _arms(document, task, problems)
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
+    platforms = _platforms(document, problems)
     if problems:
         raise FileRefused(problems, lines)
-    return StudyFile(path, values, str(document["task_type"]), config, texts, tuple(arms), excluded, items, lines)
+    task_type = str(document["task_type"])
+    return StudyFile(path, values, task_type, config, texts, tuple(arms), excluded, items, lines, platforms)
 
 
 # --- YAML ---
@@ -195,6 +199,20 @@ def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, proble
     values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
     problems += wrong
     return values
+
+
+def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
+    """The settings for each platform. A platform without settings has a line with its name only."""
+    given, found = _mapping(document, "platforms", "", problems), {}
+    problems += [unknown(f"platforms.{name[:60]}", name, known()) for name in given if name not in known()]
+    for name, platform in known().items():
+        if name not in given:
+            continue
+        settings = _mapping(given, name, "platforms.", problems)
+        fields = platform.form.base_fields
+        found[name], wrong = _typed(settings, fields, f"platforms.{name}.", refuse_unknown=True)
+        problems += wrong
+    return found
 
 
 def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:

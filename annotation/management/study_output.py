@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Invitation, Study
-from annotation.platforms import link
+from annotation.platforms import known, link
 from annotation.queries.progress import Progress
 from annotation.services.applying import Applied, Difference
 from annotation.services.checking import default_config, default_values, initial_values
@@ -125,6 +125,11 @@ def all_keys(task: TaskType) -> Iterator[str]:
     if task.sample_form is not None:
         yield "items: {from_run: NAME, …}, the samples of a generation run, with:"
         yield from key_lines(task.sample_form.base_fields, initial_values(task.sample_form), "  ")
+    yield "platforms:"
+    for name, platform in known().items():
+        if platform.form.base_fields:
+            yield f"  {name}: {platform.title}"
+            yield from key_lines(platform.form.base_fields, initial_values(platform.form), "    ")
     config = default_config(task)
     yield "config:"
     yield from key_lines(task.config_form.base_fields, config, "  ")

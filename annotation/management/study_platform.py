@@ -8,92 +8,111 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
+from django import forms
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from annotation.models import Posting, Study
-from annotation.platforms.costs import MTURK, Cost, Fees
-from annotation.platforms.mturk.api import Account, Mturk
-from annotation.platforms.mturk.config import MturkConfig, MturkForm
+from annotation.platforms import PlatformTrouble, connect, platform_class
+from annotation.platforms.base import Platform
+from annotation.platforms.costs import Cost
 from annotation.queries import platforms as queries
-from annotation.services import deciding, publishing, syncing
-from annotation.services.checking import check_settings
+from annotation.services import deciding, planning, publishing, syncing
+from annotation.services.studies import change_study
+from annotation.task_types.settings import ListField
 from common.commands import progress_bar
-from common.problems import refuse_if_any
 from common.words import counted, money
 
 
-def config_from(options: Sequence[tuple[str, str]]) -> MturkConfig:
-    """The settings of a posting from NAME=VALUE pairs. Raises Invalid."""
-    found, problems = check_settings(form=MturkForm, given=dict(options), prefix="")
-    refuse_if_any(problems)
-    return MturkConfig(**found)
+def publish_lines(
+    study: Study, name: str, options: Sequence[tuple[str, str]], *, actor: str, dry_run: bool, progress: bool
+) -> list[str]:
+    """Launch the study and post it on a platform; with ``dry_run``, only show the calls and the cost."""
+    offline = platform_class(name).offline()
+    with transaction.atomic():
+        study = _with_options(study, offline, options, actor)
+        planning.publish(study=study, actor=actor, by_link=False)
+        if dry_run:
+            lines = list(_dry_run_lines(study, offline))
+            transaction.set_rollback(True)
+            return lines
+    return list(_post_lines(study, connect(name), actor=actor, progress=progress))
 
 
-def fees_of(endpoint: str) -> Fees:
-    """Amazon's fees, or those of this server's own marketplace, which rounds each fee."""
-    if not endpoint.startswith(f"{settings.BASE_URL}/marketplace/"):
-        return MTURK
-    few, many, masters = (
-        Decimal(percent) / 100
-        for percent in (
-            settings.MARKETPLACE_FEE_PERCENT,
-            settings.MARKETPLACE_FEE_PERCENT_MANY,
-            settings.MARKETPLACE_FEE_PERCENT_MASTERS,
-        )
-    )
-    return Fees(few, many, masters, Decimal("0.01") if few or many else Decimal(0), each_rounded=True)
+def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str, str]], actor: str) -> Study:
+    """The study with the settings from NAME=VALUE pairs. Raises Invalid, Frozen."""
+    if not options:
+        return study
+    given = {option: _as_given(platform.form.base_fields.get(option), text) for option, text in options}
+    settings = study.platforms | {platform.name: study.platforms.get(platform.name, {}) | given}
+    return change_study(study=study, platforms=settings, actor=actor)
 
 
-def cost_lines(study: Study, config: MturkConfig) -> Iterator[str]:
-    fees = fees_of(settings.MTURK_ENDPOINT)
-    cost = publishing.cost(study, config, fees=fees)
-    yield f"Endpoint: {settings.MTURK_ENDPOINT}"
-    yield _cost_line(cost)
-    if config.split:
-        whole = publishing.cost(study, MturkConfig(split=False), fees=fees)
-        if whole.total > cost.total:
-            yield f"Offered in HITs of at most 9, which saves {money(whole.total - cost.total)}."
+def _as_given(field: forms.Field | None, text: str) -> Any:
+    """What was typed, as the field takes it: a list has commas between its entries."""
+    if isinstance(field, ListField):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
 
 
-def _cost_line(cost: Cost) -> str:
+def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool) -> Iterator[str]:
+    yield from cost_lines(study, platform)
+    publishing.plan_postings(study=study, platform=platform, actor=actor)
+    total = publishing.progress(study, platform).total
+    with progress_bar(progress, f"{platform.unit}s", total=total) as step:
+        done = publishing.post_all(study=study, platform=platform, step=step)
+    yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, platform.unit)}."
+    yield from _address_lines(study, platform)
+
+
+def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
+    """Where workers come in, for a platform that has to be given the address by hand."""
+    if not platform.by_hand:
+        return
+    for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
+        pays = f", {money(posting.pays)} per submission" if posting.reward is not None else ""
+        yield f"Address for workers{pays}: {platform.address(posting, publishing.settings_of(study, platform))}"
+
+
+def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
+    if endpoint := platform.endpoint():
+        yield f"Endpoint: {endpoint}"
+    yield _cost_line(publishing.cost(study, platform), platform)
+    yield from publishing.cost_remarks(study, platform)
+
+
+def _cost_line(cost: Cost, platform: Platform) -> str:
     return (
-        f"{counted(cost.hits, 'HIT')}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in rewards "
-        f"and {money(cost.fees)} in fees, {money(cost.total)} in total."
+        f"{counted(cost.hits, platform.unit)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
+        f"rewards and {money(cost.fees)} in fees, {money(cost.total)} in total."
     )
 
 
-def publish_on_mturk(study: Study, config: MturkConfig, *, actor: str, progress: bool) -> Iterator[str]:
-    api = Mturk.of(Account.from_settings())
-    yield from cost_lines(study, config)
-    publishing.plan_postings(study=study, config=config, actor=actor)
-    total = publishing.progress(study).total
-    with progress_bar(progress, "HITs", total=total) as step:
-        done = publishing.post_all(study=study, config=config, api=api, step=step)
-    yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, 'HIT')}."
-
-
-def dry_run_lines(study: Study, config: MturkConfig) -> Iterator[str]:
+def _dry_run_lines(study: Study, platform: Platform) -> Iterator[str]:
     """All calls that publishing would make, and its cost."""
-    publishing.plan_postings(study=study, config=config, actor="dry run")
+    publishing.plan_postings(study=study, platform=platform, actor="dry run")
     counts: Counter[str] = Counter()
-    for operation, params in publishing.calls_ahead(study, config):
+    for operation, params in publishing.calls_ahead(study, platform):
         counts[operation] += 1
         yield f"{operation} {json.dumps(params, ensure_ascii=False)}"
-    yield from cost_lines(study, config)
+    yield from cost_lines(study, platform)
     calls = ", ".join(f"{counted(count, 'time')} {name}" for name, count in counts.items())
     yield f"Nothing was posted. Publishing would call: {calls or 'nothing'}."
 
 
 def sync_lines(study: Study, *, progress: bool) -> Iterator[str]:
-    _need_postings(study)
-    api = Mturk.of(Account.from_settings())
-    with progress_bar(progress, "HITs") as step:
-        found = syncing.sync_study(study=study, api=api, step=step)
-    there = counted(found.assignments, "assignment")
-    yield f"{counted(found.postings, 'HIT')} asked for, {there} there, {found.changed:,} new or changed."
-    if found.deleted:
-        yield f"{counted(found.deleted, 'HIT')} no longer on the platform: deleted there by somebody else."
+    for platform in _platforms_of(study):
+        if not platform.confirms:
+            claimed = counted(queries.claimed_submissions(study).count(), "submission")
+            yield f"{platform.title} cannot confirm who did what: {claimed} counted as the workers' browsers said."
+            continue
+        with progress_bar(progress, f"{platform.unit}s") as step:
+            found = syncing.sync_study(study=study, platform=platform, step=step)
+        there = counted(found.assignments, "assignment")
+        yield (f"{counted(found.postings, platform.unit)} asked for, {there} there, {found.changed:,} new or changed.")
+        if found.deleted:
+            gone = counted(found.deleted, platform.unit)
+            yield f"{gone} no longer on the platform: deleted there by somebody else."
     yield from difference_lines(study)
 
 
@@ -114,36 +133,39 @@ def difference_lines(study: Study) -> Iterator[str]:
 
 
 def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
-    _need_postings(study)
-    waiting = list(deciding.to_approve(study).select_related("posting__study", "posting__hit"))
-    total = sum((each.posting.hit.reward for each in waiting if each.posting.hit), Decimal(0))
-    yield f"{counted(len(waiting), 'assignment')} to approve, {money(total)} in rewards."
-    if dry_run or not waiting:
-        return
-    done = deciding.approve_all(outside=waiting, api=Mturk.of(Account.from_settings()), actor=actor)
-    yield f"Approved: {done.count:,}, {money(done.total)}."
-    yield from (f"  Refused: {line}" for line in done.refused or ())
+    for platform in _platforms_of(study, connected=not dry_run):
+        if not platform.pays:
+            yield f"{platform.title} is not told who to pay. See: manage.py study payments {study.slug}"
+            continue
+        waiting = list(deciding.to_approve(study).select_related("posting__study", "posting__hit"))
+        total = sum((each.posting.pays for each in waiting), Decimal(0))
+        yield f"{counted(len(waiting), 'assignment')} to approve, {money(total)} in rewards."
+        if dry_run or not waiting:
+            continue
+        done = deciding.approve_all(outside=waiting, platform=platform, actor=actor)
+        yield f"Approved: {done.count:,}, {money(done.total)}."
+        yield from (f"  Refused: {line}" for line in done.refused or ())
 
 
 def end_lines(study: Study, *, actor: str) -> Iterator[str]:
-    api, ended = Mturk.of(Account.from_settings()), 0
-    for posting in Posting.objects.filter(study=study, platform=publishing.PLATFORM, state=Posting.State.OPEN):
-        deciding.end_posting(posting=posting, api=api, actor=actor)
-        ended += 1
-    yield f"{counted(ended, 'HIT')} ended."
+    offered = (Posting.State.OPEN, Posting.State.PAUSED)
+    for platform in _platforms_of(study):
+        postings = list(Posting.objects.filter(study=study, platform=platform.name, state__in=offered))
+        for posting in postings:
+            deciding.end_posting(posting=posting, platform=platform, actor=actor)
+        yield f"{counted(len(postings), platform.unit)} ended."
     if out := deciding.still_out(study):
         yield f"{counted(out, 'assignment')} still in progress: their workers may finish."
 
 
-def _need_postings(study: Study) -> None:
-    if not Posting.objects.filter(study=study, platform=publishing.PLATFORM).exists():
-        raise CommandError(
-            f"{study.slug} is on no platform. Publish it: manage.py study publish {study.slug} --platform mturk"
-        )
+def _platforms_of(study: Study, *, connected: bool = True) -> list[Platform]:
+    names = queries.platforms_of(study)
+    if not names:
+        what = f"{study.slug} is on no platform. Publish it: manage.py study publish {study.slug} --platform NAME"
+        raise CommandError(what)
+    return [connect(name) if connected else platform_class(name).offline() for name in names]
 
 
-def explain(error: Exception) -> Any:
+def explain(error: Exception) -> CommandError | None:
     """What a platform's error means to the person who runs the command; None for another error."""
-    from annotation.platforms.mturk.api import PlatformTrouble
-
     return CommandError(str(error)) if isinstance(error, PlatformTrouble) else None

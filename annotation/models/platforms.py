@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 
@@ -9,7 +11,8 @@ from annotation.models.study import Hit, Study
 
 
 class Posting(models.Model):
-    """Work offered on a platform: the whole study (plain link, ``hit`` empty) or one of its hits.
+    """Work offered on a platform: one of the study's hits, or all of its hits that pay ``reward`` (``hit`` empty; for a
+    plain link, all hits).
 
     A hit that needs many submissions may be offered in several ``part``s, which cost less on MTurk. ``external_id`` is
     the platform's name for the posting, empty until it has been posted.
@@ -18,6 +21,7 @@ class Posting(models.Model):
     class State(models.TextChoices):
         PLANNED = "planned", "To be posted"
         OPEN = "open", "Offered"
+        PAUSED = "paused", "Paused"
         EXPIRED = "expired", "Ended"
         DELETED = "deleted", "Deleted on the platform"
 
@@ -26,6 +30,9 @@ class Posting(models.Model):
     platform = models.CharField(max_length=20)
     part = models.PositiveSmallIntegerField(default=0)
     wanted = models.PositiveIntegerField(null=True, blank=True, help_text="Submissions asked for; empty: no number.")
+    reward = models.DecimalField(
+        max_digits=8, decimal_places=3, null=True, blank=True, help_text="USD per submission; empty: the hit's reward."
+    )
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     external_id = models.CharField(max_length=200, blank=True)
     group_id = models.CharField(max_length=200, blank=True, help_text="MTurk: the HIT group, for links to workers.")
@@ -52,6 +59,13 @@ class Posting(models.Model):
 
     def __str__(self) -> str:
         return f"{self.platform} {self.external_id or 'not posted yet'}"
+
+    @property
+    def pays(self) -> Decimal:
+        """USD for one submission."""
+        if self.reward is not None:
+            return self.reward
+        return self.hit.reward if self.hit else Decimal(0)
 
 
 class PlatformCall(models.Model):

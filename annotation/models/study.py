@@ -80,6 +80,9 @@ class Study(models.Model):
         related_name="excluded_by",
         help_text="Whoever took part there is barred.",
     )
+    platforms = models.JSONField(
+        default=dict, blank=True, help_text="Settings for each platform, by its name. Validated by the platform's form."
+    )
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)

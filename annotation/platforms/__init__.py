@@ -1,1 +1,33 @@
-"""How workers reach a study: each platform publishes studies and identifies its workers."""
+"""How workers reach a study: each platform offers studies and identifies workers, and some of them pay.
+
+Nothing outside this package names a platform: `known` lists them, `connect` gives one that can make calls.
+"""
+
+from __future__ import annotations
+
+from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.link import Link
+from annotation.platforms.mturk.platform import Mturk
+
+__all__ = ["Platform", "PlatformTrouble", "connect", "known", "platform_class"]
+_ALL: tuple[type[Platform], ...] = (Link, Mturk)
+
+
+def known() -> dict[str, type[Platform]]:
+    """Every platform by its name, the plain link first."""
+    return {each.name: each for each in _ALL}
+
+
+def platform_class(name: str) -> type[Platform]:
+    """The platform with this name, not connected. Raises PlatformTrouble."""
+    try:
+        return known()[name]
+    except KeyError:
+        raise PlatformTrouble(
+            f"There is no platform “{name[:40]}”.", f"Choose one of {', '.join(known())}.", sent=False
+        ) from None
+
+
+def connect(name: str) -> Platform:
+    """The platform, with the keys from the settings. Raises PlatformTrouble if it is unknown or has no keys."""
+    return platform_class(name).connected()

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.urls import reverse
 
-from annotation.models import Invitation, Study
+from annotation.models import Assignment, Invitation, Posting, Study
+from annotation.platforms.base import BadArrival, Claim, Finish, Json, Platform
+from annotation.task_types.settings import ConfigForm
 
 PLATFORM = "link"
 
 
+class LinkForm(ConfigForm):
+    """A link has no settings: who may come and how people are told apart is decided in the study itself."""
+
+
+class Link(Platform):
+    """People open the study's address. They get hits one after the other, and one completion code."""
+
+    name = PLATFORM
+    title = "The study's link"
+    form = LinkForm
+    unit = "link"
+    confirms = False
+    pays = False
+
+    @classmethod
+    def connected(cls) -> Link:
+        return cls()
+
+    def plan(self, study: Study, settings: Json) -> list[Posting]:
+        if study.postings.filter(platform=self.name).exists():
+            return []
+        return [Posting(study=study, platform=self.name, external_id=study.slug, url=study_url(study))]
+
+    def posted(self, posting: Posting, settings: Json, results: Sequence[Json]) -> Json:
+        return {"external_id": posting.study.slug, "url": study_url(posting.study)}
+
+    @classmethod
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
+        raise BadArrival("This study has another address", f"Open {study_url(posting.study)} instead.")
+
+    @classmethod
+    def finish(cls, work: Assignment, settings: Json) -> Finish:
+        return Finish(work.participant.completion_code)
+
+
 def study_url(study: Study) -> str:
     """The study's address on the host in ``HITSERVER_BASE_URL``."""
-    return f"{settings.BASE_URL}{reverse('study_start', args=[study.slug])}"
+    return f"{django_settings.BASE_URL}{reverse('study_start', args=[study.slug])}"
 
 
 def personal_url(invitation: Invitation) -> str:

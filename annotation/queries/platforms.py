@@ -11,18 +11,31 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet
 
 from annotation.models import Assignment, OutsideAssignment, Posting, Study, Submission
+from annotation.platforms import known
+from annotation.platforms.link import PLATFORM as LINK
+
+OutsideState = OutsideAssignment.State
+#: What a platform says about work that was done there, whatever became of it.
+CONFIRMING = (OutsideState.SUBMITTED, OutsideState.APPROVED, OutsideState.REJECTED)
+
+
+def platforms_of(study: Study) -> list[str]:
+    """The platforms on which the study is or was offered; the plain link is none of them."""
+    postings = Posting.objects.filter(study=study).exclude(platform=LINK)
+    return list(postings.order_by("platform").values_list("platform", flat=True).distinct())
 
 
 def is_posted(study: Study) -> bool:
-    """Whether the study's hits are or were offered one by one on a platform."""
-    return Posting.objects.filter(study=study, hit__isnull=False).exists()
+    """Whether the study is or was offered on a platform, so that nobody joins by its link."""
+    return Posting.objects.filter(study=study).exclude(platform=LINK).exists()
 
 
 def _claimed() -> Q:
-    """Joins an assignment here with the platform's: same id, worker and posting."""
+    """Joins an assignment here with the platform's: same id, worker and posting, and not returned there."""
     return Q(
         posting__outside__external_id=F("platform_assignment_id"),
         posting__outside__worker_id=F("participant__worker__platform_id"),
+        posting__outside__state__in=CONFIRMING,
     )
 
 
@@ -41,9 +54,22 @@ def submission_of(outside: OutsideAssignment) -> Submission | None:
 
 
 def unconfirmed_submissions(study: Study) -> QuerySet[Submission]:
-    """Submissions here that the platform has not (yet) confirmed as this worker's."""
+    """Submissions here that the platform has not (yet) confirmed as this worker's.
+
+    Work from a platform that cannot confirm anything is not among them: see `claimed_submissions`.
+    """
     posted = Submission.objects.filter(study=study, assignment__posting__isnull=False)
+    posted = posted.exclude(assignment__posting__platform__in=_without_confirmation())
     return posted.exclude(assignment__in=confirmed(study).values("pk"))
+
+
+def claimed_submissions(study: Study) -> QuerySet[Submission]:
+    """Submissions that count although only the worker's browser says who sent them: the platform cannot confirm it."""
+    return Submission.objects.filter(study=study, assignment__posting__platform__in=_without_confirmation())
+
+
+def _without_confirmation() -> list[str]:
+    return [name for name, platform in known().items() if not platform.confirms]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +82,19 @@ class Differences:
 
 
 def differences(study: Study) -> Differences:
-    """Submitted here but unknown there; submitted there but not here; the same assignment with another worker."""
-    sent = Assignment.objects.filter(
-        hit__study=study, posting__isnull=False, state__in=[Assignment.State.SUBMITTED, Assignment.State.RELEASED]
-    ).select_related("participant__worker", "posting")
+    """Submitted here but unknown there; submitted there but not here; the same assignment with another worker.
+
+    Returned work counts as unknown there.
+    """
+    sent = (
+        Assignment.objects.filter(
+            hit__study=study, posting__isnull=False, state__in=[Assignment.State.SUBMITTED, Assignment.State.RELEASED]
+        )
+        .exclude(posting__platform__in=_without_confirmation())
+        .select_related("participant__worker", "posting")
+    )
     here = {(each.posting_id or 0, each.platform_assignment_id): each for each in sent}
-    outside = OutsideAssignment.objects.filter(posting__study=study).select_related("posting")
+    outside = OutsideAssignment.objects.filter(posting__study=study, state__in=CONFIRMING).select_related("posting")
     there = {(each.posting_id, each.external_id): each for each in outside}
     both = here.keys() & there.keys()
     mixed = [

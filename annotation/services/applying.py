@@ -113,6 +113,7 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:
         texts=file.texts,
         arms=file.arms,
         exclude_studies=file.exclude_studies,
+        platforms=file.platforms,
     )
     feed = None
     if isinstance(file.items, FromStudy):
@@ -247,6 +248,7 @@ def _write(
         "texts": parts.texts,
         "arms": [arm_as_given(arm) for arm in parts.arms],
         "exclude_studies": parts.exclude_studies,
+        "platforms": parts.platforms,
         "actor": ACTOR,
     }
     if study is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import secrets
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -18,6 +17,7 @@ from django.utils import timezone
 from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, ItemAuthor, Participant, Posting, Study, Worker
 from annotation.models.work import LIVE_STATES
+from annotation.platforms.base import Claim
 from annotation.services.allocation import (
     NotAdmitted,
     again_after_deadlock,
@@ -28,16 +28,6 @@ from annotation.services.allocation import (
 
 State = Assignment.State
 HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED)
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What the worker's browser sends: who they are on the platform, and for which assignment they came."""
-
-    platform: str
-    worker_id: str
-    assignment_id: str
-    submit_to: str = ""
 
 
 @again_after_deadlock
@@ -72,6 +62,15 @@ def known_assignment(*, posting: Posting, claim: Claim) -> Assignment | None:
     )
     found = mine.filter(posting=posting, platform_assignment_id=claim.assignment_id, state__in=HELD)
     return found.order_by("-pk").first()
+
+
+def end_returned(*, posting: Posting, worker_id: str, assignment_id: str) -> None:
+    """The platform says that the worker gave this assignment back, so its place is free again."""
+    theirs = Assignment.objects.select_for_update(of=("self",), no_key=True).filter(
+        posting=posting, platform_assignment_id=assignment_id, participant__worker__platform_id=worker_id
+    )
+    for each in theirs.filter(state=State.ACCEPTED).order_by("pk"):
+        _end(each, State.RETURNED)
 
 
 def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Participant:

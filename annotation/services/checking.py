@@ -17,13 +17,14 @@ from django.forms.models import model_to_dict
 
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Arm, Study
+from annotation.platforms import known as known_platforms
 from annotation.services.audit import jsonable
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json
 from annotation.task_types.questions import MAX_CHARS, clean_text
 from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.task_types.settings import ConfigForm, TableField
-from common.problems import Problem, unknown
+from common.problems import Problem, refuse_if_any, unknown
 
 FIELDS: tuple[str, ...] = tuple(StudyForm.Meta.fields)
 ARM_FIELDS: tuple[str, ...] = tuple(ArmForm.Meta.fields)
@@ -51,6 +52,7 @@ class Checked:
     texts: dict[str, str]
     arms: tuple[ArmValues, ...] = ()
     exclude_studies: tuple[str, ...] = ()
+    platforms: dict[str, Json] = field(default_factory=dict)
 
 
 def default_values() -> dict[str, Any]:
@@ -67,21 +69,25 @@ def check_study(
     texts: Mapping[str, str],
     arms: Sequence[Mapping[str, Any]] = (),
     exclude_studies: Sequence[str] = (),
+    platforms: Mapping[str, Mapping[str, Any]] | None = None,
     visible: QuerySet[Study] | None = None,
 ) -> tuple[Checked, list[Problem]]:
     """All parts, cleaned, and what is wrong with them. This changes ``instance``, so pass a copy.
 
-    ``visible``: the studies that the person who changes this one may see; None for all.
+    ``platforms``: settings for each platform; None for those of ``instance``, unchanged. ``visible``: the studies that
+    the person who changes this one may see; None for all.
     """
     clean_values, problems = check_values(instance=instance, values=values)
     excluded, wrong = check_excluded(
         slug=str(clean_values.get("slug") or ""), instance=instance, slugs=exclude_studies, visible=visible
     )
     problems += wrong
+    offered, wrong = (instance.platforms, []) if platforms is None else check_platforms(platforms)
+    problems += wrong
     task, wrong = find_type(task_type)
     problems += wrong
     if task is None:
-        return Checked(clean_values, {}, {}, (), excluded), problems
+        return Checked(clean_values, {}, {}, (), excluded, offered), problems
     clean_config, wrong = check_config(task=task, config=config)
     problems += wrong
     clean_texts: dict[str, str] = {}
@@ -92,7 +98,7 @@ def check_study(
         configs = [clean_config, *(clean_config | arm.config for arm in clean_arms)]
         clean_texts, wrong = check_texts(task=task, configs=configs, texts=texts)
         problems += wrong
-    return Checked(clean_values, clean_config, clean_texts, tuple(clean_arms), excluded), problems
+    return Checked(clean_values, clean_config, clean_texts, tuple(clean_arms), excluded, offered), problems
 
 
 def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
@@ -154,6 +160,28 @@ def default_config(task: TaskType) -> Json:
 def initial_values(form: type[ConfigForm]) -> Json:
     unbound = form()
     return {name: unbound.get_initial_for_field(field, name) for name, field in unbound.fields.items()}
+
+
+# --- platforms ---
+
+
+def check_platforms(given: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Json], list[Problem]]:
+    """The settings for each platform, in the order of their names."""
+    platforms = known_platforms()
+    problems = [unknown(f"platforms.{name[:60]}", name, platforms) for name in given if name not in platforms]
+    clean: dict[str, Json] = {}
+    for name, platform in sorted(platforms.items()):
+        if name in given:
+            clean[name], wrong = check_settings(form=platform.form, given=given[name], prefix=f"platforms.{name}.")
+            problems += wrong
+    return clean, problems
+
+
+def platform_settings(form: type[ConfigForm], stored: Mapping[str, Any]) -> Json:
+    """Stored settings with defaults for those that are missing. Raises Invalid if they are no longer accepted."""
+    settings, problems = check_settings(form=form, given=stored, prefix="")
+    refuse_if_any(problems)
+    return settings
 
 
 # --- texts ---

@@ -1,4 +1,4 @@
-"""Decisions that go to the platform: approve sent work (which pays), reject it, undo that, pay a bonus, end a HIT.
+"""Decisions that go to the platform: approve sent work (which pays), reject it, undo that, pay a bonus, end the offer.
 
 Whether a submission counts in the analysis is decided elsewhere: see ``services.reviews``. Nothing here happens
 automatically or twice: each decision is a call in ``platform_calls``, and a reward is paid once per submission.
@@ -6,27 +6,24 @@ automatically or twice: each decision is a call in ``platform_calls``, and a rew
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
-from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
+from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
 from annotation.platforms.costs import CENT
-from annotation.platforms.mturk.api import Mturk, PlatformTrouble
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
-from annotation.services.platform_calls import intend, make
+from annotation.services.platform_calls import make_all
 from common.problems import invalid
 from common.words import money
 
 OutsideState = OutsideAssignment.State
-MOST_FEEDBACK = 1024
 
 
 @dataclass(slots=True)
@@ -50,14 +47,18 @@ def _may_be_approved(outside: OutsideAssignment) -> bool:
 
 
 def approve_all(
-    *, outside: Iterable[OutsideAssignment], api: Mturk, actor: str, step: Callable[[int], None] = lambda done: None
+    *,
+    outside: Iterable[OutsideAssignment],
+    platform: Platform,
+    actor: str,
+    step: Callable[[int], None] = lambda done: None,
 ) -> Decided:
     """Approve each. If the platform refuses one, the rest continue."""
     done = Decided(refused=[])
     assert done.refused is not None  # noqa: S101 - just made
     for each in outside:
         try:
-            done.total += approve(outside=each, api=api, actor=actor)
+            done.total += approve(outside=each, platform=platform, actor=actor)
             done.count += 1
         except PlatformTrouble as trouble:
             if trouble.again:
@@ -67,68 +68,48 @@ def approve_all(
     return done
 
 
-def approve(*, outside: OutsideAssignment, api: Mturk, actor: str, feedback: str = "") -> Decimal:
-    """Approve sent work, which pays its reward. Returns the amount. This undoes a rejection from the last 30 days.
+def approve(*, outside: OutsideAssignment, platform: Platform, actor: str, feedback: str = "") -> Decimal:
+    """Approve sent work, which pays its reward. Returns the amount. This undoes a rejection, where the platform can.
 
     Raises PlatformTrouble.
     """
-    study, sent = outside.posting.study, submission_of(outside)
-    override = outside.state == OutsideState.REJECTED
-    params: dict[str, Any] = {"AssignmentId": outside.external_id}
-    params |= {"RequesterFeedback": feedback[:MOST_FEEDBACK]} if feedback else {}
-    params |= {"OverrideRejection": True} if override else {}
-    verb = "override" if override else "approve"
-    call = intend(
-        study=study,
-        posting=outside.posting,
-        key=f"{verb}/{outside.pk}",
-        operation="approve_assignment",
-        params=params,
-    )
-    reward = outside.posting.hit.reward if outside.posting.hit else Decimal(0)
-    _decide(call, api, outside, OutsideState.APPROVED, partial(_pay, study, sent, outside, reward, actor))
+    study, sent, reward = outside.posting.study, submission_of(outside), outside.posting.pays
+    calls = platform.approve(outside, feedback=feedback, override=outside.state == OutsideState.REJECTED)
+    _decide(calls, platform, outside, OutsideState.APPROVED, lambda: _pay(study, sent, outside, reward, actor))
     return reward
 
 
-def reject(*, outside: OutsideAssignment, api: Mturk, actor: str, feedback: str) -> None:
-    """Refuse to pay sent work. The worker reads ``feedback``. Raises Invalid, PlatformTrouble."""
+def reject(*, outside: OutsideAssignment, platform: Platform, actor: str, feedback: str, category: str = "") -> None:
+    """Refuse to pay sent work. The worker reads ``feedback``; some platforms need a ``category`` too.
+
+    Raises Invalid, PlatformTrouble.
+    """
     if not feedback.strip():
         raise invalid("feedback", "There is no reason.", "Write why, as the worker reads it.")
-    if len(feedback) > MOST_FEEDBACK:
-        what = f"The reason is {len(feedback):,} characters long."
-        raise invalid("feedback", what, f"Shorten it to {MOST_FEEDBACK:,}.")
     study = outside.posting.study
-    if Payment.objects.filter(platform_id=outside.external_id).exists():
+    if Payment.objects.filter(platform=outside.posting.platform, platform_id=outside.external_id).exists():
         raise invalid("state", "This work has been paid.", "It cannot be rejected any more.")
-    call = intend(
-        study=study,
-        posting=outside.posting,
-        key=f"reject/{outside.pk}",
-        operation="reject_assignment",
-        params={"AssignmentId": outside.external_id, "RequesterFeedback": feedback},
-    )
+    calls = platform.reject(outside, feedback=feedback, category=category)
+    about = {"assignment": outside.external_id, "reason": feedback} | ({"category": category} if category else {})
     _decide(
-        call,
-        api,
+        calls,
+        platform,
         outside,
         OutsideState.REJECTED,
-        lambda: record(study=study, actor=actor, action="reject", assignment=outside.external_id, reason=feedback),
+        lambda: record(study=study, actor=actor, action="reject", **about),
     )
 
 
-def _decide(call: PlatformCall, api: Mturk, outside: OutsideAssignment, state: str, then: Callable[[], object]) -> None:
-    """Make the call. It also succeeds if the platform already has this decision."""
+def _decide(
+    calls: Sequence[Call], platform: Platform, outside: OutsideAssignment, state: str, then: Callable[[], object]
+) -> None:
+    """Make the calls. They also succeed if the platform already has this decision."""
 
-    def done(result: dict[str, Any]) -> None:
+    def done(results: object) -> None:
         OutsideAssignment.objects.filter(pk=outside.pk).update(state=state, seen_at=timezone.now())
         then()
 
-    def decided_before(api: Mturk, call: PlatformCall) -> dict[str, Any] | None:
-        there = api.call("get_assignment", AssignmentId=outside.external_id)["Assignment"]
-        same = there["WorkerId"] == outside.worker_id and there["AssignmentStatus"].lower() == state
-        return {} if same else None
-
-    make(call, api, search=decided_before, search_on=("InvalidAssignmentState",), done=done, with_token=False)
+    make_all(calls, platform, study=outside.posting.study, posting=outside.posting, done=done)
     outside.refresh_from_db()
 
 
@@ -147,51 +128,68 @@ def _pay(study: Study, sent: Submission | None, outside: OutsideAssignment, rewa
     record(study=study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward))
 
 
-def send_bonus(*, outside: OutsideAssignment, amount: Decimal, reason: str, api: Mturk, actor: str, key: str) -> None:
+def send_bonus(
+    *, outside: OutsideAssignment, amount: Decimal, reason: str, platform: Platform, actor: str, key: str
+) -> None:
     """Pay a bonus of ``amount`` USD. ``key`` tells bonuses for the same work apart. Raises Invalid, PlatformTrouble."""
     if amount <= 0 or amount != amount.quantize(CENT):
         raise invalid("amount", f"{money(amount)} cannot be paid.", "Write whole cents above zero, such as 0.50.")
     if not reason.strip():
         raise invalid("reason", "There is no reason.", "Write why, as the worker reads it.")
     study = outside.posting.study
-    call = intend(
+    calls = platform.bonus(outside, amount=amount, reason=reason, key=key)
+    about = {"assignment": outside.external_id, "amount": str(amount), "reason": reason}
+    make_all(
+        calls,
+        platform,
         study=study,
         posting=outside.posting,
-        key=f"bonus/{outside.pk}/{key}",
-        operation="send_bonus",
-        params={
-            "WorkerId": outside.worker_id,
-            "AssignmentId": outside.external_id,
-            "BonusAmount": str(amount),
-            "Reason": reason,
-        },
+        done=lambda results: record(study=study, actor=actor, action="bonus", **about),
     )
 
-    def done(result: dict[str, Any]) -> None:
-        about = {"assignment": outside.external_id, "amount": str(amount), "reason": reason}
-        record(study=study, actor=actor, action="bonus", **about)
 
-    make(call, api, search=lambda api, call: {}, search_on=("AlreadyProcessed",), done=done)
-
-
-def end_posting(*, posting: Posting, api: Mturk, actor: str) -> None:
+def end_posting(*, posting: Posting, platform: Platform, actor: str) -> None:
     """Stop offering the posting. Work in progress may be finished. Raises PlatformTrouble."""
-    if posting.state != Posting.State.OPEN:
-        return
-    call = intend(
-        study=posting.study,
-        posting=posting,
-        key=f"expire/{posting.pk}",
-        operation="update_expiration_for_hit",
-        params={"HITId": posting.external_id, "ExpireAt": 0},
-    )
+    if posting.state in (Posting.State.OPEN, Posting.State.PAUSED):
+        about = {"state": Posting.State.EXPIRED, "expires_at": timezone.now()}
+        _change_offer(posting, platform.expire(posting), platform, about, f"end {platform.unit}", actor)
 
-    def done(result: dict[str, Any]) -> None:
-        now = timezone.now()
-        Posting.objects.filter(pk=posting.pk).update(state=Posting.State.EXPIRED, expires_at=now)
-        record(study=posting.study, actor=actor, action="end HIT", hit=posting.external_id)
 
-    make(call, api, done=done, with_token=False)
+def pause_posting(*, posting: Posting, platform: Platform, actor: str) -> bool:
+    """Stop offering the posting for now. False if the platform cannot do that, or it is not offered.
+
+    Raises PlatformTrouble.
+    """
+    calls = platform.pause(posting, _times("pause", posting))
+    if posting.state != Posting.State.OPEN or not calls:
+        return False
+    _change_offer(posting, calls, platform, {"state": Posting.State.PAUSED}, f"pause {platform.unit}", actor)
+    return True
+
+
+def resume_posting(*, posting: Posting, platform: Platform, actor: str) -> bool:
+    """Offer a paused posting again. False if it was not paused. Raises PlatformTrouble."""
+    if posting.state != Posting.State.PAUSED:
+        return False
+    calls = platform.resume(posting, _times("resume", posting))
+    _change_offer(posting, calls, platform, {"state": Posting.State.OPEN}, f"resume {platform.unit}", actor)
+    return True
+
+
+def _times(verb: str, posting: Posting) -> int:
+    """The how-many-th time this is, so that each time is a call of its own."""
+    before = PlatformCall.objects.filter(posting=posting, key__startswith=f"{verb}/", state=PlatformCall.State.DONE)
+    return before.count() + 1
+
+
+def _change_offer(
+    posting: Posting, calls: Sequence[Call], platform: Platform, values: Json, action: str, actor: str
+) -> None:
+    def done(results: object) -> None:
+        Posting.objects.filter(pk=posting.pk).update(**values)
+        record(study=posting.study, actor=actor, action=action, posting=posting.external_id)
+
+    make_all(calls, platform, study=posting.study, posting=posting, done=done)
 
 
 def still_out(study: Study) -> int:

@@ -29,6 +29,7 @@ def duplicate_study(*, study: Study, slug: str, title: str, with_items: bool, ac
         texts=parts.texts,
         arms=[arm_as_given(arm) for arm in parts.arms],
         exclude_studies=parts.exclude_studies,
+        platforms=parts.platforms,
         actor=actor,
         owner=owner,
     )

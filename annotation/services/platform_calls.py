@@ -1,14 +1,14 @@
 """Calls to a platform that take effect once, whatever fails in between.
 
 A call is recorded and committed, then made, then its result is recorded. If the process dies in between, the next
-process makes the same call with the same token, and the platform answers that it was done before.
+process makes the same call with the same token, and the platform answers that it was done before. On a platform that
+has no tokens, it looks for what the first try did.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -17,13 +17,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import PlatformCall, Posting, Study
-from annotation.platforms.mturk.api import Mturk, PlatformTrouble
+from annotation.platforms.base import Call, Json, Platform, PlatformTrouble, Search
 
-#: The platform remembers tokens for 24 hours. Later, only a search can find out whether the call took effect.
-TOKEN_LIFE = timedelta(hours=23)
-Json = dict[str, Any]
-#: Looks for what an earlier try created. Returns its result, or None if there is none.
-Search = Callable[[Mturk, PlatformCall], Json | None]
+State = PlatformCall.State
 
 
 def intend(
@@ -48,62 +44,94 @@ def token_for(key: str) -> str:
     return hashlib.sha256(f"{settings.SECRET_KEY}|{key}".encode()).hexdigest()[:40]
 
 
+def make_all(
+    calls: Sequence[Call],
+    platform: Platform,
+    *,
+    study: Study,
+    posting: Posting,
+    done: Callable[[Sequence[Json]], object] = lambda results: None,
+) -> list[Json]:
+    """Make the calls in order, each once, and return their results. Raises PlatformTrouble.
+
+    ``done`` stores what follows from all results, in the transaction that stores the last one.
+    """
+    results: list[Json] = []
+    if not calls:
+        with transaction.atomic():
+            done(results)
+    for number, call in enumerate(calls, start=1):
+        recorded = intend(
+            study=study, posting=posting, key=call.key, operation=call.operation, params=call.params(results)
+        )
+        results.append(
+            make(
+                recorded,
+                platform,
+                search=call.search,
+                search_on=call.search_on,
+                done=(lambda last: done([*results, last])) if number == len(calls) else lambda result: None,
+                with_token=call.with_token,
+            )
+        )
+    return results
+
+
 def make(
     call: PlatformCall,
-    api: Mturk,
+    platform: Platform,
     *,
     search: Search | None = None,
     search_on: Sequence[str] = ("AlreadyExists",),
-    done: Callable[[Json], None] = lambda result: None,
+    done: Callable[[Json], object] = lambda result: None,
     with_token: bool = True,
 ) -> Json:
     """Make the call if it has not been made, store its result and return it. Raises PlatformTrouble.
 
     ``done`` stores what follows from the result, in the same transaction. ``search`` looks for what an earlier try
-    created. It runs if that try's token may be forgotten, or if the platform only reports that the token was used: an
-    error code that contains a part of ``search_on``.
+    did. It runs if the platform may have forgotten that try, or if it only reports that the token was used: an error
+    code that contains a part of ``search_on``.
     """
-    if call.state == PlatformCall.State.DONE:
+    if call.state == State.DONE:
         return dict(call.result)
-    result = _found_before(call, api, search)
+    result = _found_before(call, platform, search)
     if result is None:
-        result = _ask(call, api, search, search_on, with_token=with_token)
+        result = _ask(call, platform, search, search_on, with_token=with_token)
     with transaction.atomic():
         now = PlatformCall.objects.select_for_update(no_key=True).get(pk=call.pk)
-        if now.state != PlatformCall.State.DONE:
+        if now.state != State.DONE:
             done(result)
-            now.state, now.result, now.error, now.done_at = PlatformCall.State.DONE, result, "", timezone.now()
+            now.state, now.result, now.error, now.done_at = State.DONE, result, "", timezone.now()
             now.save(update_fields=["state", "result", "error", "done_at"])
     call.refresh_from_db()
     return dict(call.result)
 
 
-def _found_before(call: PlatformCall, api: Mturk, search: Search | None) -> Json | None:
-    if search is None or call.first_tried_at is None or timezone.now() - call.first_tried_at < TOKEN_LIFE:
+def _found_before(call: PlatformCall, platform: Platform, search: Search | None) -> Json | None:
+    if search is None or call.first_tried_at is None:
         return None
-    return search(api, call)
+    return search(call) if timezone.now() - call.first_tried_at >= platform.token_life else None
 
 
-def _ask(call: PlatformCall, api: Mturk, search: Search | None, search_on: Sequence[str], *, with_token: bool) -> Json:
-    now = timezone.now()
-    PlatformCall.objects.filter(pk=call.pk).update(tries=F("tries") + 1, first_tried_at=call.first_tried_at or now)
-    token = {"UniqueRequestToken": call.token} if with_token else {}
+def _ask(
+    call: PlatformCall, platform: Platform, search: Search | None, search_on: Sequence[str], *, with_token: bool
+) -> Json:
+    first = call.first_tried_at
+    PlatformCall.objects.filter(pk=call.pk).update(tries=F("tries") + 1, first_tried_at=first or timezone.now())
+    token = {platform.token_field: call.token} if with_token and platform.token_field else {}
     try:
-        return _plain(api.call(call.operation, **call.params, **token))
+        return platform.kept(platform.call(call.operation, **call.params, **token))
     except PlatformTrouble as trouble:
         was_made = any(part in trouble.code for part in search_on)
-        found = search(api, call) if search is not None and was_made else None
+        found = search(call) if search is not None and was_made else None
         if found is not None:
             return found
-        state = PlatformCall.State.PENDING if trouble.again else PlatformCall.State.REFUSED
-        PlatformCall.objects.filter(pk=call.pk).exclude(state=PlatformCall.State.DONE).update(
-            state=state, error=str(trouble)[:2000]
-        )
+        _note_failure(call, trouble, {} if trouble.sent else {"first_tried_at": first})
         raise
 
 
-def _plain(answer: Json) -> Json:
-    """The part of an answer that is stored: the ids."""
-    hit = answer.get("HIT", {})
-    found = {name: answer[name] for name in ("HITTypeId",) if name in answer}
-    return found | {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}
+def _note_failure(call: PlatformCall, trouble: PlatformTrouble, values: Json) -> None:
+    """Store why the call failed. One that certainly had no effect does not count as tried."""
+    state = State.PENDING if trouble.again else State.REFUSED
+    not_done = PlatformCall.objects.filter(pk=call.pk).exclude(state=State.DONE)
+    not_done.update(state=state, error=str(trouble)[:2000], **values)

@@ -1,40 +1,35 @@
-"""Offers a live study's hits on MTurk: plans them as postings, then posts them one by one.
+"""Offers a live study on a platform: plans its postings, then posts them one by one.
 
 Publishing again continues where it stopped. It posts what is missing and nothing twice: see ``platform_calls``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Count
-from django.urls import reverse
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from annotation.models import Hit, PlatformCall, Posting, Study
-from annotation.platforms.costs import Cost, Fees, Offered, cost_of, parts_of, reward_problems
-from annotation.platforms.mturk.api import Mturk
-from annotation.platforms.mturk.config import MturkConfig
+from annotation.models import Hit, Posting, Study
+from annotation.platforms.base import Json, Platform, posting_url
+from annotation.platforms.costs import Cost, Offered
+from annotation.queries.platforms import platforms_of
 from annotation.services.audit import record
-from annotation.services.platform_calls import intend, make
-from annotation.tokens import posting_token
+from annotation.services.checking import platform_settings
+from annotation.services.platform_calls import make_all
 from common.problems import Problem, refuse_if_any
 
-PLATFORM = "mturk"
 BATCH = 1_000
 State = Posting.State
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The progress of publishing: how many HITs the platform has, of how many in total."""
+    """The progress of publishing: how many postings the platform has, of how many in total."""
 
     posted: int
     total: int
@@ -46,126 +41,96 @@ def offered_hits(study: Study) -> list[Offered]:
     return [Offered(n, reward, wanted) for reward, wanted, n in rows.order_by("reward", "wanted")]
 
 
-def cost(study: Study, config: MturkConfig, *, fees: Fees) -> Cost:
-    return cost_of(offered_hits(study), fees=fees, split=config.split, masters=config.masters)
+def settings_of(study: Study, platform: Platform | type[Platform]) -> Json:
+    """The study's settings for the platform, with defaults for those that it does not set."""
+    return platform_settings(platform.form, study.platforms.get(platform.name, {}))
+
+
+def cost(study: Study, platform: Platform) -> Cost:
+    """What the study costs on the platform if every submission is approved."""
+    return platform.cost(offered_hits(study), settings_of(study, platform))
+
+
+def cost_remarks(study: Study, platform: Platform) -> list[str]:
+    return platform.remarks(offered_hits(study), settings_of(study, platform))
 
 
 @transaction.atomic
-def plan_postings(*, study: Study, config: MturkConfig, actor: str) -> int:
-    """Record every HIT to post. Returns how many are new. Raises Invalid.
+def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
+    """Record everything to post. Returns how many postings are new. Raises Invalid.
 
-    The study is live, so its hits are planned. A hit that already has postings gets no more.
+    The study is live, so its hits are planned. What already has postings gets no more.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    problems = reward_problems(sorted({each.reward for each in offered_hits(now)}))
-    if now.status != Study.Status.LIVE:
-        problems.append(Problem("status", "The study is not live.", "Launch it first."))
-    if now.hits.filter(reward__lte=0).exists():
-        problems.append(Problem("reward", "A hit pays nothing.", "MTurk needs a reward of at least $0.01."))
+    settings = settings_of(now, platform)
+    problems = [*_problems(now, platform), *platform.problems(now, settings, offered_hits(now))]
     refuse_if_any(problems)
-    without = now.hits.exclude(postings__platform=PLATFORM).order_by("position")
-    planned = [
-        Posting(study=now, hit=hit, platform=PLATFORM, part=part, wanted=wanted, state=State.PLANNED)
-        for hit in without
-        for part, wanted in enumerate(parts_of(hit.wanted, split=config.split))
-    ]
+    planned = platform.plan(now, settings)
+    for posting in planned:
+        posting.state = State.PLANNED
     Posting.objects.bulk_create(planned, batch_size=BATCH)
     if planned:
-        record(study=now, actor=actor, action="plan postings", platform=PLATFORM, hits=len(planned))
+        record(study=now, actor=actor, action="plan postings", platform=platform.name, postings=len(planned))
     return len(planned)
 
 
-def progress(study: Study) -> Posted:
-    postings = Posting.objects.filter(study=study, platform=PLATFORM)
+def _problems(study: Study, platform: Platform) -> list[Problem]:
+    problems = []
+    if study.status != Study.Status.LIVE:
+        problems.append(Problem("status", "The study is not live.", "Launch it first."))
+    if others := [name for name in platforms_of(study) if name != platform.name]:
+        what = f"The study is already offered on {others[0]}."
+        problems.append(Problem("platform", what, "Duplicate the study to offer it on another platform too."))
+    return problems
+
+
+def progress(study: Study, platform: Platform | type[Platform]) -> Posted:
+    postings = Posting.objects.filter(study=study, platform=platform.name)
     return Posted(postings.exclude(state=State.PLANNED).count(), postings.count())
 
 
-def calls_ahead(study: Study, config: MturkConfig) -> Iterator[tuple[str, dict[str, Any]]]:
+class _Unknown(dict[str, Any]):
+    """The result of a call that has not been made."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
     """Every call that publishing would make now: operation and parameters. Used for a dry run."""
-    for reward in _rewards(study):
-        yield "create_hit_type", config.hit_type(study, reward)
-    for posting in _to_post(study):
-        yield "create_hit_with_hit_type", _hit_params(posting, config, "…")
+    settings, seen = settings_of(study, platform), set[str]()
+    for posting in _to_post(study, platform):
+        unknown: list[Json] = []
+        for call in platform.publish(posting, settings):
+            if call.key not in seen:
+                yield call.operation, call.params(unknown)
+            seen.add(call.key)
+            unknown.append(_Unknown())
 
 
-def post_all(
-    *, study: Study, config: MturkConfig, api: Mturk, step: Callable[[int], None] = lambda done: None
-) -> Posted:
-    """Post every planned HIT that the platform does not have yet. Raises PlatformTrouble if it refuses one.
+def post_all(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Posted:
+    """Post everything planned that the platform does not have yet. Raises PlatformTrouble if it refuses something.
 
-    ``step`` gets the number of HITs posted so far.
+    ``step`` gets the number of postings so far.
     """
-    types = {reward: _hit_type(study, config, api, reward) for reward in _rewards(study)}
-    found = progress(study)
-    for done, posting in enumerate(_to_post(study), start=found.posted + 1):
-        assert posting.hit is not None  # noqa: S101 - planned so
-        _post(posting, config, api, types[posting.hit.reward])
+    settings = settings_of(study, platform)
+    found = progress(study, platform)
+    for done, posting in enumerate(_to_post(study, platform), start=found.posted + 1):
+        _post(posting, settings, platform)
         step(done)
-    return progress(study)
+    return progress(study, platform)
 
 
-def _rewards(study: Study) -> list[Decimal]:
-    return sorted({each.reward for each in offered_hits(study)})
+def _to_post(study: Study, platform: Platform) -> Iterator[Posting]:
+    planned: QuerySet[Posting] = Posting.objects.filter(study=study, platform=platform.name, state=State.PLANNED)
+    return planned.select_related("hit", "study").order_by("hit__position", "part", "pk").iterator(BATCH)
 
 
-def _to_post(study: Study) -> Iterator[Posting]:
-    planned = Posting.objects.filter(study=study, platform=PLATFORM, state=State.PLANNED).select_related("hit", "study")
-    return planned.order_by("hit__position", "part").iterator(BATCH)
+def _post(posting: Posting, settings: Json, platform: Platform) -> None:
+    note = partial(_note_posted, posting, settings, platform)
+    make_all(platform.publish(posting, settings), platform, study=posting.study, posting=posting, done=note)
 
 
-def _hit_type(study: Study, config: MturkConfig, api: Mturk, reward: Decimal) -> str:
-    """The HIT type for a reward, so arms with different rewards differ. The platform reuses identical types."""
-    params = config.hit_type(study, reward)
-    call = intend(study=study, key=f"hit-type/{study.pk}/{reward}", operation="create_hit_type", params=params)
-    return str(make(call, api, with_token=False)["HITTypeId"])
-
-
-def posting_url(posting: Posting) -> str:
-    """The address that the platform shows in a frame. The platform adds who the worker is."""
-    return f"{settings.BASE_URL}{reverse('platform_arrival', args=[posting_token(posting.pk)])}"
-
-
-def annotation_of(posting: Posting) -> str:
-    """A text that finds the HIT again in the platform's list. It is unique to this server and posting."""
-    return f"hitserver:{posting_token(posting.pk)}"
-
-
-def _hit_params(posting: Posting, config: MturkConfig, hit_type_id: str) -> dict[str, Any]:
-    return config.hit(
-        hit_type_id=hit_type_id,
-        url=posting_url(posting),
-        wanted=posting.wanted or 1,
-        annotation=annotation_of(posting),
-    )
-
-
-def _post(posting: Posting, config: MturkConfig, api: Mturk, hit_type_id: str) -> None:
-    params = _hit_params(posting, config, hit_type_id)
-    call = intend(
-        study=posting.study,
-        posting=posting,
-        key=f"hit/{posting.pk}",
-        operation="create_hit_with_hit_type",
-        params=params,
-    )
-    make(call, api, search=_find_hit, done=partial(_note_posted, posting, config))
-
-
-def _note_posted(posting: Posting, config: MturkConfig, result: dict[str, Any]) -> None:
-    now = timezone.now()
-    Posting.objects.filter(pk=posting.pk).update(
-        state=State.OPEN,
-        external_id=result["HITId"],
-        group_id=result.get("HITGroupId", ""),
-        url=posting_url(posting),
-        posted_at=now,
-        expires_at=now + timedelta(days=config.lifetime_days),
-    )
-
-
-def _find_hit(api: Mturk, call: PlatformCall) -> dict[str, Any] | None:
-    """The HIT that an earlier try created, found by its annotation."""
-    for hit in api.pages("list_hits", "HITs"):
-        if hit.get("RequesterAnnotation") == call.params["RequesterAnnotation"]:
-            return {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}
-    return None
+def _note_posted(posting: Posting, settings: Json, platform: Platform, results: Sequence[Json]) -> None:
+    values = {"url": posting_url(posting), "posted_at": timezone.now(), **platform.posted(posting, settings, results)}
+    Posting.objects.filter(pk=posting.pk, state=State.PLANNED).update(state=State.OPEN, **values)

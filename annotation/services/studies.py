@@ -4,6 +4,7 @@ draft → live ⇄ paused → closed. Everything in a draft may change. Once wor
 
 - what they see or what their ratings mean cannot change: the short name (it is in the links), the task type and its
   settings, texts, consent, the feedback box, arms, items, items per hit and the seed;
+- settings for a platform cannot change once the study is posted there, unless the platform can change them later;
 - rewards cannot change either, because they were promised to those who have taken part;
 - ratings per item may only increase (the places of all hits increase with it);
 - title, contact, hits per worker, time limit, access, identity, excluded studies, and the participants wanted in an arm
@@ -15,6 +16,7 @@ In a closed study, only title and contact may change. Every change adds an audit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -24,6 +26,7 @@ from django.utils import timezone
 
 from accounts import log as server_log
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
+from annotation.platforms import known as known_platforms
 from annotation.services.allocation import TRIES, is_deadlock
 from annotation.services.audit import record
 from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values
@@ -72,6 +75,7 @@ def create_study(
     texts: Mapping[str, str],
     arms: Sequence[Mapping[str, Any]] = (),
     exclude_studies: Sequence[str] = (),
+    platforms: Mapping[str, Mapping[str, Any]] | None = None,
     visible: QuerySet[Study] | None = None,
     actor: str,
     owner: User | None,
@@ -88,10 +92,17 @@ def create_study(
         texts=texts,
         arms=arms,
         exclude_studies=exclude_studies,
+        platforms=platforms,
         visible=visible,
     )
     refuse_if_any(problems)
-    study = Study(task_type=task_type, config=checked.config, texts=checked.texts, **checked.values)
+    study = Study(
+        task_type=task_type,
+        config=checked.config,
+        texts=checked.texts,
+        platforms=checked.platforms,
+        **checked.values,
+    )
     try:
         with transaction.atomic():
             study.save(force_insert=True)
@@ -115,6 +126,7 @@ def change_study(
     texts: Mapping[str, str] | None = None,
     arms: Sequence[Mapping[str, Any]] | None = None,
     exclude_studies: Sequence[str] | None = None,
+    platforms: Mapping[str, Mapping[str, Any]] | None = None,
     visible: QuerySet[Study] | None = None,
     actor: str,
 ) -> Study:
@@ -127,7 +139,7 @@ def change_study(
     new_values = dict(values or {})
     task_type = str(new_values.pop("task_type", now.task_type))
     old = stored_parts(now)
-    checked = _checked_change(now, old, new_values, task_type, config, texts, arms, exclude_studies, visible)
+    checked = _checked_change(now, old, new_values, task_type, config, texts, arms, exclude_studies, platforms, visible)
     changes = differing(terms_of(now.task_type, old), terms_of(task_type, checked))
     if frozen := frozen_problems(now, changes):
         raise Frozen(frozen)
@@ -155,6 +167,7 @@ def _checked_change(
     texts: Mapping[str, str] | None,
     arms: Sequence[Mapping[str, Any]] | None,
     exclude_studies: Sequence[str] | None,
+    platforms: Mapping[str, Mapping[str, Any]] | None,
     visible: QuerySet[Study] | None,
 ) -> Checked:
     """The study as it should become. Raises Invalid."""
@@ -166,6 +179,7 @@ def _checked_change(
         texts=old.texts if texts is None else texts,
         arms=[arm_as_given(arm) for arm in old.arms] if arms is None else arms,
         exclude_studies=old.exclude_studies if exclude_studies is None else exclude_studies,
+        platforms=platforms,
         visible=visible,
     )
     if config is None and texts is None and task_type == study.task_type and study.status != Status.DRAFT:
@@ -173,13 +187,14 @@ def _checked_change(
         parts = ("config.", "texts.") if arms is not None else ("config.", "texts.", "arms.")
         problems = [problem for problem in problems if not problem.where.startswith(parts)]
         same_arms = old.arms if arms is None else checked.arms
-        checked = Checked(checked.values, old.config, old.texts, same_arms, checked.exclude_studies)
+        checked = replace(checked, config=old.config, texts=old.texts, arms=same_arms)
     refuse_if_any(problems)
     return checked
 
 
 def _store(study: Study, task_type: str, checked: Checked) -> None:
-    stored = {"task_type": task_type, "config": checked.config, "texts": checked.texts} | checked.values
+    parts = {"config": checked.config, "texts": checked.texts, "platforms": checked.platforms}
+    stored = {"task_type": task_type, **parts, **checked.values}
     for name, value in stored.items():
         setattr(study, name, value)
     try:
@@ -228,6 +243,7 @@ def stored_parts(study: Study) -> Checked:
             for arm in study.arms.exclude(name="").order_by("position")
         ),
         tuple(study.exclude_studies.order_by("slug").values_list("slug", flat=True)),
+        study.platforms,
     )
 
 
@@ -242,6 +258,8 @@ def terms_of(task_type: str, parts: Checked) -> dict[str, Any]:
     terms: dict[str, Any] = {"task_type": task_type, **parts.values}
     terms |= {f"config.{name}": value for name, value in parts.config.items()}
     terms |= {f"texts.{name}": text for name, text in parts.texts.items()}
+    for platform, settings in parts.platforms.items():
+        terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
     terms |= {"exclude_studies": list(parts.exclude_studies), "arms": [arm.name for arm in parts.arms]}
     for arm in parts.arms:
         prefix = f"arms.{arm.name}."
@@ -273,12 +291,23 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
             reason = _CLOSED if study.status == Status.CLOSED else None
         if own == ["reward"]:
             reason = FROZEN_WHEN_LIVE["reward"]
+        if name.startswith("platforms."):
+            reason = _locked_on_platform(study, *name.split(".")[1:3])
         if reason:
             problems.append(Problem(name, reason, _FIX))
         elif name == "ratings_per_item" and after < before:
             what = f"You can only raise it from {before}: workers may already be on hits."
             problems.append(Problem(name, what, "To stop earlier, close the study."))
     return problems
+
+
+def _locked_on_platform(study: Study, platform: str, setting: str) -> str | None:
+    """Why a setting for a platform is locked; None if it is not."""
+    if study.status == Status.CLOSED:
+        return _CLOSED
+    if setting in known_platforms()[platform].later or not study.postings.filter(platform=platform).exists():
+        return None
+    return "Locked when the study was posted on the platform."
 
 
 def _raise_wanted(study: Study, *, by: int) -> None:

@@ -6,12 +6,10 @@ claim; see ``services.arrivals``.
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -19,14 +17,16 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.instrument import Instrument
 from annotation.models import Assignment, Posting, Study
-from annotation.platforms.mturk.config import GRACE
+from annotation.platforms import platform_class
+from annotation.platforms.base import BadArrival
 from annotation.services.allocation import NotAdmitted
-from annotation.services.arrivals import Claim, accept_hit, known_assignment
+from annotation.services.arrivals import accept_hit, known_assignment
+from annotation.services.publishing import settings_of
 from annotation.tokens import Seat, participant_token, read_posting_token
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 
-NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
-_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+#: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
+GRACE = timedelta(minutes=5)
 DISAGREED = "Please tick this box if you agree. If you do not, return this HIT."
 State = Assignment.State
 
@@ -51,16 +51,13 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     """The page inside the platform's frame: a preview until the HIT is accepted, then the start page, then the work."""
     posting = Posting.objects.select_related("study", "hit__arm").get(pk=read_posting_token(token))
     study = posting.study
-    if request.GET.get("assignmentId", NOT_ACCEPTED) == NOT_ACCEPTED:
-        return SeeOther(reverse("study_preview", args=[study.slug])) if _is_open(study) else _refused(study, "ended")
-    claim = _claim(request, posting)
+    platform = platform_class(posting.platform)
+    try:
+        claim = platform.arrive(posting, settings_of(study, platform), request.GET.dict(), _here(request))
+    except BadArrival as wrong:
+        return message(wrong.heading, wrong.line, status=400, contact=study.contact)
     if claim is None:
-        return message(
-            "This address is not complete",
-            "It should say who you are and which HIT you accepted. Open the HIT again from your list of accepted HITs.",
-            status=400,
-            contact=study.contact,
-        )
+        return SeeOther(reverse("study_preview", args=[study.slug])) if _is_open(study) else _refused(study, "ended")
     known = known_assignment(posting=posting, claim=claim)
     if known is not None:
         return _to_work(known)
@@ -84,28 +81,8 @@ def _is_open(study: Study) -> bool:
     return study.status in (Study.Status.LIVE, Study.Status.PAUSED)
 
 
-def _claim(request: HttpRequest, posting: Posting) -> Claim | None:
-    """The claim in the address, or None if a part of it is missing or is about another HIT."""
-    worker, assignment = request.GET.get("workerId", ""), request.GET.get("assignmentId", "")
-    if not (_ID.fullmatch(worker) and _ID.fullmatch(assignment)):
-        return None
-    # A posting without a name is on the platform already: publishing stopped before it could note the name.
-    if posting.external_id and request.GET.get("hitId", posting.external_id) != posting.external_id:
-        return None
-    return Claim(posting.platform, worker, assignment, _submit_to(request))
-
-
-def _submit_to(request: HttpRequest) -> str:
-    """Where to report to the platform that the work is done; empty if the address names a site that is not allowed."""
-    given = request.GET.get("turkSubmitTo", "")
-    try:
-        parts = urlsplit(given)
-        site = f"{parts.scheme}://{parts.netloc}"
-    except ValueError:
-        return ""
-    here = f"{request.scheme}://{request.get_host()}"
-    known = {here, origin(settings.BASE_URL), *(origin(site) for site in settings.MTURK_SUBMIT_SITES)}
-    return given.rstrip("/") if site in known and len(given) <= 400 else ""
+def _here(request: HttpRequest) -> str:
+    return f"{request.scheme}://{request.get_host()}"
 
 
 def origin(url: str) -> str:
@@ -139,7 +116,7 @@ def _refused(study: Study, reason: str) -> HttpResponse:
 
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The work is saved here and must now be reported to the platform. The page can be loaded and can send again."""
-    work = Assignment.objects.select_related("hit__study", "participant").get(
+    work = Assignment.objects.select_related("hit__study", "participant__worker", "posting").get(
         pk=seat.assignment or 0, participant=seat.participant
     )
     study = work.hit.study
@@ -148,13 +125,10 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
         return message(heading, "What you wrote is saved, but it does not count.", status=409, contact=study.contact)
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))
-    context = {
-        "title": study.title,
-        "contact": study.contact,
-        "code": work.participant.completion_code,
-        "submit_url": f"{work.submit_to}/mturk/externalSubmit" if work.submit_to else "",
-        "assignment_id": work.platform_assignment_id,
-    }
+    assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
+    platform = platform_class(work.posting.platform)
+    finish = platform.finish(work, settings_of(study, platform))
+    context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
     response = page("annotation/hand_in.html", context)
-    response.form_sites = [origin(work.submit_to)] if work.submit_to else []  # type: ignore[attr-defined]
+    response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
     return response

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from django.db import transaction
 
 from accounts.roles import researchers
 from annotation import exports
@@ -17,6 +16,7 @@ from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.models import Study
+from annotation.platforms import known, link
 from annotation.queries import payments
 from annotation.queries.identical import identical_in_words, identical_items
 from annotation.queries.progress import progress as progress_of
@@ -89,10 +89,10 @@ class Command(ActionCommand):
     def add_platforms(self, add: AddAction) -> None:
         live = add("publish", "go live: plan the hits and open the study, by its link or on a platform", self.publish)
         live.add_argument("slug")
-        live.add_argument("--platform", choices=("link", "mturk"), default="link", help="where workers come from")
-        live.add_argument("--dry-run", action="store_true", help="mturk: print every call and the cost, post nothing")
+        live.add_argument("--platform", choices=tuple(known()), default=link.PLATFORM, help="where workers come from")
+        live.add_argument("--dry-run", action="store_true", help="print every call and the cost, post nothing")
         live.add_argument(
-            "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="mturk: a setting"
+            "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
         )
         live.add_argument("--progress", action="store_true")
         sync = add("sync", "ask the platform for what was sent there, and show what differs", self.sync)
@@ -101,7 +101,9 @@ class Command(ActionCommand):
         approve = add("approve", "approve on the platform what arrived here and is not excluded; pays it", self.approve)
         approve.add_argument("slug")
         approve.add_argument("--dry-run", action="store_true", help="say what would be approved and its cost")
-        add("end", "offer a study's HITs no more; what is in progress may be finished", self.end).add_argument("slug")
+        add("end", "stop offering a study on its platform; what is in progress may be finished", self.end).add_argument(
+            "slug"
+        )
 
     def add_data(self, add: AddAction) -> None:
         status = add("status", "show the progress of a study; without SLUG, list all studies", self.status)
@@ -141,8 +143,7 @@ class Command(ActionCommand):
             return CommandError("These fields are locked after launch. Nothing was written.")
         if isinstance(error, UnknownTaskType | exports.ExportError):
             return CommandError(str(error))
-        explained: CommandError | None = platform_actions.explain(error)
-        return explained
+        return platform_actions.explain(error)
 
     # --- setting up ---
 
@@ -210,26 +211,19 @@ class Command(ActionCommand):
 
     def publish(self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool) -> None:
         study = study_called(slug)
-        if platform == "mturk":
-            self._publish_on_mturk(study, options, dry_run=dry_run, progress=progress)
+        if platform != link.PLATFORM:
+            given = [option_of(option) for option in options]
+            self.say(
+                platform_actions.publish_lines(study, platform, given, actor=ACTOR, dry_run=dry_run, progress=progress)
+            )
             return
         if dry_run or options:
-            raise CommandError("--dry-run and --set need --platform mturk.")
+            raise CommandError("--dry-run and --set need --platform with the name of a platform.")
         was_live = study.status == Study.Status.LIVE
         planning.publish(study=study, actor=ACTOR)
         study.refresh_from_db()
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
         self.say(output.next_steps(study))
-
-    def _publish_on_mturk(self, study: Study, options: list[str], *, dry_run: bool, progress: bool) -> None:
-        config = platform_actions.config_from([option_of(option) for option in options])
-        with transaction.atomic():
-            planning.publish(study=study, actor=ACTOR, by_link=False)
-            if dry_run:
-                self.say(list(platform_actions.dry_run_lines(study, config)))
-                transaction.set_rollback(True)
-                return
-        self.say(platform_actions.publish_on_mturk(study, config, actor=ACTOR, progress=progress))
 
     def sync(self, *, slug: str, progress: bool) -> None:
         self.say(platform_actions.sync_lines(study_called(slug), progress=progress))

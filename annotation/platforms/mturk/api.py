@@ -6,23 +6,15 @@ When the endpoint asks for it (ThrottlingException), botocore's adaptive mode sl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 
+from annotation.platforms.base import PlatformTrouble
+
 _IN_QUOTES = re.compile(r'HIT with ID "([^"]+)"')
-MOST_PER_PAGE = 100
-
-
-class PlatformTrouble(Exception):
-    """The platform did not do what we asked. ``again``: the same call may succeed later. ``fix``: what to do."""
-
-    def __init__(self, what: str, fix: str = "", *, again: bool = False, code: str = "", about: str = "") -> None:
-        super().__init__(f"{what} {fix}".strip())
-        self.what, self.fix, self.again, self.code, self.about = what, fix, again, code, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,42 +44,22 @@ class Account:
         return account
 
 
-class Mturk:
-    """The calls that studies need. Every method raises PlatformTrouble."""
+def client_for(account: Account) -> Any:
+    """The boto3 client, made once for each account."""
+    return _client(account)
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
 
-    @classmethod
-    def of(cls, account: Account) -> Mturk:
-        return cls(_client(account))
+def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble."""
+    from botocore.exceptions import BotoCoreError, ClientError
 
-    def call(self, operation: str, **params: Any) -> dict[str, Any]:
-        """Call one operation by its boto3 name, such as ``create_hit_type``."""
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        try:
-            answer: dict[str, Any] = getattr(self._client, operation)(**params)
-        except ClientError as error:
-            raise _sorted(error) from error
-        except BotoCoreError as error:
-            raise _unreachable(error, self._client.meta.endpoint_url) from error
-        return answer
-
-    def pages(self, operation: str, key: str, **params: Any) -> Iterator[dict[str, Any]]:
-        """All entries of a list, read page by page. The list may change in between."""
-        token: str | None = None
-        while True:
-            more = {"NextToken": token} if token else {}
-            answer = self.call(operation, MaxResults=MOST_PER_PAGE, **more, **params)
-            yield from answer.get(key, ())
-            token = answer.get("NextToken")
-            if not token:
-                return
-
-    def balance(self) -> str:
-        """Dollars, as the platform writes them."""
-        return str(self.call("get_account_balance")["AvailableBalance"])
+    try:
+        answer: dict[str, Any] = getattr(client, operation)(**params)
+    except ClientError as error:
+        raise _sorted(error) from error
+    except BotoCoreError as error:
+        raise _unreachable(error, client.meta.endpoint_url) from error
+    return answer
 
 
 @lru_cache(maxsize=8)

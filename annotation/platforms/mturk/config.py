@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from xml.sax.saxutils import escape
@@ -12,14 +12,12 @@ from django import forms
 
 from annotation.models import Study
 from annotation.platforms.costs import CENT
-from annotation.task_types.settings import ConfigForm
+from annotation.task_types.settings import ConfigForm, ListField
 
 ADULT_TYPE = "00000000000000000060"
 LOCALE_TYPE = "00000000000000000071"
 PERCENT_APPROVED_TYPE = "000000000000000000L0"
 NUMBER_APPROVED_TYPE = "00000000000000000040"
-#: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
-GRACE = timedelta(minutes=5)
 
 
 class MturkForm(ConfigForm):
@@ -37,8 +35,8 @@ class MturkForm(ConfigForm):
         required=False, initial=True, help_text="Offer a hit of ten or more submissions as HITs of at most nine."
     )
     frame_height = forms.IntegerField(initial=900, min_value=100, max_value=5000)
-    locales = forms.CharField(
-        required=False, max_length=500, help_text="Countries, such as US, GB, US-CA. Empty: everywhere."
+    locales = ListField(
+        required=False, max_length=6, help_text="Countries of the workers, such as US, GB or US-CA. Empty: everywhere."
     )
     least_approved = forms.IntegerField(required=False, min_value=0, max_value=10_000_000)
     least_percent_approved = forms.IntegerField(required=False, min_value=0, max_value=100)
@@ -55,7 +53,7 @@ class MturkConfig:
     approve_after_hours: int = 72
     split: bool = True
     frame_height: int = 900
-    locales: str = ""
+    locales: Sequence[str] = ()
     least_approved: int | None = None
     least_percent_approved: int | None = None
     masters: bool = False
@@ -75,8 +73,7 @@ class MturkConfig:
     def qualifications(self) -> list[dict[str, Any]]:
         """Requirements. Workers who do not meet them still see the HIT in the list, but not its page."""
         found: list[dict[str, Any]] = []
-        if places := [place.strip().upper() for place in self.locales.split(",") if place.strip()]:
-            values = [_locale(place) for place in places]
+        if values := [_locale(place.upper()) for place in self.locales]:
             found.append({"QualificationTypeId": LOCALE_TYPE, "Comparator": "In", "LocaleValues": values})
         for type_id, least in (
             (NUMBER_APPROVED_TYPE, self.least_approved),

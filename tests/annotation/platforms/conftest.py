@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.platforms.mturk.api import Mturk
+from annotation.platforms.mturk.platform import Mturk
 from marketplace.models import Requester
 from marketplace.services import accounts, payments
 from tests.marketplace.support import in_process

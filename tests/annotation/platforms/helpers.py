@@ -8,11 +8,10 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Assignment, Posting, Study
-from annotation.platforms.mturk.api import Mturk
-from annotation.platforms.mturk.config import MturkConfig
+from annotation.platforms.base import Claim, Platform
 from annotation.services import publishing
 from annotation.services.answers import submit_step
-from annotation.services.arrivals import Claim, accept_hit
+from annotation.services.arrivals import accept_hit
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Worker as MarketWorker
 from marketplace.services import assignments as market
@@ -20,11 +19,11 @@ from tests.factories import make_study, simulated_form
 from tests.marketplace.support.factories import make_worker as make_market_worker
 
 
-def posted_study(api: Mturk, **values: Any) -> Study:
+def posted_study(platform: Platform, **values: Any) -> Study:
     defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2, "reward": "0.18"}
     made = make_study(**defaults | values)
-    publishing.plan_postings(study=made, config=MturkConfig(), actor="test")
-    publishing.post_all(study=made, config=MturkConfig(), api=api)
+    publishing.plan_postings(study=made, platform=platform, actor="test")
+    publishing.post_all(study=made, platform=platform)
     return made
 
 

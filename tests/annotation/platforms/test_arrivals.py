@@ -9,8 +9,9 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Participant, Posting, Study
+from annotation.platforms.base import Claim
 from annotation.services.allocation import NotAdmitted
-from annotation.services.arrivals import Claim, accept_hit
+from annotation.services.arrivals import accept_hit
 from tests.factories import make_author, make_study, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.test import Client
 from annotation.frames import study_data
 from annotation.models import Payment, Posting, Study
 from annotation.platforms.mturk import api as api_module
-from annotation.platforms.mturk.api import Mturk
+from annotation.platforms.mturk.platform import Mturk
 from marketplace.models import Assignment as MarketAssignment
 from tests.annotation.pages import fields
 from tests.annotation.platforms.helpers import accept_there

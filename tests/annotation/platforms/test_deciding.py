@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from annotation.models import AuditEntry, OutsideAssignment, Payment, Posting, Study
-from annotation.platforms.mturk.api import Mturk, PlatformTrouble
+from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.mturk.platform import Mturk
 from annotation.queries import platforms
 from annotation.services import deciding, syncing
 from annotation.services.reviews import review_submission
@@ -33,41 +34,40 @@ def posting(study: Study) -> Posting:
 
 def sent(posting: Posting, api: Mturk) -> OutsideAssignment:
     send_both(posting)
-    syncing.sync_study(study=posting.study, api=api)
+    syncing.sync_study(study=posting.study, platform=api)
     return OutsideAssignment.objects.select_related("posting__study", "posting__hit").latest("pk")
 
 
 def test_approval_pays_once_on_both_sides(study: Study, posting: Posting, api: Mturk) -> None:
-    before = Decimal(api.balance())
+    before = api.balance()
     outside = sent(posting, api)
     for _ in range(3):
-        deciding.approve(outside=outside, api=api, actor="test")
+        deciding.approve(outside=outside, platform=api, actor="test")
     assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.180")]
     assert outside.state == "approved"
     assert MarketAssignment.objects.get().state == "Approved"
-    assert Decimal(api.balance()) <= before
+    assert api.balance() <= before
 
 
-class LosesTheAnswer:
+class LosesTheAnswer(Mturk):
     """An API of which one call takes effect and its answer never arrives."""
 
-    def __init__(self, api: Mturk) -> None:
-        self.api, self.lost = api, False
+    lost = False
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
-        answer = self.api.call(operation, **params)
+        answer = super().call(operation, **params)
         if not self.lost:
             self.lost = True
             raise PlatformTrouble("The connection was lost.", again=True)
         return answer
 
 
-def test_an_approval_whose_answer_was_lost_counts(posting: Posting, api: Mturk) -> None:
+def test_an_approval_whose_answer_was_lost_counts(posting: Posting, api: Mturk, client: Any) -> None:
     outside = sent(posting, api)
     with pytest.raises(PlatformTrouble):
-        deciding.approve(outside=outside, api=LosesTheAnswer(api), actor="test")  # type: ignore[arg-type]
+        deciding.approve(outside=outside, platform=LosesTheAnswer(client), actor="test")
     assert not Payment.objects.exists()
-    deciding.approve(outside=outside, api=api, actor="test")
+    deciding.approve(outside=outside, platform=api, actor="test")
     assert Payment.objects.count() == 1
 
 
@@ -80,26 +80,26 @@ def test_only_confirmed_and_included_work_is_offered_for_approval(study: Study, 
     assert submission is not None
     review_submission(submission=submission, decision="exclude", note="", user=make_user("rita"))
     assert list(deciding.to_approve(study)) == [good]
-    done = deciding.approve_all(outside=deciding.to_approve(study), api=api, actor="test")
+    done = deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="test")
     assert (done.count, done.total, done.refused) == (1, Decimal("0.180"), [])
 
 
 def test_a_rejection_needs_a_reason_and_can_be_undone(posting: Posting, api: Mturk) -> None:
     outside = sent(posting, api)
     with pytest.raises(Invalid, match="no reason"):
-        deciding.reject(outside=outside, api=api, actor="test", feedback=" ")
-    deciding.reject(outside=outside, api=api, actor="test", feedback="All answers are the same.")
+        deciding.reject(outside=outside, platform=api, actor="test", feedback=" ")
+    deciding.reject(outside=outside, platform=api, actor="test", feedback="All answers are the same.")
     assert outside.state == "rejected"
     assert MarketAssignment.objects.get().requester_feedback == "All answers are the same."
-    deciding.approve(outside=outside, api=api, actor="test")
+    deciding.approve(outside=outside, platform=api, actor="test")
     assert (outside.state, Payment.objects.count()) == ("approved", 1)
 
 
 def test_what_is_paid_cannot_be_rejected(posting: Posting, api: Mturk) -> None:
     outside = sent(posting, api)
-    deciding.approve(outside=outside, api=api, actor="test")
+    deciding.approve(outside=outside, platform=api, actor="test")
     with pytest.raises(Invalid, match="has been paid"):
-        deciding.reject(outside=outside, api=api, actor="test", feedback="No.")
+        deciding.reject(outside=outside, platform=api, actor="test", feedback="No.")
 
 
 def test_a_bonus_is_paid_once_for_its_key(posting: Posting, api: Mturk) -> None:
@@ -107,15 +107,15 @@ def test_a_bonus_is_paid_once_for_its_key(posting: Posting, api: Mturk) -> None:
     give: dict[str, Any] = {
         "outside": outside,
         "reason": "Thank you",
-        "api": api,
+        "platform": api,
         "actor": "test",
         "amount": Decimal("0.50"),
     }
-    before = Decimal(api.balance())
+    before = api.balance()
     deciding.send_bonus(**give, key="1")
-    after = Decimal(api.balance())
+    after = api.balance()
     deciding.send_bonus(**give, key="1")
-    assert Decimal(api.balance()) == after < before
+    assert api.balance() == after < before
     assert AuditEntry.objects.filter(action="bonus").count() == 1
     with pytest.raises(Invalid, match="whole cents"):
         deciding.send_bonus(**give | {"amount": Decimal("0.005")}, key="2")
@@ -123,7 +123,7 @@ def test_a_bonus_is_paid_once_for_its_key(posting: Posting, api: Mturk) -> None:
 
 def test_an_ended_hit_is_offered_no_more(posting: Posting, api: Mturk, client: Any) -> None:
     for _ in range(2):
-        deciding.end_posting(posting=posting, api=api, actor="test")
+        deciding.end_posting(posting=posting, platform=api, actor="test")
         posting.refresh_from_db()
     assert posting.state == "expired"
     assert client.get_hit(HITId=posting.external_id)["HIT"]["HITStatus"] == "Reviewable"

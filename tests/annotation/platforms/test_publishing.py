@@ -11,10 +11,10 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import PlatformCall, Posting, Study
-from annotation.platforms.costs import MTURK
-from annotation.platforms.mturk.api import Mturk, PlatformTrouble
-from annotation.platforms.mturk.config import MturkConfig
+from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.mturk.platform import Mturk
 from annotation.services import publishing
+from annotation.services.studies import change_study
 from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Requester
@@ -22,7 +22,6 @@ from marketplace.services import payments
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
-CONFIG = MturkConfig()
 
 
 def live_study(**values: Any) -> Study:
@@ -30,9 +29,11 @@ def live_study(**values: Any) -> Study:
     return make_study(**defaults | values)
 
 
-def publish(study: Study, api: Any, config: MturkConfig = CONFIG) -> publishing.Posted:
-    publishing.plan_postings(study=study, config=config, actor="test")
-    return publishing.post_all(study=study, config=config, api=api)
+def publish(study: Study, api: Mturk, **settings: Any) -> publishing.Posted:
+    if settings:
+        study = change_study(study=study, platforms={"mturk": settings}, actor="test")
+    publishing.plan_postings(study=study, platform=api, actor="test")
+    return publishing.post_all(study=study, platform=api)
 
 
 def outside(requester: Requester) -> list[MarketHit]:
@@ -49,7 +50,7 @@ def test_every_hit_is_posted_in_parts_of_at_most_nine(api: Mturk, requester: Req
 
 
 def test_unsplit_there_is_one_hit_for_each(api: Mturk, requester: Requester) -> None:
-    publish(live_study(), api, MturkConfig(split=False))
+    publish(live_study(), api, split=False)
     assert [hit.max_assignments for hit in outside(requester)] == [10] * 3
 
 
@@ -67,11 +68,12 @@ def test_publishing_again_posts_nothing_twice(api: Mturk, requester: Requester) 
     assert len(outside(requester)) == 6
 
 
-class Unlucky:
+class Unlucky(Mturk):
     """An API that loses the answer of some calls after they took effect, or fails before."""
 
-    def __init__(self, api: Mturk, *, lose: int = 0, fail: int = 0) -> None:
-        self.api, self.lose, self.fail, self.made = api, lose, fail, 0
+    def __init__(self, client: Any, *, lose: int = 0, fail: int = 0) -> None:
+        super().__init__(client)
+        self.lose, self.fail, self.made = lose, fail, 0
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         if operation.startswith("create_hit_with"):
@@ -79,31 +81,28 @@ class Unlucky:
             if self.made == self.fail:
                 raise PlatformTrouble("Rate exceeded.", again=True)
             if self.made == self.lose:
-                self.api.call(operation, **params)
+                super().call(operation, **params)
                 raise PlatformTrouble("The connection was lost.", again=True)
-        return self.api.call(operation, **params)
-
-    def pages(self, operation: str, key: str, **params: Any) -> Any:
-        return self.api.pages(operation, key, **params)
+        return super().call(operation, **params)
 
 
 @pytest.mark.parametrize("trouble", ["lose", "fail"])
-def test_it_continues_where_it_stopped(trouble: str, api: Mturk, requester: Requester) -> None:
+def test_it_continues_where_it_stopped(trouble: str, api: Mturk, client: Any, requester: Requester) -> None:
     study = live_study()
     with pytest.raises(PlatformTrouble):
-        publish(study, Unlucky(api, **{trouble: 3}))
-    assert publishing.progress(study) == publishing.Posted(2, 6)
+        publish(study, Unlucky(client, **{trouble: 3}))
+    assert publishing.progress(study, api) == publishing.Posted(2, 6)
     assert publish(study, api) == publishing.Posted(6, 6)
     assert len(outside(requester)) == 6
     assert {call.state for call in PlatformCall.objects.all()} == {"done"}
 
 
 def test_a_lost_answer_is_found_again_when_its_token_is_forgotten(
-    api: Mturk, requester: Requester, monkeypatch: pytest.MonkeyPatch
+    api: Mturk, client: Any, requester: Requester
 ) -> None:
     study = live_study()
     with pytest.raises(PlatformTrouble):
-        publish(study, Unlucky(api, lose=3))
+        publish(study, Unlucky(client, lose=3))
     lost = PlatformCall.objects.get(state="pending")
     PlatformCall.objects.filter(pk=lost.pk).update(
         first_tried_at=timezone.now() - timedelta(days=2),
@@ -119,7 +118,7 @@ def test_without_money_it_says_so_and_keeps_its_place(api: Mturk, requester: Req
     with pytest.raises(PlatformTrouble, match="Add money to the account, then publish again") as refused:
         publish(study, api)
     assert refused.value.code == "InsufficientFunds"
-    done = publishing.progress(study).posted
+    done = publishing.progress(study, api).posted
     assert 0 < done < 6
     payments.deposit(requester=requester, amount=Decimal("998.00"), actor="test")
     assert publish(study, api) == publishing.Posted(6, 6)
@@ -136,13 +135,16 @@ def test_part_of_a_cent_and_a_draft_are_refused_before_anything_is_posted(api: M
 
 def test_a_dry_run_names_every_call_and_makes_none(api: Mturk, requester: Requester) -> None:
     study = live_study()
-    publishing.plan_postings(study=study, config=CONFIG, actor="test")
-    calls = Counter(operation for operation, _ in publishing.calls_ahead(study, CONFIG))
+    publishing.plan_postings(study=study, platform=api, actor="test")
+    calls = Counter(operation for operation, _ in publishing.calls_ahead(study, api))
     assert calls == {"create_hit_type": 1, "create_hit_with_hit_type": 6}
     assert not outside(requester)
 
 
-def test_the_published_design_costs_what_the_paper_and_the_price_list_say(db: None) -> None:
-    study = live_study(items=20)  # a tenth of Tevet & Berant's 200 sets
-    assert publishing.cost(study, CONFIG, fees=MTURK).total == Decimal("43.20")
-    assert publishing.cost(study, MturkConfig(split=False), fees=MTURK).total == Decimal("50.40")
+def test_the_published_design_costs_what_the_paper_and_the_price_list_say(settings: Any) -> None:
+    settings.MTURK_ENDPOINT = "https://mturk-requester.us-east-1.amazonaws.com"
+    study, offline = live_study(items=20), Mturk.offline()  # a tenth of Tevet & Berant's 200 sets
+    assert publishing.cost(study, offline).total == Decimal("43.20")
+    unsplit = change_study(study=study, platforms={"mturk": {"split": False}}, actor="test")
+    assert publishing.cost(unsplit, offline).total == Decimal("50.40")
+    assert publishing.cost_remarks(study, offline) == ["Offered in HITs of at most 9, which saves $7.20."]

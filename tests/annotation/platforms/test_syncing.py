@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.models import OutsideAssignment, Posting, Study
-from annotation.platforms.mturk.api import Mturk
+from annotation.platforms.mturk.platform import Mturk
 from annotation.queries import platforms
 from annotation.services import syncing
 from tests.annotation.platforms.helpers import accept_there, posted_study, send_here, send_there
@@ -26,10 +26,10 @@ def test_sent_on_both_sides_is_confirmed(study: Study, api: Mturk) -> None:
     worker = make_market_worker()
     accepted = accept_there(posting, worker)
     here = send_here(posting, worker.worker_id, accepted.assignment_id)
-    syncing.sync_study(study=study, api=api)
+    syncing.sync_study(study=study, platform=api)
     assert [each.assignment_id for each in platforms.unconfirmed_submissions(study)] == [here.pk]
     send_there(accepted)
-    found = syncing.sync_study(study=study, api=api)
+    found = syncing.sync_study(study=study, platform=api)
     assert (found.postings, found.assignments, found.changed) == (2, 1, 1)
     assert list(platforms.confirmed(study)) == [here]
     assert not platforms.unconfirmed_submissions(study).exists()
@@ -38,8 +38,8 @@ def test_sent_on_both_sides_is_confirmed(study: Study, api: Mturk) -> None:
 def test_polling_again_changes_nothing(study: Study, api: Mturk) -> None:
     posting = study.postings.get(part=0, hit__position=0)
     send_there(accept_there(posting, make_market_worker()))
-    syncing.sync_study(study=study, api=api)
-    assert syncing.sync_study(study=study, api=api).changed == 0
+    syncing.sync_study(study=study, platform=api)
+    assert syncing.sync_study(study=study, platform=api).changed == 0
     assert OutsideAssignment.objects.count() == 1
 
 
@@ -49,7 +49,7 @@ def test_a_forged_worker_is_not_confirmed_and_shown(study: Study, api: Mturk) ->
     accepted = accept_there(posting, worker)
     send_there(accepted)
     forged = send_here(posting, "A-SOMEBODY-ELSE", accepted.assignment_id)
-    syncing.sync_study(study=study, api=api)
+    syncing.sync_study(study=study, platform=api)
     assert not platforms.confirmed(study).exists()
     ((ours, theirs),) = platforms.differences(study).other_worker
     assert (ours.pk, theirs.worker_id) == (forged.pk, worker.worker_id)
@@ -60,7 +60,7 @@ def test_each_side_alone_is_shown(study: Study, api: Mturk) -> None:
     here = send_here(one, "W-HERE", "A-HERE")
     there = accept_there(two, make_market_worker())
     send_there(there)
-    syncing.sync_study(study=study, api=api)
+    syncing.sync_study(study=study, platform=api)
     found = platforms.differences(study)
     assert [each.pk for each in found.here_only] == [here.pk]
     assert [each.external_id for each in found.there_only] == [there.assignment_id]
@@ -71,6 +71,6 @@ def test_a_hit_deleted_behind_our_back_is_noticed(study: Study, api: Mturk, clie
     client.update_expiration_for_hit(HITId=posting.external_id, ExpireAt=0)
     client.delete_hit(HITId=posting.external_id)
     Posting.objects.filter(pk=posting.pk).update(external_id="3NOSUCHHITATALL0000000000000")
-    found = syncing.sync_study(study=study, api=api)
+    found = syncing.sync_study(study=study, platform=api)
     assert found.deleted == 1
     assert Posting.objects.get(pk=posting.pk).state == "deleted"

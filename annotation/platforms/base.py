@@ -1,0 +1,264 @@
+"""What a platform is: where a study's work is offered, how its workers arrive, and what it reports and pays.
+
+A platform *describes* its calls (`Call`); ``services.platform_calls`` records each one before it is made, so that
+nothing takes effect twice. Everything that platforms share (planning, confirmation, payments, states) is in
+``services``; what only one platform knows (operations, parameters, statuses, addresses) is in its own module here.
+
+An instance is connected: it can make calls. What a worker's request needs is a class method, because it must never need
+a key or a network.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django.conf import settings as django_settings
+from django.urls import reverse
+
+from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
+from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
+from annotation.task_types.settings import ConfigForm
+from annotation.tokens import posting_token
+from common.problems import Problem
+
+Json = dict[str, Any]
+#: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
+Search = Callable[[PlatformCall], Json | None]
+
+
+class PlatformTrouble(Exception):
+    """The platform did not do what we asked. ``again``: the same call may succeed later. ``fix``: what to do.
+
+    ``sent`` is False if the call certainly had no effect: it was refused, or it never left this machine.
+    """
+
+    def __init__(
+        self, what: str, fix: str = "", *, again: bool = False, code: str = "", about: str = "", sent: bool = True
+    ) -> None:
+        super().__init__(f"{what} {fix}".strip())
+        self.what, self.fix, self.again, self.code, self.about = what, fix, again, code, about
+        self.sent = sent
+
+
+class PostingGone(PlatformTrouble):
+    """The posting no longer exists on the platform."""
+
+
+class BadArrival(Exception):
+    """The address that a worker came with is incomplete or wrong. ``heading`` and ``line`` are shown to the worker."""
+
+    def __init__(self, heading: str, line: str) -> None:
+        super().__init__(heading)
+        self.heading, self.line = heading, line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call to make once. ``key`` identifies what it is for; an equal key is the same call.
+
+    ``params`` gets the results of the calls before it in the same list. ``search`` looks for what an earlier try did;
+    it runs if that try may have been forgotten (`Platform.token_life`), or after an error whose code contains a part of
+    ``search_on``. ``with_token``: the operation accepts the platform's token.
+    """
+
+    key: str
+    operation: str
+    params: Callable[[Sequence[Json]], Json]
+    search: Search | None = None
+    search_on: tuple[str, ...] = ("AlreadyExists",)
+    with_token: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the worker's browser sends: who they are on the platform, and for which assignment they came.
+
+    It is only a claim until the platform confirms it. ``platform`` and ``worker_id`` identify the worker everywhere.
+    """
+
+    platform: str
+    worker_id: str
+    assignment_id: str
+    submit_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How a worker reports to the platform that the work is done: by a form, or by opening a link.
+
+    ``code`` is shown in any case, so that it can be copied. Without ``form_url`` and ``link`` there is only the code.
+    """
+
+    code: str
+    form_url: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """An assignment as the platform reports it. ``state`` is a value of `OutsideAssignment.State`; times are UTC."""
+
+    external_id: str
+    worker_id: str
+    state: str
+    accepted_at: datetime | None = None
+    submitted_at: datetime | None = None
+    approves_itself_at: datetime | None = None
+    answer: str = ""
+
+
+class Platform(ABC):
+    """One way in for workers. Methods that make or describe calls may raise `PlatformTrouble`."""
+
+    name: ClassVar[str]
+    #: As people call it.
+    title: ClassVar[str]
+    #: The settings of a study on this platform.
+    form: ClassVar[type[ConfigForm]]
+    #: Settings that may change while the study is posted.
+    later: ClassVar[frozenset[str]] = frozenset()
+    #: What the platform calls one posting; such words are counted: “3 HITs”.
+    unit: ClassVar[str] = "posting"
+    #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
+    confirms: ClassVar[bool] = True
+    #: Whether a person enters the posting's address on the platform's own site.
+    by_hand: ClassVar[bool] = False
+    #: Whether approving there pays. If not, the researcher pays by completion code.
+    pays: ClassVar[bool] = True
+    #: The parameter for the token that keeps a call from taking effect twice; empty: the platform has none.
+    token_field: ClassVar[str] = ""
+    #: How long the platform remembers a token. Later (or without tokens: always) a second try first searches.
+    token_life: ClassVar[timedelta] = timedelta(0)
+
+    @classmethod
+    @abstractmethod
+    def connected(cls) -> Platform:
+        """The platform with the keys from the settings. Raises PlatformTrouble if they are missing."""
+
+    @classmethod
+    def offline(cls) -> Platform:
+        """An instance that describes postings, calls and costs, but makes no calls. It needs no keys."""
+        return cls.connected()
+
+    # --- before anything is posted ---
+
+    def problems(self, study: Study, settings: Json, offered: Sequence[Offered]) -> list[Problem]:
+        """Why the platform could not offer this study as it is."""
+        return []
+
+    def fees(self) -> Fees:
+        return NO_FEES
+
+    def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
+        """What all submissions cost if every one is approved, in USD."""
+        return cost_of(offered, fees=self.fees())
+
+    def remarks(self, offered: Sequence[Offered], settings: Json) -> list[str]:
+        """Sentences that help to judge the cost."""
+        return []
+
+    def endpoint(self) -> str:
+        """Where calls go; empty if there are none."""
+        return ""
+
+    def balance(self) -> Decimal | None:
+        """USD left to spend there; None if the platform does not say."""
+        return None
+
+    # --- publish ---
+
+    @abstractmethod
+    def plan(self, study: Study, settings: Json) -> list[Posting]:
+        """The postings that are still missing, not saved yet."""
+
+    def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
+        """The calls that offer the posting, in order."""
+        return ()
+
+    @abstractmethod
+    def posted(self, posting: Posting, settings: Json, results: Sequence[Json]) -> Json:
+        """Values of the posting once it is offered, from the results of ``publish``: at least ``external_id``."""
+
+    def address(self, posting: Posting, settings: Json) -> str:
+        """The address of the posting as the platform opens it, with its placeholders for the worker."""
+        return posting_url(posting)
+
+    def expire(self, posting: Posting) -> Sequence[Call]:
+        """The calls that end the offer. Work in progress may be finished."""
+        return ()
+
+    def pause(self, posting: Posting, times: int) -> Sequence[Call]:
+        """The calls that stop the offer for now, for the ``times``-th time. None: the platform cannot pause."""
+        return ()
+
+    def resume(self, posting: Posting, times: int) -> Sequence[Call]:
+        """The calls that offer a paused posting again."""
+        return ()
+
+    # --- workers: no connection ---
+
+    @classmethod
+    @abstractmethod
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
+        """Who comes, according to the address; None for a preview. ``here`` is this server's origin, as they see it.
+
+        Raises BadArrival.
+        """
+
+    @classmethod
+    @abstractmethod
+    def finish(cls, work: Assignment, settings: Json) -> Finish:
+        """How the worker of sent work reports to the platform."""
+
+    # --- afterwards ---
+
+    def sync(self, posting: Posting) -> Iterable[Reported]:
+        """All assignments of the posting that have ended there. Raises PostingGone if it was deleted."""
+        return ()
+
+    def approve(self, outside: OutsideAssignment, *, feedback: str, override: bool) -> Sequence[Call]:
+        """The calls that approve and pay sent work; ``override`` undoes a rejection."""
+        raise self._cannot("approve work")
+
+    def reject(self, outside: OutsideAssignment, *, feedback: str, category: str) -> Sequence[Call]:
+        """The calls that refuse to pay. ``category`` is one of the platform's, or empty. Raises Invalid."""
+        raise self._cannot("reject work")
+
+    def bonus(self, outside: OutsideAssignment, *, amount: Decimal, reason: str, key: str) -> Sequence[Call]:
+        """The calls that pay ``amount`` USD more."""
+        raise self._cannot("pay a bonus")
+
+    def call(self, operation: str, **params: Any) -> Json:
+        """Make one call."""
+        raise self._cannot("make calls")
+
+    @staticmethod
+    def kept(answer: Json) -> Json:
+        """The part of an answer that is stored with the call."""
+        return answer
+
+    def _cannot(self, what: str) -> PlatformTrouble:
+        return PlatformTrouble(
+            f"{self.title} cannot {what} from here.", "Do it on its site, or mark the reward as paid.", sent=False
+        )
+
+
+def posting_url(posting: Posting) -> str:
+    """The address at which the posting's workers arrive. The platform adds who the worker is."""
+    return f"{django_settings.BASE_URL}{reverse('platform_arrival', args=[posting_token(posting.pk)])}"
+
+
+def annotation_of(posting: Posting) -> str:
+    """A text that finds the posting again on the platform. It is unique to this server and posting."""
+    return f"hitserver:{posting_token(posting.pk)}"
+
+
+def unposted_hits(study: Study, platform: str) -> Iterable[Hit]:
+    """Hits that have no posting of their own on the platform, in order."""
+    return study.hits.exclude(postings__platform=platform).order_by("position")
