@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
@@ -24,6 +25,8 @@ from common.problems import invalid
 from common.words import money
 
 OutsideState = OutsideAssignment.State
+#: Who acted, where the platform or somebody on its site did.
+BY_PLATFORM = "platform"
 
 
 @dataclass(slots=True)
@@ -37,13 +40,19 @@ class Decided:
 
 def to_approve(study: Study) -> QuerySet[OutsideAssignment]:
     """Sent work that waits for a decision, arrived here as the platform reports, and is not excluded."""
+    arrived = _arrived(study).exclude(pk__in=excluded_submissions(study))
     waiting = OutsideAssignment.objects.filter(posting__study=study, state=OutsideState.SUBMITTED)
-    return waiting.filter(pk__in=[each.pk for each in waiting if _may_be_approved(each)]).order_by("pk")
+    return waiting.filter(Exists(arrived)).order_by("pk")
 
 
-def _may_be_approved(outside: OutsideAssignment) -> bool:
-    sent = submission_of(outside)
-    return sent is not None and not excluded_submissions(sent.study).filter(submission=sent).exists()
+def _arrived(study: Study) -> QuerySet[Submission]:
+    """In a query of outside assignments: what the same worker sent here for it."""
+    return Submission.objects.filter(
+        study=study,
+        assignment__posting=OuterRef("posting"),
+        assignment__platform_assignment_id=OuterRef("external_id"),
+        participant__worker__platform_id=OuterRef("worker_id"),
+    )
 
 
 def approve_all(
@@ -115,17 +124,45 @@ def _decide(
 
 def _pay(study: Study, sent: Submission | None, outside: OutsideAssignment, reward: Decimal, actor: str) -> None:
     """Record what the platform has paid, once per submission."""
-    if sent is not None and reward and not Payment.objects.filter(submission=sent).exists():
-        Payment.objects.create(
-            study=study,
-            submission=sent,
-            amount=reward,
-            platform=outside.posting.platform,
-            platform_id=outside.external_id,
-            actor=actor,
-            created_at=timezone.now(),
-        )
+    note_paid(study, sent, outside, reward, actor)
     record(study=study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward))
+
+
+def note_paid(
+    study: Study, sent: Submission | None, outside: OutsideAssignment, reward: Decimal, actor: str
+) -> Payment | None:
+    """The payment of approved work, if it was not recorded before. Runs in the caller's transaction.
+
+    A poll may see an approval before the process that asked for it records the payment: the lock lets only one do so.
+    """
+    Posting.objects.select_for_update(no_key=True).get(pk=outside.posting_id)
+    if sent is None or not reward or Payment.objects.filter(submission=sent).exists():
+        return None
+    return Payment.objects.create(
+        study=study,
+        submission=sent,
+        amount=reward,
+        platform=outside.posting.platform,
+        platform_id=outside.external_id,
+        actor=actor,
+        created_at=timezone.now(),
+    )
+
+
+@transaction.atomic
+def note_payments(*, posting: Posting) -> int:
+    """Record payments for work that was approved without this server: on the platform's own site, or by the platform
+    because nobody decided in time. Returns how many are new."""
+    arrived = _arrived(posting.study).filter(payment=None)
+    unpaid = OutsideAssignment.objects.filter(Exists(arrived), posting=posting, state=OutsideState.APPROVED)
+    count = 0
+    for outside in unpaid.select_related("posting__study", "posting__hit").order_by("pk"):
+        paid = note_paid(posting.study, submission_of(outside), outside, outside.posting.pays, BY_PLATFORM)
+        if paid is not None:
+            about = {"assignment": outside.external_id, "amount": str(paid.amount)}
+            record(study=posting.study, actor=BY_PLATFORM, action="paid on the platform", **about)
+            count += 1
+    return count
 
 
 def send_bonus(

@@ -16,18 +16,23 @@ from django.utils import timezone
 from annotation.models import OutsideAssignment, Posting, Study
 from annotation.platforms.base import Platform, PostingGone, Reported
 from annotation.services.arrivals import end_returned
+from annotation.services.deciding import note_payments
 
 OutsideState = OutsideAssignment.State
 
 
 @dataclass(slots=True)
 class Synced:
-    """What one poll found: postings checked, assignments on the platform, and those that were new or had changed."""
+    """What one poll found: postings checked, assignments on the platform, and those that were new or had changed.
+
+    ``paid`` counts payments that the platform made without this server.
+    """
 
     postings: int = 0
     assignments: int = 0
     changed: int = 0
     deleted: int = 0
+    paid: int = 0
 
 
 def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Synced:
@@ -56,6 +61,8 @@ def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None =
         return found
     found.assignments += len(rows)
     found.changed += _store(posting, rows)
+    if platform.pays:
+        found.paid += note_payments(posting=posting)
     return found
 
 
