@@ -39,7 +39,8 @@ def _fault(given: Any) -> Fault:
     except (TypeError, ValueError):
         right = False
     if not right:
-        raise bad_parameter("Faults", given, f"A fault has a kind ({', '.join(KINDS)}), operation, times, seconds and share.")
+        known = f"A fault has a kind ({', '.join(KINDS)}), operation, times, seconds and share."
+        raise bad_parameter("Faults", given, known)
     return fault
 
 
