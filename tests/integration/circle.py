@@ -1,8 +1,8 @@
-"""A study on this server's own marketplace with everything going wrong: requester's commands as processes, workers here.
+"""A study on this server's own marketplace with everything going wrong.
 
-The marketplace and the study's pages are one live server on the test's database. The commands reach it over HTTP.
-Workers' requests go straight to Django, with what a browser would send: a session on the marketplace, no cookie in the
-frame.
+The marketplace is the real server on the test's database. The requester's commands are processes that reach it over
+HTTP. Workers' requests go straight to Django, with what a browser would send: a session on the marketplace, no cookie
+in the frame.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import connections
 from django.test import Client
 
@@ -34,8 +34,9 @@ from marketplace.models import Worker as MarketWorker
 from marketplace.questions import parse_question
 from marketplace.sites.work.framing import question_url
 from tests.annotation.pages import fields
+from tests.marketplace.support.clients import Key
 from tests.services import ROOT
-from tests.support import clean_environment
+from tests.support import Server, clean_environment
 
 SLUG = "circle"
 _TASK = re.compile(r"/marketplace/tasks/([A-Z0-9]+)/$")
@@ -48,6 +49,18 @@ def order_faults() -> None:
     faults.set_faults([faults.Fault(kind, times=10**6, share=share) for kind, share in shares.items()])
 
 
+def same_data(folder: Path) -> dict[str, str]:
+    """The environment of a process that works on this test's database and signs with its secret key."""
+    database = connections["default"].settings_dict
+    folder.mkdir(mode=0o700, exist_ok=True)
+    ours = {"HITSERVER_VAR": str(folder), "HITSERVER_SECRET_KEY": str(settings.SECRET_KEY)}
+    if connections["default"].vendor == "sqlite":
+        (folder / "db.sqlite3").symlink_to(database["NAME"])
+        return ours
+    host = f"{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT'] or 5432}"
+    return ours | {"DATABASE_URL": f"postgresql://{host}/{database['NAME']}"}
+
+
 # --- The requester: commands as processes -------------------------------------------------------------------
 
 
@@ -56,25 +69,16 @@ class Requester:
     """Runs ``manage.py study`` on the test's database, with a key of the marketplace."""
 
     environment: dict[str, str]
-    folder: Path
 
     @classmethod
-    def at(cls, base_url: str, folder: Path, secret_key: str, key: tuple[str, str], **changes: str) -> Requester:
-        database = connections["default"].settings_dict
-        folder.mkdir(mode=0o700, exist_ok=True)
+    def of(cls, server: Server, folder: Path, key: Key) -> Requester:
         ours = {
             "HITSERVER_VAR": str(folder),
-            "HITSERVER_SECRET_KEY": secret_key,
-            "HITSERVER_BASE_URL": base_url,
-            "HITSERVER_MTURK_ACCESS_KEY_ID": key[0],
-            "HITSERVER_MTURK_SECRET_ACCESS_KEY": key[1],
+            "HITSERVER_BASE_URL": server.base_url,
+            "HITSERVER_MTURK_ACCESS_KEY_ID": key.access_key_id,
+            "HITSERVER_MTURK_SECRET_ACCESS_KEY": key.secret,
         }
-        if connections["default"].vendor == "sqlite":
-            (folder / "db.sqlite3").symlink_to(database["NAME"])
-        else:
-            server = f"{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT'] or 5432}"
-            ours["DATABASE_URL"] = f"postgresql://{server}/{database['NAME']}"
-        return cls(clean_environment(ours | changes), folder)
+        return cls(clean_environment(same_data(folder) | ours))
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "manage.py", "study", *arguments]
@@ -82,16 +86,22 @@ class Requester:
             command, env=self.environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-    def kill_when(self, due: Callable[[], bool], *arguments: str) -> None:
-        """Start the command and end it with SIGKILL as soon as ``due``. Raises AssertionError if it ends before."""
-        process = self.start(*arguments)
+    def kill_when(self, due: Callable[[], bool], *arguments: str, times: int = 1) -> None:
+        """Start the command, as often as ``times`` says, and end each with SIGKILL as soon as ``due``.
+
+        Raises AssertionError if one ends before.
+        """
+        processes = [self.start(*arguments) for _ in range(times)]
         deadline = time.monotonic() + SECONDS
         while not due():
-            assert process.poll() is None, f"{arguments} ended before it was killed:\n{process.communicate()[0]}"
+            for each in processes:
+                assert each.poll() is None, f"{arguments} ended before it was killed:\n{each.communicate()[0]}"
             assert time.monotonic() < deadline, f"{arguments} did not get far enough in {SECONDS} s"
             time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        for each in processes:
+            each.send_signal(signal.SIGKILL)
+        for each in processes:
+            each.communicate()
 
     def run(self, *arguments: str) -> str:
         """What the command prints. Raises AssertionError unless it succeeds at last.
