@@ -174,13 +174,8 @@ class Bot:
         Raises TurnedAway, and BotError if a page is not what it should be.
         """
         path = self.start()
-        submissions = 0
         try:
-            while most is None or submissions < most:
-                found = self._read(path)
-                if "form" not in found.hidden:
-                    break
-                submissions += self.answer(path, found.hidden["form"])
+            submissions = self.answer_all(path, most=most)
             if submissions:
                 self.code = self._read(f"{path}done").code
                 if not self.code:
@@ -192,7 +187,10 @@ class Bot:
     def start(self) -> str:
         """Pass the start page, with consent if it asks for it. Returns the address of the participant's own page."""
         token = bot_token(self.study.pk, name=self.worker.name, profile=self.worker.profile)
-        path = f"{reverse('study_start', args=[self.study.slug])}?{urlencode({'bot': token})}"
+        return self.enter(f"{reverse('study_start', args=[self.study.slug])}?{urlencode({'bot': token})}")
+
+    def enter(self, path: str) -> str:
+        """Pass the start page at this address, which may also be a platform's. Returns the address of the work."""
         found = self._read(path)
         form = found.hidden | ({"agree": "yes"} if found.asks_consent else {})
         sent = self.browser.post(path, form)
@@ -201,6 +199,16 @@ class Bot:
         if not sent.goes_on:
             raise BotError(f"Starting {self.study.slug} answered {sent.status}: {sent.body[:200]}")
         return sent.location
+
+    def answer_all(self, path: str, *, most: int | None = None) -> int:
+        """Answer pages until the server has no more or ``most`` hits are done. Returns how many were submitted."""
+        submissions = 0
+        while most is None or submissions < most:
+            found = self._read(path)
+            if "form" not in found.hidden:
+                break
+            submissions += self.answer(path, found.hidden["form"])
+        return submissions
 
     def answer(self, path: str, token: str) -> bool:
         """Answer the page that ``token`` came from, and send it. True if that completed the hit."""

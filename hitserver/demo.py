@@ -1,7 +1,8 @@
 """The main job on real input, from a CSV file to a report: what ``script/demo`` runs.
 
 It makes a study from the file, lets simulated workers do it through the real pages, and writes the report and exports.
-If they wrote texts that another type can judge, it makes a second study from these and has it rated too. Then the
+If they wrote texts that another type can judge, it makes a second study from these and has it rated too. With
+``--platform marketplace``, workers come from the server's own marketplace (`hitserver.demo_marketplace`). Then the
 server stays up with a new study to try by hand. All this happens in a separate var folder, which each run empties
 first.
 """
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,15 @@ import django
 from django.apps import apps
 
 from common.words import counted
+from hitserver.demo_marketplace import (
+    PLATFORM,
+    CommandFailed,
+    Lab,
+    OffTrack,
+    book_lines,
+    places_to_look,
+    work_on_marketplace,
+)
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -43,6 +54,8 @@ ACTOR = "script/demo"
 READY = re.compile(r"HITServer is ready at (http://\S+?)/ ")
 #: Ratings per item, and submissions per item for a type whose outputs are judged afterwards.
 JUDGED, WRITTEN = 10, 2
+#: What the requester of the demo has on the marketplace.
+PLAY_MONEY = Decimal("100000.00")
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 
@@ -57,6 +70,12 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
     parser.add_argument(
         "--ratings", type=int, help=f"ratings wanted per item (default {JUDGED}; {WRITTEN} where workers write texts)"
+    )
+    parser.add_argument(
+        "--platform",
+        choices=("link", "marketplace"),
+        default="link",
+        help="how workers come: by the study's link (default), or as HITs on this server's own marketplace",
     )
     parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
     parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
@@ -104,8 +123,10 @@ def free_port(wanted: int) -> int:
         return port
 
 
-def make_study(options: argparse.Namespace, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
-    """A live study from the data file."""
+def make_study(
+    options: argparse.Namespace, *, slug: str, title: str, ratings: int, owner: Any, live: bool = True
+) -> Study:
+    """A study from the data file."""
     from annotation.services import importing, planning
     from annotation.tables import read_table
 
@@ -113,7 +134,8 @@ def make_study(options: argparse.Namespace, *, slug: str, title: str, ratings: i
         table = read_table(file, name=options.data.name)
     study = draft(options.task, slug=slug, title=title, ratings=ratings, owner=owner)
     importing.import_items(study=study, table=table, actor=ACTOR)
-    planning.publish(study=study, actor=ACTOR)
+    if live:
+        planning.publish(study=study, actor=ACTOR)
     return study
 
 
@@ -160,6 +182,31 @@ def rate(study: Study, base_url: str) -> None:
         raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
     sent = f"{counted(tally.workers, 'simulated worker')} sent {counted(tally.submissions, 'submission')}"
     say(f"{sent} in {tally.seconds:.1f} s.")
+
+
+def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
+    """Publish the study as HITs, have them done, then sync, approve and pay."""
+    from tqdm import tqdm
+
+    from annotation.bots import BotError
+
+    # With parts of at most nine, a worker who did one part would be offered the other, and would have to return it.
+    lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=")
+    wanted = sum(study.hits.values_list("wanted", flat=True))
+    begin = time.monotonic()
+    try:
+        with tqdm(total=wanted, unit=" hits", desc="simulated workers", disable=None) as bar:
+            workers, sent = work_on_marketplace(
+                study, base_url, workers=study.ratings_per_item, seed=study.seed, progress=bar.update
+            )
+    except (OffTrack, BotError, OSError) as error:
+        raise DemoError(f"Simulated workers could not continue:\n{error}") from None
+    done = f"{counted(workers, 'simulated worker')} accepted, answered and submitted {counted(sent, 'HIT assignment')}"
+    say(f"{done} in {time.monotonic() - begin:.1f} s.")
+    for action in ("sync", "approve", "end"):
+        lab.study(action, study.slug)
+    for line in book_lines(study):
+        say(line)
 
 
 def write_results(study: Study, out: Path) -> None:
@@ -212,10 +259,15 @@ def demo(options: argparse.Namespace, port: int) -> None:
     user = create_researcher(username=USER, password=password, actor=ACTOR)
     task = get_type(options.task)
     ratings = options.ratings or (WRITTEN if task.output_kinds else JUDGED)
-    study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user)
+    market = options.platform == "marketplace"
+    study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user, live=not market)
     say(f"Study “{study.title}”: {task.title}, {counted(study.items.count(), 'item')} from {options.data.name}.")
     with server(port) as process:
-        rate(study, base_url)
+        lab = Lab.founded(PLAY_MONEY, say=say) if market else None
+        if lab:
+            rate_on_marketplace(study, lab, base_url)
+        else:
+            rate(study, base_url)
         write_results(study, options.out)
         if judging := make_judging(study, ratings=options.ratings or JUDGED, owner=user):
             items = counted(judging.items.count(), "item")
@@ -224,10 +276,13 @@ def demo(options: argparse.Namespace, port: int) -> None:
             write_results(judging, options.out / "judged")
         if options.no_serve:
             return
-        trial = make_study(options, slug="try-it", title="Try it yourself", ratings=50, owner=user)
+        trial = make_study(options, slug="try-it", title="Try it yourself", ratings=50, owner=user, live=not market)
+        if lab:
+            lab.study("publish", trial.slug, "--platform", PLATFORM)
         say("")
         say(f"Console:         {base_url}/  user {USER}, password {password}")
-        say(f"A worker's page: {study_url(trial)}")
+        for line in places_to_look(user, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
+            say(line)
         say("Ctrl-C ends the server.")
         process.wait()
         raise DemoError(f"The server ended unexpectedly. Its log is {VAR / 'server.log'}.")
@@ -263,7 +318,7 @@ def main() -> int:
     except KeyboardInterrupt:
         say("\nEnded.")
     except Exception as error:
-        lines = [str(error)] if isinstance(error, DemoError) else refusal(error)
+        lines = [str(error)] if isinstance(error, DemoError | CommandFailed | OffTrack) else refusal(error)
         if not lines:
             raise
         print("\n".join(["The demo stopped.", *lines]), file=sys.stderr)

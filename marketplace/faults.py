@@ -7,11 +7,14 @@ A plan is a list of faults. Each applies to a number of requests for one operati
     {"kind": "duplicate_notification"}
 
 `error` answers ServiceFault before anything is done; `lost_response` does everything and then breaks the connection.
+A `share` below 1 leaves out some of the requests: {"kind": "throttle", "times": 1000, "share": 0.05} refuses about one
+request in twenty. Which ones follows from their number alone, so a test that repeats its requests repeats its faults.
 The plan is a file that all processes on a machine share. Tests set it through ``wire.test_controls``.
 """
 
 import fcntl
 import json
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -31,6 +34,15 @@ class Fault:
     operation: str = ""
     times: int = 1
     seconds: float = 0.0
+    share: float = 1.0
+    seen: int = 0
+
+    def strikes(self) -> bool:
+        """Whether it applies to this request, of those that it could apply to."""
+        if self.share >= 1:
+            return True
+        self.seen += 1
+        return random.Random(f"{self.kind}/{self.operation}/{self.seen}").random() < self.share  # noqa: S311 - a test
 
 
 def response_is_lost(operation: str) -> bool:
@@ -47,7 +59,8 @@ def take(kind: str, operation: str) -> Fault | None:
         return None
     with _plan() as faults:
         for fault in faults:
-            if fault.kind == kind and fault.times > 0 and fault.operation in ("", operation):
+            due = fault.kind == kind and fault.times > 0 and fault.operation in ("", operation)
+            if due and fault.strikes():
                 fault.times -= 1
                 return fault
     return None

@@ -18,6 +18,7 @@ from annotation import sql
 from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to, shown_items
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
 from annotation.services.allocation import TRIES, is_deadlock, revive_late
+from annotation.services.arrivals import take_back
 from annotation.services.flagging import Found, Written, same_text_flags, speed_flags, written_texts
 from annotation.services.offers import closing, lacks_offers, request_offers
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown
@@ -72,7 +73,8 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     if number < len(work.steps):
         return _sent_before(work, number, data)
     if work.state == State.ABANDONED:
-        if not revive_late(assignment_id=work.id, participant_id=work.participant_id):
+        theirs = {"assignment_id": work.id, "participant_id": work.participant_id}
+        if not (take_back(**theirs) or revive_late(**theirs)):
             keep_draft(assignment_id=work.id, number=number, data=data, late=True)
             return Outcome("late")
     elif work.state != State.ACCEPTED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
@@ -31,6 +31,8 @@ from annotation.services.allocation import (
 
 State = Assignment.State
 HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED)
+#: What a worker gets to finish work that was taken from them by mistake.
+MOMENT = timedelta(minutes=10)
 
 
 @again_after_deadlock
@@ -106,6 +108,7 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         pseudonym=f"w-{random_code(8).lower()}",
         consented_at=timezone.now() if consented else None,
         completion_code=random_code(10),
+        synthetic=worker.synthetic,
     )
 
 
@@ -216,10 +219,41 @@ def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Cla
     return made
 
 
+@again_after_deadlock
+@transaction.atomic
+def take_back(*, assignment_id: int, participant_id: int) -> bool:
+    """Reopen work from a platform whose place was given away here, because its worker sends a step now.
+
+    Which of the open assignments had ended was a guess (`_make_room`), and the work of a worker whom the platform still
+    counts must not be lost to it, or to somebody who came with a made-up claim. False for other work.
+    """
+    participant = Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
+    lost = Assignment.objects.select_related("posting").get(pk=assignment_id, participant=participant)
+    posting, mine = lost.posting, Assignment.objects.filter(participant=participant)
+    again = mine.filter(hit=lost.hit_id, state__in=LIVE_STATES).exists()
+    if posting is None or again or participant.excluded_at is not None:
+        return False
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=lost.hit_id)
+    if hit.n_live >= hit.wanted:
+        _make_room(hit, posting)
+        hit.refresh_from_db()
+    highest = mine.filter(state__in=LIVE_STATES).aggregate(most=Max("ordinal"))["most"] or 0
+    reopened = Assignment.objects.filter(pk=lost.pk, state=State.ABANDONED).update(
+        state=State.ACCEPTED,
+        slot=free_slot(hit.pk, hit.n_live, rather=lost.slot),
+        ordinal=highest + 1,
+        expires_at=max(lost.expires_at, timezone.now() + MOMENT),
+        ended_at=None,
+    )
+    Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + reopened)
+    return bool(reopened)
+
+
 def _make_room(hit: Hit, posting: Posting) -> None:
     """The platform gave out a place that is taken here, so the assignment in progress longest has ended there.
 
-    If all were sent, one of them never reached the platform, and there will be one submission more than wanted.
+    That is a guess: see `take_back`. If all were sent, one of them never reached the platform, and there will be one
+    submission more than wanted.
     """
     working = Assignment.objects.filter(hit=hit, posting=posting, state=State.ACCEPTED)
     oldest = working.select_for_update(of=("self",), no_key=True).order_by("accepted_at", "pk").first()

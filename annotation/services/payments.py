@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, Payment, Study, Submission
+from annotation.models import OutsideAssignment, Payment, Posting, Study, Submission
 from annotation.queries.payments import Due, due
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
@@ -70,7 +70,9 @@ def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
     """Store that the platform paid the reward of an approved assignment. None if that was stored before.
 
     If nothing arrived here for it, the payment names the worker's id on the platform. The caller has a transaction.
+    A sync may see an approval before the process that asked for it records the payment: the lock lets only one do so.
     """
+    Posting.objects.select_for_update(no_key=True).get(pk=outside.posting_id)
     study, platform = outside.posting.study, outside.posting.platform
     paid = Payment.objects.filter(kind=Payment.Kind.REWARD)
     if paid.filter(platform=platform, platform_id=outside.external_id).exists():

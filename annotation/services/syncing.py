@@ -23,12 +23,16 @@ OutsideState = OutsideAssignment.State
 
 @dataclass(slots=True)
 class Synced:
-    """What one poll found: postings checked, assignments on the platform, and those that were new or had changed."""
+    """What one poll found: postings checked, assignments on the platform, and those that were new or had changed.
+
+    ``paid`` counts payments that the platform made without this server.
+    """
 
     postings: int = 0
     assignments: int = 0
     changed: int = 0
     deleted: int = 0
+    paid: int = 0
 
 
 def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Synced:
@@ -37,7 +41,8 @@ def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] 
     for posting in _unsettled(study, platform).iterator(500):
         sync_posting(posting=posting, platform=platform, found=found)
         step(found.postings)
-    settle_approvals(study=study, actor=platform.name)
+    if platform.pays:
+        found.paid = settle_approvals(study=study, actor=platform.name)
     return found
 
 

@@ -35,10 +35,12 @@ def _fault(given: Any) -> Fault:
         fault = Fault(**given)
         right = fault.kind in KINDS and (not fault.operation or fault.operation in service.operations())
         right = right and 0 <= int(fault.times) <= 10**6 and 0 <= float(fault.seconds) <= 600
+        right = right and 0 <= float(fault.share) <= 1
     except (TypeError, ValueError):
         right = False
     if not right:
-        raise bad_parameter("Faults", given, f"A fault has a kind ({', '.join(KINDS)}), operation, times and seconds.")
+        known = f"A fault has a kind ({', '.join(KINDS)}), operation, times, seconds and share."
+        raise bad_parameter("Faults", given, known)
     return fault
 
 

@@ -193,7 +193,8 @@ class Mturk(Platform):
         if assignment == NOT_ACCEPTED:
             return None
         worker = query.get("workerId", "")
-        same_hit = query.get("hitId", posting.external_id) == posting.external_id
+        # A posting without a name is there already: publishing stopped before it could store the name.
+        same_hit = not posting.external_id or query.get("hitId", posting.external_id) == posting.external_id
         if not (_ID.fullmatch(worker) and _ID.fullmatch(assignment) and same_hit):
             raise BadArrival(
                 "This address is not complete",

@@ -1,0 +1,265 @@
+"""The whole circle on one machine: what ``script/demo --platform marketplace`` adds to the demo.
+
+The study is published as HITs on this server's own marketplace. Simulated workers join the marketplace, accept HITs on
+its pages, answer the study's pages in the frame and submit. The requester then syncs, approves and pays. Everything
+goes over HTTP, as with people; only the money is made up.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from decimal import Decimal
+from html.parser import HTMLParser
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+from urllib.request import HTTPCookieProcessor, build_opener
+
+from common.words import counted, money
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from annotation.models import Study
+    from annotation.task_types.simulation import SimulatedWorker
+
+ACTOR = "script/demo"
+REQUESTER = "Demo lab"
+ROOT = Path(__file__).resolve().parent.parent
+PLATFORM = "mturk"  # the marketplace's protocol
+SECONDS = 60
+_ACCEPT = re.compile(r"/marketplace/groups/\w+/accept$")
+_TASK = re.compile(r"/marketplace/tasks/(\w+)/$")
+
+
+class OffTrack(Exception):
+    """A page is not what it should be."""
+
+
+# --- Pages as a simulated worker reads them ------------------------------------------------------------------
+
+
+@dataclass
+class Form:
+    action: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+class Page(HTMLParser):
+    """A page's address, its forms with the values that they hold, and the address in its frame."""
+
+    def __init__(self, url: str, html: str) -> None:
+        super().__init__()
+        self.url, self.html = url, html
+        self.forms: list[Form] = []
+        self.frame = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(Form(urljoin(self.url, found.get("action") or self.url)))
+        elif tag == "iframe":
+            self.frame = urljoin(self.url, found.get("src", ""))
+        elif tag == "input" and self.forms and found.get("type") not in ("checkbox", "radio", "submit"):
+            self.forms[-1].fields[found.get("name", "")] = found.get("value", "")
+
+    def form(self, action: re.Pattern[str]) -> Form | None:
+        """The first form that is sent to such an address."""
+        return next((form for form in self.forms if action.search(urlsplit(form.action).path)), None)
+
+
+class Visitor:
+    """A browser with cookies, for the marketplace's own pages."""
+
+    def __init__(self) -> None:
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+
+    def open(self, url: str, form: dict[str, str] | None = None) -> Page:
+        """The page, after any redirects. Raises OSError, also for an error status."""
+        data = None if form is None else urlencode(form).encode()
+        with self._opener.open(url, data, timeout=SECONDS) as response:
+            return Page(response.url, response.read().decode())
+
+
+# --- Workers --------------------------------------------------------------------------------------------------
+
+
+class MarketWorker:
+    """A simulated worker of the marketplace. ``done`` is called after each submission."""
+
+    def __init__(self, study: Study, worker: SimulatedWorker, base_url: str, done: Callable[[], object]) -> None:
+        self.study, self.worker, self.base_url, self.done = study, worker, base_url, done
+        self.site = Visitor()
+
+    def join(self, link: str, password: str) -> None:
+        """Follow the invitation and sign in as a new worker."""
+        form = self.site.open(link).forms[-1]
+        given = {"username": self.worker.name, "password": password, "country": "DE"}
+        joined = self.site.open(form.action, form.fields | given)
+        if urlsplit(joined.url).path != "/marketplace/":
+            raise OffTrack(f"{self.worker.name} could not join: {joined.url}")
+
+    def work(self) -> int:
+        """Accept, answer and submit HITs until the marketplace has no more. Returns how many were submitted."""
+        submitted = 0
+        while (task := self._accept()) is not None:
+            if self._answer(task):
+                submitted += 1
+                self.done()
+            else:
+                self._give_back(task)
+                break
+        return submitted
+
+    def _accept(self) -> Page | None:
+        """The page of a newly accepted HIT."""
+        offered = self.site.open(f"{self.base_url}/marketplace/").form(_ACCEPT)
+        if offered is None:
+            return None
+        page = self.site.open(offered.action, offered.fields)
+        return page if _TASK.search(urlsplit(page.url).path) else None
+
+    def _give_back(self, task: Page) -> None:
+        form = task.form(re.compile(r"/return$"))
+        if form is None:
+            raise OffTrack(f"{task.url} has no button to return the HIT.")
+        self.site.open(form.action, form.fields)
+
+    def _answer(self, task: Page) -> bool:
+        """Do the work in the frame, without a cookie. False if the study has nothing for this worker in this HIT."""
+        from annotation.bots import Bot, Browser, TurnedAway
+
+        parts = urlsplit(task.frame)
+        self._mark_simulated(dict(parse_qsl(parts.query))["workerId"])
+        bot = Bot(self.study, self.worker, Browser(self.base_url), lambda: None)
+        try:
+            path = bot.enter(f"{parts.path}?{parts.query}")
+            bot.answer_all(path, most=1)
+        except TurnedAway:
+            return False
+        finally:
+            bot.browser.close()
+        self._hand_in(f"{path}done")
+        return True
+
+    def _mark_simulated(self, worker_id: str) -> None:
+        """Everything that shows this worker's data says that it is simulated."""
+        from annotation.models import Worker
+
+        Worker.objects.get_or_create(platform=PLATFORM, platform_id=worker_id, defaults={"synthetic": True})
+
+    def _hand_in(self, path: str) -> None:
+        """Submit the HIT, as the last page in the frame does: with a form, and again without a cookie."""
+        browser = Visitor()
+        last = browser.open(f"{self.base_url}{path}")
+        form = last.form(re.compile(r"/mturk/externalSubmit$"))
+        if form is None:
+            raise OffTrack(f"{last.url} has no form that submits the HIT.")
+        browser.open(form.action, form.fields)
+
+
+# --- The requester ----------------------------------------------------------------------------------------------
+
+
+class CommandFailed(Exception):
+    """A command of the demo failed. The message is what it printed."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The requester: a balance on the marketplace, and commands run with its key. ``say`` prints a line."""
+
+    key: dict[str, str]
+    say: Callable[[str], object]
+
+    @classmethod
+    def founded(cls, balance: Decimal, *, say: Callable[[str], object]) -> Lab:
+        from marketplace.services import accounts, payments
+
+        requester = accounts.create_requester(name=REQUESTER, actor=ACTOR)
+        payments.deposit(requester=requester, amount=balance, actor=ACTOR, about="Play money")
+        made = accounts.create_access_key(requester=requester, actor=ACTOR)
+        say(f"Requester “{REQUESTER}” has {money(balance)} of play money on this server's marketplace.")
+        names = ("HITSERVER_MTURK_ACCESS_KEY_ID", "HITSERVER_MTURK_SECRET_ACCESS_KEY")
+        return cls(dict(zip(names, (made.key.access_key_id, made.secret), strict=True)), say)
+
+    def study(self, *arguments: str) -> None:
+        """Run ``manage.py study`` and print the command and its output. Raises CommandFailed."""
+        self.say(f"$ manage.py study {' '.join(arguments)}")
+        command = [sys.executable, str(ROOT / "manage.py"), "study", *arguments]
+        done = subprocess.run(command, env=os.environ | self.key, cwd=ROOT, capture_output=True, text=True, check=False)
+        for line in done.stdout.splitlines():
+            self.say(f"    {line}")
+        if done.returncode:
+            raise CommandFailed(done.stderr.strip() or done.stdout.strip())
+
+
+def work_on_marketplace(
+    study: Study, base_url: str, *, workers: int, seed: int, progress: Callable[[], object]
+) -> tuple[int, int]:
+    """Let simulated workers join and do every HIT. Returns how many workers and submissions there were.
+
+    Raises OffTrack, BotError, OSError.
+    """
+    from django.db import connections
+
+    from annotation.bots import Mix
+    from annotation.task_types.simulation import SimulatedWorker
+    from marketplace.services import accounts
+
+    def run(number: int) -> int:
+        name = f"sim-{seed}-{number}"
+        profile = Mix().draw(random.Random(f"{study.slug}/{name}"))  # noqa: S311 - simulated workers are reproducible
+        simulated = SimulatedWorker.named(name, profile)
+        worker = MarketWorker(study, simulated, base_url, progress)
+        try:
+            invitation = accounts.invite(actor=ACTOR)
+            worker.join(f"{base_url}/marketplace/join/{invitation.token}/", secrets.token_urlsafe(12))
+            return worker.work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        sent = list(pool.map(run, range(workers)))
+    return sum(1 for each in sent if each), sum(sent)
+
+
+def book_lines(study: Study) -> Sequence[str]:
+    """What the marketplace paid and what the study recorded, which must be the same. Raises OffTrack if it is not."""
+    from annotation.models import Payment
+    from marketplace.models import LedgerEntry
+    from marketplace.services import books
+
+    recorded = sum(Payment.objects.filter(study=study).values_list("amount", flat=True), Decimal(0))
+    rewards = LedgerEntry.objects.filter(kind="reward", account__kind="worker")
+    paid = sum(rewards.values_list("amount", flat=True), Decimal(0))
+    wrong = books.problems()
+    if paid != recorded:
+        wrong.append(f"The marketplace paid {money(paid)}, and the study recorded {money(recorded)}.")
+    if wrong:
+        raise OffTrack(f"The books are wrong: {' '.join(wrong)}")
+    return [
+        f"The marketplace paid {money(paid)} for {counted(rewards.count(), 'assignment')}.",
+        f"The study recorded {money(recorded)} in {counted(study.payments.count(), 'payment')}. The books agree.",
+    ]
+
+
+def places_to_look(user: User, base_url: str) -> Sequence[str]:
+    """Where to look at the marketplace: as its operator, and as a worker who joins with a new invitation."""
+    from marketplace.services import accounts, operating
+
+    operating.make_operator(user=user, actor=ACTOR)
+    return [
+        f"Marketplace:     {base_url}/marketplace/operate/  the same user: requesters, workers, HITs, money",
+        f"Join as worker:  {base_url}/marketplace/join/{accounts.invite(actor=ACTOR).token}/",
+    ]
