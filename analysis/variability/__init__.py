@@ -1,4 +1,4 @@
-"""Production variability: how far texts for the same context differ, by people and by models. Docs: docs/statistics.md."""
+"""How far texts for the same context differ, by people and by models. Docs: docs/statistics-writing.md."""
 
 from analysis.variability.distances import cosine_matrix, ngram_distance, ngram_matrix
 from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer

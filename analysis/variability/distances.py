@@ -1,7 +1,7 @@
 """Distances between two texts, each from 0 (alike) to 1 (nothing in common).
 
-Source: Giulianelli et al. 2023, §3.2. Shapes: a matrix of distances is (k, k), symmetric, with zeros on the diagonal and
-NaN where a distance is undefined.
+Source: Giulianelli et al. 2023, §3.2. Shapes: a matrix of distances is (k, k), symmetric, with zeros on the diagonal
+and NaN where a distance is undefined.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Studies of people who write with suggestions: choices, edits, texts, own ratings, waiting. Docs: docs/statistics.md."""
+"""People who write with suggestions: choices, edits, texts, own ratings, waiting. Docs: docs/statistics-writing.md."""
 
 from analysis.writing.choices import BinomialTests, binomial_tests, choice_share, clustered_share
 from analysis.writing.edits import Edit, Shift, edit_of, jaccard, levenshtein, mann_whitney, user_score

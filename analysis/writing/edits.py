@@ -17,25 +17,19 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 _WORD = re.compile(r"[^\W_]+")
-#: English function words and the pieces that remain of contractions. A block of only these is no match in USER.
-STOP_WORDS = frozenset(
-    # articles, determiners
-    "a an the this that these those some any each every no all both either neither such "
-    # pronouns
-    "i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself "
-    "we us our ours ourselves they them their theirs themselves who whom whose which what one "
-    # auxiliaries
-    "am is are was were be been being have has had having do does did doing will would shall should can could may "
-    "might must ought "
-    # prepositions
-    "of at by for with about against between into through during before after above below to from up down in out on "
-    "off over under upon within without "
-    # conjunctions, adverbs of place, time and degree
-    "and but if or because as until while nor so than then too very not only just once again further here there when "
-    "where why how now also "
-    # pieces of contractions
-    "s t d m o ll re ve y don didn doesn isn aren wasn weren hasn haven hadn won wouldn shouldn couldn mustn needn ain".split()
-)
+#: English function words (articles, pronouns, auxiliaries, prepositions, conjunctions, adverbs of place, time and
+#: degree) and the pieces that remain of contractions. A block of only these is no match in USER.
+_STOP_WORDS = """
+a an the this that these those some any each every no all both either neither such i me my mine myself you your
+yours yourself yourselves he him his himself she her hers herself it its itself we us our ours ourselves they
+them their theirs themselves who whom whose which what one am is are was were be been being have has had having
+do does did doing will would shall should can could may might must ought of at by for with about against between
+into through during before after above below to from up down in out on off over under upon within without and
+but if or because as until while nor so than then too very not only just once again further here there when
+where why how now also s t d m o ll re ve y don didn doesn isn aren wasn weren hasn haven hadn won wouldn
+shouldn couldn mustn needn ain
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The lines of stories: what was suggested for each turn, what was chosen, what was submitted.
 
-A *turn* is one line of a story, numbered from 1. In studies with suggestions at every k-th turn, the suggestions of round
-r are for turn r·k. A turn without any suggestion is *written alone*.
+A *turn* is one line of a story, numbered from 1. In studies with suggestions at every k-th turn, the suggestions of
+round r are for turn r·k. A turn without any suggestion is *written alone*.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Offered:
 class Line:
     """A suggestion (``author`` is its suggester), or what a writer wrote (``author`` is empty).
 
-    ``round`` is 0 if the turn was written alone. ``submitted`` is the turn as submitted: of the chosen suggestion and of
-    what a writer wrote; empty for the other suggestions.
+    ``round`` is 0 if the turn was written alone. ``submitted`` is the turn as submitted: of the chosen suggestion and
+    of what a writer wrote; empty for the other suggestions.
     """
 
     turn: int
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Two suggesters in the same rounds: ``chosen`` (1 for ``first``), ``writers`` and ``rounds`` have equal lengths."""
+    """Two suggesters in the same rounds. ``chosen`` (1 for ``first``), ``writers`` and ``rounds``: one per choice."""
 
     first: str
     second: str

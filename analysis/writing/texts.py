@@ -1,7 +1,7 @@
 """What texts are like: sentence length, repeated words, how concrete the nouns and verbs are.
 
-Source: Clark 2021, ch. 4.5 (suggestions of two models against the lines that writers wrote alone); distinct-n from Li et
-al. 2016. A *text* here is everything from one source in one story, such as the five suggestions of one model.
+Source: Clark 2021, ch. 4.5 (suggestions of two models against the lines that writers wrote alone); distinct-n from Li
+et al. 2016. A *text* here is everything from one source in one story, such as the five suggestions of one model.
 """
 
 from __future__ import annotations

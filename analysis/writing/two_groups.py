@@ -20,8 +20,8 @@ from analysis.writing.edits import Shift, mann_whitney
 class TwoGroups:
     """``difference``: mean of the first − mean of the second, with the t-test's interval; ``n`` counts both.
 
-    ``t``, ``df`` and ``p`` are of Student's t-test, which assumes equal variances, as published; ``p_welch`` of Welch's,
-    which does not. ``shift`` is Mann–Whitney's test. NaN where a test is undefined.
+    ``t``, ``df`` and ``p`` are of Student's t-test, which assumes equal variances, as published; ``p_welch`` of
+    Welch's, which does not. ``shift`` is Mann–Whitney's test. NaN where a test is undefined.
     """
 
     mean_first: float
