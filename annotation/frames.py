@@ -85,7 +85,7 @@ def write_study_bundle(study: Study, out: BinaryIO) -> int:
         tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
     own = list(_own_ratings(study, description))
     if own:
-        tables["own_ratings.csv"] = own
+        tables["own_ratings.csv"] = iter(own)
     return write_bundle_tables(description, tables, out)
 
 

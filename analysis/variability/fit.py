@@ -56,13 +56,18 @@ def fit(human: ArrayLike, model: ArrayLike, cross: ArrayLike) -> Fit:
     """Compare the three sets of distances, each (pairs,)."""
     h, m, c = (np.asarray(each, dtype=float) for each in (human, model, cross))
     means = [float(each.mean()) if len(each) else math.nan for each in (h, m, c)]
+    mu_human, mu_model, mu_cross = means
     return Fit(
-        *means,
-        means[1] - means[0],
-        means[2] - means[0],
+        mu_human,
+        mu_model,
+        mu_cross,
+        mu_model - mu_human,
+        mu_cross - mu_human,
         wasserstein(h, m),
         wasserstein(h, c),
-        *(len(each) for each in (h, m, c)),
+        len(h),
+        len(m),
+        len(c),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Literal
 from zlib import crc32
 
@@ -70,7 +70,10 @@ def _mean(rows: pd.DataFrame, name: str, plan: Bootstrap) -> Estimate:
     known = rows.dropna(subset=name)
     if known.empty:
         return Estimate(math.nan, n=0, n_of="contexts", level=plan.level, note="no context has enough productions")
-    return cluster_mean(known[name], known["context"], plan=plan, n_of="contexts")
+    found = cluster_mean(known[name], known["context"], plan=plan, n_of="contexts")
+    if found.n > 1:
+        return found
+    return replace(found, low=math.nan, high=math.nan, method="", note="no interval from a single context")
 
 
 def worst_fit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,9 +47,9 @@ def binomial_tests(wins: int, n: int, *, chance: float = 0.5) -> BinomialTests:
         raise ValueError(f"chance must be between 0 and 1, not {chance}")
     if not n:
         return BinomialTests(0, 0, chance, math.nan, math.nan)
-    side = "greater" if wins >= n * chance else "less"
-    two, one = (float(stats.binomtest(wins, n, chance, alternative=each).pvalue) for each in ("two-sided", side))
-    return BinomialTests(wins, n, chance, two, one)
+    side: Literal["greater", "less"] = "greater" if wins >= n * chance else "less"
+    two = float(stats.binomtest(wins, n, chance).pvalue)
+    return BinomialTests(wins, n, chance, two, float(stats.binomtest(wins, n, chance, alternative=side).pvalue))
 
 
 def choice_share(chosen: ArrayLike, *, level: float = 0.95) -> Estimate:
@@ -83,4 +84,4 @@ def known_choices(chosen: ArrayLike) -> Floats:
     strange = known[~np.isin(known, (0, 1))]
     if len(strange):
         raise ValueError(f"a choice is 1 (the first) or 0 (another), not {strange[0]:g}")
-    return known
+    return np.asarray(known)

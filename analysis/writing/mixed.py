@@ -60,8 +60,8 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     values = np.asarray(chosen, dtype=float)
     known, names = known_choices(values), np.asarray(writers)[~np.isnan(values)]
     _, codes = np.unique(names.astype(str), return_inverse=True)
-    n = np.bincount(codes).astype(float) if len(known) else np.empty(0)
-    wins = np.bincount(codes, known) if len(known) else np.empty(0)
+    n = np.bincount(codes, np.ones(len(known)))
+    wins = np.bincount(codes, known)
     reason = _why_not(wins, n)
     if reason:
         return _nothing(len(n), level, reason)
