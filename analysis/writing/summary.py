@@ -1,7 +1,7 @@
 """Figures of a whole writing study from its lines, for the report and the command line alike.
 
 ``lines`` are frames as `analysis.writing.lines.lines_frame` makes them. Intervals resample writers with all their
-lines. """
+lines."""
 
 from __future__ import annotations
 
@@ -160,8 +160,11 @@ def mean_texts(stories: pd.DataFrame, *, plan: Bootstrap) -> dict[str, dict[str,
 
 
 def mean_over_writers(rows: pd.DataFrame, column: str, *, plan: Bootstrap) -> Estimate:
-    """The mean of a column with an interval that resamples ``writer``; NaN without values, no interval for one
-    writer.""" known = rows.dropna(subset=column)
+    """The mean of a column with an interval that resamples ``writer``.
+
+    NaN without values, no interval for a single writer.
+    """
+    known = rows.dropna(subset=column)
     if known.empty:
         return Estimate(math.nan, n=0, n_of="writers", level=plan.level, note="there is nothing to measure")
     return _several(cluster_mean(known[column], known["writer"], plan=plan, n_of="writers"))
