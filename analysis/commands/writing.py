@@ -63,8 +63,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "writing",
         help=text,
         description=f"{text} SOURCE is a bundle (a folder or a .zip file, from manage.py study export NAME --kind "
-        f"bundle), or a CSV, TSV or JSONL file with one line per row and the columns {', '.join(COLUMNS)}, such as the export "
-        "“turns” as JSON lines.",
+        "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
+        f"columns are {', '.join(COLUMNS)}.",
     )
     parser.add_argument("file", metavar="SOURCE")
     parser.add_argument(
