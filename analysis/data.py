@@ -1,10 +1,10 @@
 """The data of one study, from which every section of a report is made, and its file format, the bundle.
 
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
-and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``, and ``offers.csv`` if pages showed live
-suggestions. The CSV files are UTF-8 with the columns below. Lists and objects are JSON in a cell, an empty cell means
-that there is no number, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has
-the same numbers as one from the database.
+and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
+``own_ratings.csv`` if the items are texts that their writers rated. The CSV files are UTF-8 with the columns below.
+Lists and objects are JSON in a cell, an empty cell means that there is no number, and cells are not escaped for
+spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the database.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", 
 FLAG_COLUMNS = ("submission", "reason", "detail")
 OFFER_COLUMNS = (
     *("submission", "item", "step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
-    *("source", "latency", "shown_at", "text", "chosen", "switches"),
+    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
 )
+#: What a writer said about the text that became an item, in the study where it was written.
+OWN_COLUMNS = ("item", "writer", "question", "value")
 
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 #: If the latest review has this decision, no figure includes the submission.
@@ -85,6 +87,7 @@ class StudyData:
     ``flags``: FLAG_COLUMNS, of all submissions.
     ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
     0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
+    ``own_ratings``: OWN_COLUMNS, the ratings that the writers of items gave their own texts.
     """
 
     description: StudyDescription
@@ -93,6 +96,7 @@ class StudyData:
     all_ratings: pd.DataFrame
     flags: pd.DataFrame
     offers: pd.DataFrame
+    own_ratings: pd.DataFrame
 
     @cached_property
     def used(self) -> pd.DataFrame:
@@ -126,6 +130,7 @@ def make_study_data(
     ratings: Iterable[Record],
     flags: Iterable[Record] = (),
     offers: Iterable[Record] = (),
+    own_ratings: Iterable[Record] = (),
 ) -> StudyData:
     """The study from records in the order of the columns above (or mappings by column). Counts ``n`` of the items."""
     data = StudyData(
@@ -135,6 +140,7 @@ def make_study_data(
         _frame(ratings, RATING_COLUMNS).astype({"value": float, "seconds": float}),
         _frame(flags, FLAG_COLUMNS),
         _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
+        _frame(own_ratings, OWN_COLUMNS).astype({"value": float}),
     )
     rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
@@ -227,6 +233,8 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
     }
     if len(data.offers):
         frames["offers.csv"] = data.offers
+    if len(data.own_ratings):
+        frames["own_ratings.csv"] = data.own_ratings
     return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
 
 
@@ -322,7 +330,7 @@ _CELL_OF: dict[str, _Cell] = {
     **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches"), _INT),
     **dict.fromkeys(("parameter_value", "value", "seconds", "latency"), _FLOAT),
     **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
-    **dict.fromkeys(("received_at", "shown_at"), _TIME),
+    **dict.fromkeys(("received_at", "asked_at", "shown_at"), _TIME),
     "texts": _GROUPS,
     "responses": _TEXTS,
     "metrics": _NUMBERS,
@@ -335,9 +343,10 @@ TABLES: dict[str, tuple[str, ...]] = {
     "ratings.csv": RATING_COLUMNS,
     "flags.csv": FLAG_COLUMNS,
     "offers.csv": OFFER_COLUMNS,
+    "own_ratings.csv": OWN_COLUMNS,
 }
 #: A bundle omits these files if they have no rows.
-OPTIONAL = ("offers.csv",)
+OPTIONAL = ("offers.csv", "own_ratings.csv")
 
 
 def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
@@ -405,3 +414,6 @@ def _refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
                 raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
             if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
                 raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
+    for number, row in enumerate(tables["own_ratings.csv"], start=1):
+        if row[0] not in known["items.csv"]:
+            raise BundleError(f"own_ratings.csv, row {number}: there is no item “{row[0][:40]}”")

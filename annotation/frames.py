@@ -15,12 +15,15 @@ from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from analysis.data import StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
-from annotation.models import Flag, HitItem, Item, Offer, Rating, Review, Study, Submission
+from annotation.models import Flag, HitItem, Item, ItemFeed, Offer, Output, Rating, Review, Study, Submission
+from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
 
 CHUNK = 10_000
+#: The kind of outputs that are whole texts.
+TEXT = "text"
 
 
 def study_data(study: Study) -> StudyData:
@@ -44,6 +47,7 @@ def study_data(study: Study) -> StudyData:
         ),
         flags=(row for row in flags.values_list("submission_id", "reason", "detail") if row[0] in known),
         offers=(row for row in _offers(study, description) if row[0] in known),
+        own_ratings=_own_ratings(study, description),
     )
 
 
@@ -79,6 +83,9 @@ def write_study_bundle(study: Study, out: BinaryIO) -> int:
     first = next(offers, None)
     if first is not None:
         tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
+    own = list(_own_ratings(study, description))
+    if own:
+        tables["own_ratings.csv"] = iter(own)
     return write_bundle_tables(description, tables, out)
 
 
@@ -147,10 +154,40 @@ def _offers(study: Study, description: StudyDescription) -> Iterator[tuple[Any, 
         .order_by("pk")
         .values_list(
             *("assignment__submission__pk", "item__external_id", "step", "round", "side", "number", "suggester"),
-            *("model", "decoder", "seed", "source", "latency", "shown_at", "text", "chosen", "switches"),
+            *("model", "decoder", "seed", "source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
         )
     )
-    for submission, item, *about, seed, source, latency, shown_at, text, chosen, switches in rows.iterator(CHUNK):
+    for submission, item, *about, seed, source, latency, asked_at, shown_at, text, chosen, switches in rows.iterator(
+        CHUNK
+    ):
         number = math.nan if latency is None else latency
         written = "" if seed is None else str(seed)  # a float cannot hold every seed exactly
-        yield (submission, item or "", *about, written, source, number, shown_at, text, bool(chosen), switches or 0)
+        end = (source, number, asked_at, shown_at, text, bool(chosen), switches or 0)
+        yield (submission, item or "", *about, written, *end)
+
+
+def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
+    """Records in the order of `analysis.data.OWN_COLUMNS`: how writers rated the texts that became items of this study.
+
+    Only questions that this study asks, too, and only whole texts, which is what writers rate. Writers whose submission
+    was excluded are left out. No query for types that judge no whole texts.
+    """
+    if TEXT not in get_type(study.task_type).takes_outputs:
+        return
+    feed = ItemFeed.objects.filter(study=study).select_related("source").first()
+    topics = [each.topic for each in description.questions]
+    if feed is None or not topics:
+        return
+    items = Item.objects.filter(study=study).order_by("position").values_list("external_id", "source")
+    item_of = {output: name for name, source in items for output in source.get("outputs", ())}
+    outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
+        submission__in=excluded_submissions(feed.source)
+    )
+    taken = [row for row in outputs.values_list("pk", "submission_id", "item_id") if row[0] in item_of]
+    name_of = {(submission, item): item_of[output] for output, submission, item in taken}
+    rows = Rating.objects.filter(study=feed.source, question__in=topics, target="", value__isnull=False).order_by("pk")
+    for submission, item, *own in rows.values_list(
+        "submission_id", "item_id", "participant__pseudonym", "question", "value"
+    ).iterator(CHUNK):
+        if (submission, item) in name_of:
+            yield name_of[submission, item], *own

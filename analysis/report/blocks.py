@@ -151,6 +151,11 @@ def number(value: float, digits: int = 2) -> str:
     return text.replace("-", "−")
 
 
+def p_value(p: float) -> float | str:
+    """A p value for a column with four decimals, in which 0.0000 would read as impossible."""
+    return "< 0.0001" if p < 0.00005 else p
+
+
 def interval(estimate: Estimate, digits: int = 3) -> str:
     """[low, high], or a dash."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):

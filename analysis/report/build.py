@@ -14,9 +14,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.data import StudyData
 from analysis.plots.files import png, standalone_svg
-from analysis.report import answers, arms, diversity, overview, people, preference, times
+from analysis.report import answers, arms, choices, diversity, edits, overview, people, preference, times, waiting
+from analysis.report import arm_tests as arm_tests_section
+from analysis.report import own_ratings as own_ratings_section
 from analysis.report import productions as productions_section
 from analysis.report import scales as scales_section
+from analysis.report import story_texts as story_texts_section
+from analysis.report import variability as variability_section
 from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
 from analysis.report.files import NUMBERS, PAGE, VERSION
 from analysis.report.source import Source
@@ -28,6 +32,12 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "scales": scales_section.scales,
     "preference": preference.preference,
     "productions": productions_section.productions,
+    "choices": choices.choices,
+    "edits": edits.edits,
+    "story_texts": story_texts_section.story_texts,
+    "waiting": waiting.waiting,
+    "arm_tests": arm_tests_section.arm_tests,
+    "variability": variability_section.variability,
 }
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
@@ -72,6 +82,7 @@ def make_sections(source: Source) -> list[Section]:
     if source.description.has_arms:
         found.append(arms.arms(source))
     found += [declared(source, each.name, dict(each.parameters)) for each in source.description.sections]
+    found.append(own_ratings_section.own_ratings(source))
     found += [answers.answers(source), people.workers(source), times.times(source), people.texts(source)]
     return [section for section in (*found, overview.wording(source)) if section is not None]
 

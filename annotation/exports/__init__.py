@@ -2,7 +2,8 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), each as CSV or JSON lines. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
+page), ``turns`` (one row per line of a story), each as CSV or JSON lines. ``cyoa-script`` is a table for the authors’
+script of one instrument. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 
@@ -12,11 +13,13 @@ import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from annotation.exports.cyoa_script import script_bytes, script_shape
 from annotation.exports.items import diversity_sheet, wide_sheet
 from annotation.exports.offers import offers_sheet
 from annotation.exports.outputs import outputs_sheet
 from annotation.exports.ratings import long_sheet
 from annotation.exports.request import ExportError, Request
+from annotation.exports.turns import turn_rules, turns_sheet
 from annotation.exports.writers import WRITERS
 from annotation.instrument import asks_for_offers
 from annotation.models import Study, Submission
@@ -29,15 +32,17 @@ SHEETS = {
     "diversity-eval": diversity_sheet,
     "outputs": outputs_sheet,
     "offers": offers_sheet,
+    "turns": turns_sheet,
 }
-BUNDLE = "bundle"
+SCRIPT, BUNDLE = "cyoa-script", "bundle"
 #: The formats of each kind. The first is the default.
-FORMATS_OF: dict[str, tuple[str, ...]] = {**dict.fromkeys(SHEETS, tuple(WRITERS)), BUNDLE: ("zip",)}
+FORMATS_OF: dict[str, tuple[str, ...]] = {**dict.fromkeys(SHEETS, tuple(WRITERS)), SCRIPT: ("tsv",), BUNDLE: ("zip",)}
 KINDS = tuple(FORMATS_OF)
 FORMATS = tuple(dict.fromkeys(format for formats in FORMATS_OF.values() for format in formats))
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
     "zip": "application/zip",
 }
 _YES_NO: dict[str, tuple[object, object]] = {"csv": ("false", "true"), "jsonl": (False, True)}
@@ -63,6 +68,8 @@ def kinds_of(study: Study) -> list[str]:
         "diversity-eval": not task.scores(study.config),
         "outputs": not task.output_kinds,
         "offers": not asks_for_offers(study),
+        "turns": turn_rules(study) is None,
+        SCRIPT: script_shape(study) is None,
     }
     return [kind for kind in KINDS if not without.get(kind)]
 
@@ -105,7 +112,7 @@ def file_name(study: Study, *, kind: str, format: str = "", simulated: bool | No
 
 def _counts_simulated(study: Study, kind: str) -> bool:
     found = Submission.objects.filter(study=study, participant__synthetic=True)
-    if kind in ("wide", "diversity-eval"):
+    if kind in ("wide", "diversity-eval", SCRIPT):
         found = found.exclude(pk__in=excluded_submissions(study))
     return found.exists()
 
@@ -124,6 +131,8 @@ def _chunks(
         if simulated is not None:
             raise ExportError("A bundle holds everything; its submissions say which are simulated.")
         return _bundle(study)
+    if kind == SCRIPT:
+        return script_bytes(Request(study, simulated))
     return WRITERS[format](SHEETS[kind](Request(study, simulated, with_worker_ids, _YES_NO[format])))
 
 

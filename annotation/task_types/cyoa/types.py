@@ -66,7 +66,15 @@ class Cyoa(TaskType):
         return [Score(row["topic"], row["question"]) for row in config["statements"]]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
-        return (ReportSection("scales", {"topics": [row["topic"] for row in config["statements"]]}),)
+        statements = {"topics": [row["topic"] for row in config["statements"]]}
+        return (
+            ReportSection("choices"),
+            ReportSection("edits"),
+            ReportSection("story_texts"),
+            ReportSection("scales", statements),
+            ReportSection("arm_tests", statements),
+            ReportSection("waiting"),
+        )
 
     # --- suggestions ---
 

@@ -1,0 +1,270 @@
+"""``python -m analysis variability``: how far texts for the same context differ, and how well models fit people."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.commands.options import Subparsers, add_resampling, positive
+from analysis.commands.output import Outcome, print_json
+from analysis.diversity.association import Floats
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate
+from analysis.tables import InputError, read_objects, read_texts, require_columns, shown
+from analysis.tagging import HANTA, NoTagger, load_tagger
+from analysis.variability import CONTROL, Productions, corpus_view, fit_table, matrices, within_and_between, worst_fit
+from analysis.variability.views import PEOPLE
+from common.words import counted
+
+NONE = "none"
+Views = Mapping[tuple[str, str], Mapping[str, Estimate]]
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    text = "How far texts for the same context differ, and how well models’ texts fit people’s."
+    parser = subparsers.add_parser(
+        "variability",
+        help=text,
+        description=f"{text} FILE has one text per row (CSV, TSV or JSONL; columns context, text, source, and writer "
+        "if known), or with --human one context per line of a JSONL file, with lists of texts.",
+    )
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument(
+        "--context", default="", metavar="COL", help="column that names the context (context; with --human id)"
+    )
+    parser.add_argument("--text", default="text", metavar="COL", help="column with the text (text)")
+    parser.add_argument("--source", default="source", metavar="COL", help="column that says who wrote it (source)")
+    parser.add_argument("--people", default="human", metavar="VALUE", help="the value of --source for people (human)")
+    parser.add_argument(
+        "--writer", default="", metavar="COL", help="column that names the person, for differences within writers"
+    )
+    parser.add_argument(
+        "--human", default="", metavar="FIELD", help="field of each line with the list of people’s texts"
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME=FIELD",
+        help="field with the texts of a decoder; may be repeated",
+    )
+    parser.add_argument(
+        "--tagger", default=HANTA, metavar="NAME", help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE}"
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="FILE",
+        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
+    )
+    parser.add_argument(
+        "--worst", type=positive, default=10, metavar="N", help="how many contexts with the worst fit to list (10)"
+    )
+    parser.add_argument("--out", metavar="FILE", help="also write all contexts’ figures to a CSV file")
+    add_resampling(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    order, productions = read_lists(args) if args.human else read_rows(args)
+    plan = Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
+    try:
+        tagger = None if args.tagger == NONE else load_tagger(args.tagger)
+    except NoTagger as error:
+        raise InputError("--tagger", shown(args.tagger), str(error)) from error
+    vectors = None if args.embeddings is None else read_embeddings(args.embeddings, order)
+    found = list(matrices(productions, tagger=tagger, vectors=vectors))
+    table = fit_table(found, seed=args.seed)
+    views = corpus_view(table, plan=plan)
+    writers = within_and_between(found, plan=plan) if args.writer else {}
+    if args.out:
+        write_table(args.out, table)
+    data = {
+        "contexts": len(productions),
+        "texts": len(order),
+        "by_people": sum(len(each.human) for each in productions),
+        "decoders": sorted({name for each in productions for name in each.models}),
+    }
+    if args.json:
+        print_json(
+            Outcome("variability", args.file, settings(args), data, estimates(views, writers), figures(args, table))
+        )
+    else:
+        print_tables(args, data, table, views, writers)
+    return 0
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any]:
+    left_out = ("command", "file", "run", "json", "out")
+    return {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": "contexts"}
+
+
+# --- reading: the contexts, and for every text in their order its place in the file ---
+
+
+def read_lists(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
+    """One context per line, with lists of texts."""
+    if args.writer:
+        raise InputError(
+            "--writer", shown(args.writer), "lists of texts have no writers", "leave out --writer or --human"
+        )
+    models = dict(model_field(text) for text in args.model)
+    column, found, count = args.context or "id", [], 0
+    for line, row in read_objects(args.file).items():
+        if column not in row:
+            fix = "name the field that identifies the context with --context"
+            raise InputError(args.file, f'line {line}, field "{column}"', "there is no such field", fix)
+        human = texts_in(args.file, line, row, args.human)
+        by = {name: texts_in(args.file, line, row, field) for name, field in models.items()}
+        found.append(Productions(str(row[column]), human, (), by))
+        count += len(found[-1].texts)
+    refuse_repeats(args.file, [each.context for each in found])
+    return list(range(count)), found
+
+
+def model_field(text: str) -> tuple[str, str]:
+    name, equals, field = text.partition("=")
+    if not equals or not name or not field:
+        raise InputError("--model", shown(text), "this names no field", "write NAME=FIELD")
+    return name, field
+
+
+def texts_in(path: str, line: int, row: Mapping[str, Any], field: str) -> list[str]:
+    texts = row.get(field)
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        what = "there is no such field" if field not in row else "this is not a list of texts"
+        raise InputError(path, f'line {line}, field "{field}"', what, 'write ["one text", "another", …]')
+    return texts
+
+
+def refuse_repeats(path: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for line, name in enumerate(names, start=1):
+        if name in seen:
+            raise InputError(path, f"context {line}", f"{shown(name)} appears twice", "give each context its own id")
+        seen.add(name)
+
+
+def read_rows(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
+    """One text per row. The contexts are in the order of their first rows."""
+    frame = read_texts(args.file)
+    column = args.context or "context"
+    require_columns(list(frame.columns), args.file, column, args.text, args.source, *filter(None, [args.writer]))
+    if args.model:
+        raise InputError(
+            "--model", shown(args.model[0]), "decoders are in the column --source", "use it with --human only"
+        )
+    frame = frame.fillna("").assign(place=range(len(frame)))
+    for name in (column, args.source):
+        empty = frame.index[frame[name] == ""]
+        if len(empty):
+            raise InputError(args.file, f'row {empty[0]}, column "{name}"', "the cell is empty", "fill it in")
+    order, found = [], []
+    for context, rows in frame.groupby(column, sort=False):
+        mine = rows[rows[args.source] == args.people]
+        others = {
+            str(name): part for name, part in rows[rows[args.source] != args.people].groupby(args.source, sort=False)
+        }
+        writers = mine[args.writer].tolist() if args.writer else ()
+        models = {name: part[args.text].tolist() for name, part in others.items()}
+        found.append(Productions(str(context), mine[args.text].tolist(), writers, models))
+        order += [place for part in (mine, *others.values()) for place in part["place"]]
+    if not any(each.human for each in found):
+        there = ", ".join(shown(str(name)) for name in frame[args.source].unique()[:10])
+        fix = f"there are {there}; name the one for people with --people"
+        raise InputError(args.file, f'column "{args.source}"', f"no row has {shown(args.people)}", fix)
+    return order, found
+
+
+def read_embeddings(path: str, order: Sequence[int]) -> Floats:
+    """The embeddings in the order of the texts in the contexts. InputError: not a table with one row per text."""
+    try:
+        vectors = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(path, "", f"this is no .npy file ({error})", "save it with numpy.save") from None
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        raise InputError(path, "", "this is not a table of numbers", "save an array of texts × dimensions")
+    if len(vectors) != len(order):
+        what = f"has {len(vectors):,} rows for {len(order):,} texts"
+        raise InputError(path, "", what, "write one row per text, in the order of the file")
+    if not np.isfinite(vectors).all():
+        raise InputError(path, "", "has numbers that are not finite", "compute the embeddings again")
+    return np.asarray(vectors[np.asarray(order, dtype=int)], dtype=float)
+
+
+# --- writing ---
+
+
+def write_table(path: str, table: pd.DataFrame) -> None:
+    with Path(path).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.columns)
+        for row in table.itertuples(index=False, name=None):
+            writer.writerow(["" if isinstance(value, float) and np.isnan(value) else value for value in row])
+
+
+def estimates(views: Views, writers: Mapping[str, Mapping[str, Estimate]]) -> dict[str, Estimate]:
+    """Flat names: people.lexical-1.mu_human, top_p.lexical-1.w1_cross, writers.lexical-1.within."""
+    named = {f"{decoder}.{kind}.{name}": each for (decoder, kind), ones in views.items() for name, each in ones.items()}
+    return named | {f"writers.{kind}.{name}": each for kind, ones in writers.items() for name, each in ones.items()}
+
+
+def decoders_in(table: pd.DataFrame) -> list[str]:
+    return [str(name) for name in dict.fromkeys(table["decoder"]) if name != PEOPLE]
+
+
+def figures(args: argparse.Namespace, table: pd.DataFrame) -> dict[str, Any]:
+    """The contexts with the worst fit by decoder and kind."""
+    kinds = list(dict.fromkeys(table["kind"]))
+    return {
+        "worst": {
+            decoder: {kind: records(worst_fit(table, decoder=decoder, kind=kind, most=args.worst)) for kind in kinds}
+            for decoder in decoders_in(table)
+        }
+    }
+
+
+def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    names = ["context", "mu_human", "mu_model", "mu_cross", "w1_model", "w1_cross"]
+    return [
+        {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
+        for row in rows[names].to_dict("records")
+    ]
+
+
+def print_tables(
+    args: argparse.Namespace,
+    data: Mapping[str, Any],
+    table: pd.DataFrame,
+    views: Views,
+    writers: Mapping[str, Mapping[str, Estimate]],
+) -> None:
+    named = f", decoders {', '.join(data['decoders'])}" if data["decoders"] else ""
+    texts = f"{counted(data['texts'], 'text')} ({data['by_people']:,} by people)"
+    print(f"{args.file}: {counted(data['contexts'], 'context')}, {texts}{named}")
+    print("\nMean distance of two texts by people, over contexts")
+    for (decoder, kind), found in views.items():
+        if decoder == PEOPLE:
+            print(f"  {kind:<12} {found['mu_human']}  n = {counted(found['mu_human'].n, 'context')}")
+    for decoder in decoders_in(table):
+        print(f"\n{decoder}: μM − μH, μC − μH, W1(M, H), W1(C, H)")
+        for kind in dict.fromkeys(table["kind"]):
+            if (decoder, kind) in views:
+                shown_ = "  ".join(str(each) for each in views[decoder, kind].values())
+                print(f"  {kind:<12} {shown_}")
+        if decoder != CONTROL:
+            rows = worst_fit(table, decoder=decoder, kind="lexical-1", most=args.worst)
+            told = ", ".join(
+                f"{name} ({value:.3f})" for name, value in zip(rows["context"], rows["w1_cross"], strict=True)
+            )
+            print(f"  worst contexts on lexical-1, by W1(C, H): {told}")
+    if writers:
+        print("\nWithin writers, between writers, difference")
+    for kind, found in writers.items():
+        print(f"  {kind:<12} {found['within']}  {found['between']}  {found['difference']}")

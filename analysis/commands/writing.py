@@ -1,0 +1,269 @@
+"""``python -m analysis writing``: choices, edits and texts of a writing study, from a bundle or a table of lines."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.commands.options import Subparsers, add_resampling
+from analysis.commands.output import Outcome, print_json
+from analysis.data import BundleError, read_bundle
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate
+from analysis.report.source import Source
+from analysis.report.stories import lines_of
+from analysis.tables import InputError, read_texts, require_columns, shown
+from analysis.tagging import HANTA, NoTagger, load_tagger
+from analysis.writing.lines import LINE_COLUMNS
+from analysis.writing.summary import (
+    ALL_ROUNDS,
+    CONCRETE,
+    EDITS,
+    TEXTS,
+    Compared,
+    EditShift,
+    compared_choices,
+    edit_shifts,
+    edit_table,
+    mean_edits,
+    mean_texts,
+    story_table,
+)
+from analysis.writing.texts import read_concreteness
+from common.words import counted
+
+#: The columns of a table of lines; the export “turns” has them.
+COLUMNS = ("story", "worker", "turn", "round", "author", "text", "chosen", "submitted")
+YES_NO = {"true": True, "false": False, "": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that the command prints."""
+
+    choices: list[Compared]
+    edits: pd.DataFrame
+    edit_means: Mapping[tuple[str, int], Mapping[str, Estimate]]
+    shifts: list[EditShift]
+    text_means: Mapping[str, Mapping[str, Estimate]]
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    text = "Choices of suggestions, edits, and texts of a writing study."
+    parser = subparsers.add_parser(
+        "writing",
+        help=text,
+        description=f"{text} SOURCE is a bundle (a folder or a .zip file, from manage.py study export NAME --kind "
+        "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
+        f"columns are {', '.join(COLUMNS)}.",
+    )
+    parser.add_argument("file", metavar="SOURCE")
+    parser.add_argument(
+        "--concreteness", metavar="FILE", help="ratings of words (columns word and rating): adds nouns and verbs"
+    )
+    parser.add_argument(
+        "--tagger", default=HANTA, metavar="NAME", help=f"finds nouns and verbs: {HANTA} (default) or a spaCy model"
+    )
+    parser.add_argument("--turn", default="turn", metavar="TOPIC", help="bundle: the question with the turns (turn)")
+    parser.add_argument(
+        "--every", type=int, default=2, metavar="N", help="bundle: suggestions are for every N-th turn (2)"
+    )
+    parser.add_argument("--accept-edited", action="store_true", help="bundle: accept CSV files that were edited")
+    parser.add_argument("--out", metavar="FILE", help="also write the edits of each accepted suggestion to a CSV file")
+    add_resampling(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    lines = read_lines(args)
+    plan = Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
+    ratings = None if args.concreteness is None else read_concreteness(args.concreteness)
+    try:
+        tagger = None if ratings is None else load_tagger(args.tagger)
+    except NoTagger as error:
+        raise InputError("--tagger", shown(args.tagger), str(error)) from error
+    edits = edit_table(lines)
+    stories = story_table(lines, ratings=ratings, tagger=tagger)
+    found = Found(
+        compared_choices(lines, plan=plan),
+        edits,
+        mean_edits(edits, plan=plan),
+        edit_shifts(edits),
+        mean_texts(stories, plan=plan),
+    )
+    if args.out:
+        write_edits(args.out, edits)
+    data = {
+        "stories": int(lines["story"].nunique()),
+        "writers": int(lines["writer"].nunique()),
+        "turns": len(lines.drop_duplicates(["story", "turn"])),
+        "suggestions": int((lines["author"] != "").sum()),
+        "accepted": len(edits),
+    }
+    if args.json:
+        print_json(Outcome("writing", args.file, settings(args), data, estimates(found), figures(found)))
+    else:
+        print_tables(args, data, found)
+    return 0
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any]:
+    left_out = ("command", "file", "run", "json", "out")
+    return {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": "writers"}
+
+
+# --- reading ---
+
+
+def read_lines(args: argparse.Namespace) -> pd.DataFrame:
+    """The lines of a bundle or a table, with LINE_COLUMNS. InputError: unusable, or without any line."""
+    path = Path(args.file)
+    if args.every < 1:
+        raise InputError("--every", str(args.every), "suggestions cannot be at every 0th turn", "give 1 or more")
+    if path.is_dir() or path.suffix.lower() == ".zip":
+        try:
+            data = read_bundle(path, accept_edited=args.accept_edited)
+        except BundleError as error:
+            raise InputError(args.file, "", str(error).removeprefix(f"{args.file}: ")) from error
+        lines = lines_of(Source(data), topic=args.turn, every=args.every)
+        if lines.empty:
+            fix = "name the question with --turn, or see “python -m analysis report” for other studies"
+            raise InputError(args.file, f"question “{args.turn}”", "no included submission has a turn", fix)
+        return lines
+    return table_of_lines(args.file)
+
+
+def table_of_lines(path: str) -> pd.DataFrame:
+    """A table of lines. Rows with ``included`` false are left out."""
+    frame = read_texts(path)
+    require_columns(list(frame.columns), path, *COLUMNS)
+    frame = frame.fillna("")
+    if "included" in frame.columns:
+        frame = frame[[truth(path, frame, row, "included") or not frame["included"][row] for row in frame.index]]
+    if frame.empty:
+        raise InputError(path, "", "every row is excluded", "export a study with included submissions")
+    columns = {
+        "story": frame["story"].astype(str),
+        "writer": frame["worker"].astype(str),
+        "turn": [whole(path, frame, row, "turn") for row in frame.index],
+        "round": [whole(path, frame, row, "round") for row in frame.index],
+        "author": frame["author"],
+        "text": frame["text"],
+        "chosen": [truth(path, frame, row, "chosen") for row in frame.index],
+        "submitted": frame["submitted"],
+    }
+    lines = pd.DataFrame(columns, columns=list(LINE_COLUMNS))
+    empty = lines.index[lines["text"] == ""]
+    if len(empty):
+        raise InputError(path, f'row {empty[0]}, column "text"', "the cell is empty", "leave out lines without a text")
+    return lines
+
+
+def whole(path: str, frame: pd.DataFrame, row: int, column: str) -> int:
+    cell = str(frame[column][row])
+    if not cell.isdecimal():
+        raise InputError(path, f'row {row}, column "{column}"', f"{shown(cell)} is not a whole number", "count from 1")
+    return int(cell)
+
+
+def truth(path: str, frame: pd.DataFrame, row: int, column: str) -> bool:
+    cell = str(frame[column][row]).lower()
+    if cell not in YES_NO:
+        raise InputError(
+            path, f'row {row}, column "{column}"', f"{shown(cell)} is not true or false", "write true or false"
+        )
+    return YES_NO[cell]
+
+
+# --- writing ---
+
+
+def write_edits(path: str, edits: pd.DataFrame) -> None:
+    columns = ["story", "writer", "turn", "round", "author", *EDITS, "unchanged", "text", "submitted"]
+    with nullcontext(sys.stdout) if path == "-" else Path(path).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(edits[columns].itertuples(index=False, name=None))
+
+
+def estimates(found: Found) -> dict[str, Estimate]:
+    """Flat names: choice.A.B.share, edits.A.levenshtein (round: edits.A.1.levenshtein), texts.A.distinct_1."""
+    named: dict[str, Estimate] = {}
+    for each in found.choices:
+        start = f"choice.{each.first}.{each.second}"
+        named |= {
+            f"{start}.share": each.share,
+            f"{start}.share_by_writer": each.share_by_writer,
+            f"{start}.typical_writer": each.mixed.share,
+        }
+        named |= {f"{start}.round_{one.round}": one.share for one in each.rounds}
+    for (name, place), means in found.edit_means.items():
+        start = f"edits.{name}" if place == ALL_ROUNDS else f"edits.{name}.round_{place}"
+        named |= {f"{start}.{measure}": mean for measure, mean in means.items()}
+    for name, means in found.text_means.items():
+        named |= {f"texts.{name}.{measure}": mean for measure, mean in means.items()}
+    return named
+
+
+def figures(found: Found) -> dict[str, Any]:
+    tests = [
+        {"first": each.first, "second": each.second}
+        | asdict(each.tests)
+        | {"mixed_logit": each.mixed.p, "log_odds": each.mixed.log_odds, "spread": each.mixed.spread}
+        for each in found.choices
+    ]
+    return {"tests": [without_nan(each) for each in tests], "mann_whitney": [asdict(each) for each in found.shifts]}
+
+
+def without_nan(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
+
+
+def print_tables(args: argparse.Namespace, data: Mapping[str, int], found: Found) -> None:
+    stories, writers = counted(data["stories"], "story", "stories"), counted(data["writers"], "writer")
+    suggestions = f"{counted(data['suggestions'], 'suggestion')}, {data['accepted']:,} accepted"
+    print(f"{args.file}: {stories} by {writers}, {suggestions}")
+    for each in found.choices:
+        print_choice(each)
+    if found.edit_means:
+        print("\nEdits of accepted suggestions (mean over suggestions, interval over writers)")
+    for (name, place), means in found.edit_means.items():
+        where = name if place == ALL_ROUNDS else f"  round {place}"
+        print_row(where, means, EDITS)
+    for shift in found.shifts:
+        u = shift.shift
+        print(f"{EDITS[shift.measure]}: {shift.first} against {shift.second}, Mann–Whitney U = {u.u:g}, p = {u.p:.4g}")
+    if found.text_means:
+        print("\nTexts (mean over stories, interval over writers)")
+    for name, means in found.text_means.items():
+        print_row(name, means, TEXTS | CONCRETE)
+
+
+def print_choice(found: Compared) -> None:
+    tests = found.tests
+    print(f"\nChoices for {found.first}, not {found.second}: {tests.wins:,} of {tests.n:,}")
+    rows = [("all choices (Wilson)", found.share), ("over writers (bootstrap)", found.share_by_writer)]
+    rows += [("typical writer (mixed logit)", found.mixed.share)]
+    rows += [(f"round {each.round} (Wilson)", each.share) for each in found.rounds]
+    for title, share in rows:
+        print(f"  {title:<30} {share}  n = {counted(share.n, share.n_of.removesuffix('s'))}")
+    print(f"  exact binomial test: p = {tests.two_sided:.4g} two-sided, {tests.one_sided:.4g} one-sided")
+    if math.isnan(found.mixed.p):
+        print(f"  mixed logit: not defined ({found.mixed.share.note})")
+    else:
+        print(f"  mixed logit: p = {found.mixed.p:.4g} two-sided")
+
+
+def print_row(title: str, means: Mapping[str, Estimate], names: Mapping[str, str]) -> None:
+    cells: Sequence[str] = [f"{names[measure]} {mean}" for measure, mean in means.items()]
+    print(f"{title:<14} " + " · ".join(cells))

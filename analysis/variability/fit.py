@@ -1,0 +1,102 @@
+"""How well a model's productions fit the variability of people's, for one context.
+
+Source: Giulianelli et al. 2023, §3.3–3.4. From a matrix of distances (k, k) between all productions for one context:
+the pairs of two human productions (H), of two productions by the model (M), and of one of each (C).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from analysis.diversity.association import Floats
+
+#: With this many references or fewer, two halves are too small for a control group (Giulianelli et al. 2023, fn. 11).
+TOO_FEW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Means of the distances H, M and C; differences of means; Wasserstein-1 distances of M and of C from H.
+
+    ``n_human``, ``n_model`` and ``n_cross`` count pairs with a distance. What needs an empty set of pairs is NaN.
+    """
+
+    mu_human: float
+    mu_model: float
+    mu_cross: float
+    model_minus_human: float
+    cross_minus_human: float
+    w1_model: float
+    w1_cross: float
+    n_human: int
+    n_model: int
+    n_cross: int
+
+
+def self_distances(matrix: Floats, places: Sequence[int]) -> Floats:
+    """The distances of all unordered pairs of two different ``places``, without undefined ones."""
+    inside = matrix[np.ix_(places, places)]
+    found = inside[np.triu_indices(len(places), 1)]
+    return np.asarray(found[~np.isnan(found)])
+
+
+def cross_distances(matrix: Floats, left: Sequence[int], right: Sequence[int]) -> Floats:
+    """The distances of all pairs of one of ``left`` and one of ``right``, without undefined ones."""
+    found = matrix[np.ix_(left, right)].ravel()
+    return np.asarray(found[~np.isnan(found)])
+
+
+def fit(human: ArrayLike, model: ArrayLike, cross: ArrayLike) -> Fit:
+    """Compare the three sets of distances, each (pairs,)."""
+    h, m, c = (np.asarray(each, dtype=float) for each in (human, model, cross))
+    means = [float(each.mean()) if len(each) else math.nan for each in (h, m, c)]
+    mu_human, mu_model, mu_cross = means
+    return Fit(
+        mu_human,
+        mu_model,
+        mu_cross,
+        mu_model - mu_human,
+        mu_cross - mu_human,
+        wasserstein(h, m),
+        wasserstein(h, c),
+        len(h),
+        len(m),
+        len(c),
+    )
+
+
+def wasserstein(first: Floats, second: Floats) -> float:
+    """Wasserstein-1 distance of two samples (SciPy's); NaN if one is empty."""
+    return float(stats.wasserstein_distance(first, second)) if len(first) and len(second) else math.nan
+
+
+def control_fit(matrix: Floats, human: Sequence[int], *, rng: np.random.Generator) -> Fit | None:
+    """People against people: one random half of the productions is compared with the other half as if by a model.
+
+    None with `TOO_FEW` productions or fewer. The halves share no production; with an odd number the first is smaller.
+    """
+    if len(human) <= TOO_FEW:
+        return None
+    drawn = rng.permutation(np.asarray(human))
+    half = len(drawn) // 2
+    one, other = drawn[:half].tolist(), drawn[half:].tolist()
+    return fit(self_distances(matrix, one), self_distances(matrix, other), cross_distances(matrix, one, other))
+
+
+def split_by_writer(matrix: Floats, places: Sequence[int], writers: Sequence[str]) -> tuple[Floats, Floats]:
+    """Distances within and between writers; ``writers`` names that of each place. Texts without a writer are left out.
+
+    Source: Giulianelli et al. 2023, §5 (variability of one speaker and of several).
+    """
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for at, left in enumerate(places):
+        for beside, right in enumerate(places[:at]):
+            if writers[at] and writers[beside] and not math.isnan(matrix[left, right]):
+                found[writers[at] == writers[beside]].append(float(matrix[left, right]))
+    return np.array(found[True]), np.array(found[False])

@@ -1,0 +1,70 @@
+"""Productions: the texts that people and models wrote for one context, and the distances between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analysis.diversity.association import Floats
+from analysis.tagging import Tagger, tokens_of
+from analysis.variability.distances import cosine_matrix, ngram_matrix
+
+ORDERS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Productions:
+    """``human`` texts with their ``writers`` (one name for each, or none at all), and texts by each decoder."""
+
+    context: str
+    human: Sequence[str]
+    writers: Sequence[str] = ()
+    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.writers and len(self.writers) != len(self.human):
+            raise ValueError(f"{self.context}: {len(self.human)} texts have {len(self.writers)} writers")
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts: people's first, then those of each decoder."""
+        return [*self.human, *(text for texts in self.models.values() for text in texts)]
+
+    @property
+    def places(self) -> dict[str, list[int]]:
+        """Where the texts of each decoder are in `texts`."""
+        found, start = {}, len(self.human)
+        for name, texts in self.models.items():
+            found[name] = list(range(start, start + len(texts)))
+            start += len(texts)
+        return found
+
+
+def matrices(
+    productions: Iterable[Productions], *, tagger: Tagger | None = None, vectors: Floats | None = None
+) -> Iterator[tuple[Productions, dict[str, Floats]]]:
+    """Each context with its matrices of distances by kind.
+
+    ``lexical-1`` to ``lexical-3`` always; with ``tagger``, ``syntactic-1`` to ``syntactic-3``; with ``vectors``, the
+    embeddings (texts, d) of all texts of all contexts in order, ``semantic``. Words are compared in lower case.
+    ValueError: the number of embeddings is not that of the texts.
+    """
+    start = 0
+    for each in productions:
+        texts = each.texts
+        words = [[token.casefold() for token in tokens_of(text)] for text in texts]
+        found = {f"lexical-{n}": ngram_matrix(words, n) for n in ORDERS}
+        if tagger is not None:
+            tags = [[token.tag for token in tagger(text)] for text in texts]
+            found |= {f"syntactic-{n}": ngram_matrix(tags, n) for n in ORDERS}
+        if vectors is not None:
+            mine = np.asarray(vectors[start : start + len(texts)])
+            if len(mine) < len(texts):
+                raise ValueError(f"there are {len(vectors):,} embeddings, fewer than texts")
+            found["semantic"] = cosine_matrix(mine)
+        start += len(texts)
+        yield each, found
+    if vectors is not None and start != len(vectors):
+        raise ValueError(f"there are {len(vectors):,} embeddings for {start:,} texts")

@@ -1,0 +1,107 @@
+"""The corpus view (how each decoder fits over all contexts) and the instance view (where it fits worst).
+
+Source: Giulianelli et al. 2023, §3.4 and §6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Literal
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from analysis.clusters import cluster_mean
+from analysis.diversity.association import Floats
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate
+from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer
+from analysis.variability.productions import Productions
+
+#: The name of the human control group among the decoders, and of rows about people alone.
+CONTROL, PEOPLE = "human control", "people"
+#: The figures of a fit whose means over contexts make the corpus view.
+FIGURES = ("model_minus_human", "cross_minus_human", "w1_model", "w1_cross")
+By = Literal["w1_model", "w1_cross"]
+
+
+def fit_table(found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, seed: int = 1) -> pd.DataFrame:
+    """One row per context, decoder and kind of distance: ``context``, ``decoder``, ``kind``, the fields of `Fit`.
+
+    Besides the decoders there are rows for PEOPLE (only the human figures) and, with more than five human productions,
+    for CONTROL. The halves of a context depend on the seed and the context, not on the order of contexts.
+    """
+    rows = []
+    for each, kinds in found:
+        human = list(range(len(each.human)))
+        for kind, matrix in kinds.items():
+            distances = self_distances(matrix, human)
+            fits: dict[str, Fit | None] = {PEOPLE: fit(distances, [], [])}
+            for decoder, places in each.places.items():
+                cross = cross_distances(matrix, human, places)
+                fits[decoder] = fit(distances, self_distances(matrix, places), cross)
+            rng = np.random.default_rng([seed, crc32(each.context.encode())])
+            fits[CONTROL] = control_fit(matrix, human, rng=rng)
+            rows += [
+                {"context": each.context, "decoder": decoder, "kind": kind} | asdict(one)
+                for decoder, one in fits.items()
+                if one is not None
+            ]
+    columns = ["context", "decoder", "kind", *Fit.__dataclass_fields__]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def corpus_view(table: pd.DataFrame, *, plan: Bootstrap) -> dict[tuple[str, str], dict[str, Estimate]]:
+    """By (decoder, kind): the mean over contexts of each of FIGURES, and of ``mu_human`` for PEOPLE.
+
+    Intervals resample contexts. Contexts without the figure are left out: ``n`` counts the others.
+    """
+    found: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for (decoder, kind), rows in table.groupby(["decoder", "kind"], sort=False):
+        names = ("mu_human",) if decoder == PEOPLE else FIGURES
+        found[str(decoder), str(kind)] = {name: _mean(rows, name, plan) for name in names}
+    return found
+
+
+def _mean(rows: pd.DataFrame, name: str, plan: Bootstrap) -> Estimate:
+    known = rows.dropna(subset=name)
+    if known.empty:
+        return Estimate(math.nan, n=0, n_of="contexts", level=plan.level, note="no context has enough productions")
+    found = cluster_mean(known[name], known["context"], plan=plan, n_of="contexts")
+    if found.n > 1:
+        return found
+    return replace(found, low=math.nan, high=math.nan, method="", note="no interval from a single context")
+
+
+def worst_fit(
+    table: pd.DataFrame, *, decoder: str, kind: str, by: By = "w1_cross", most: int | None = 10
+) -> pd.DataFrame:
+    """The rows of a decoder and kind with the largest distance ``by`` first; equal ones in the order of the table."""
+    rows = table[(table["decoder"] == decoder) & (table["kind"] == kind)].dropna(subset=by)
+    return rows.sort_values(by, ascending=False, kind="stable").head(len(rows) if most is None else most)
+
+
+def within_and_between(
+    found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, plan: Bootstrap
+) -> dict[str, dict[str, Estimate]]:
+    """By kind: the mean distance ``within`` writers, ``between`` writers and their ``difference``, over contexts.
+
+    A context counts as the mean of its pairs; the difference only uses contexts with both. Contexts without writers, or
+    where nobody wrote twice, have nothing within. Intervals resample contexts.
+    """
+    rows = []
+    for each, kinds in found:
+        if not each.writers:
+            continue
+        for kind, matrix in kinds.items():
+            halves = split_by_writer(matrix, list(range(len(each.human))), each.writers)
+            within, between = (float(half.mean()) if len(half) else math.nan for half in halves)
+            rows.append((each.context, kind, within, between, between - within))
+    table = pd.DataFrame(rows, columns=["context", "kind", "within", "between", "difference"])
+    return {
+        str(kind): {name: _mean(part, name, plan) for name in ("within", "between", "difference")}
+        for kind, part in table.groupby("kind", sort=False)
+    }

@@ -1,0 +1,136 @@
+"""The export of turns: one row per suggestion shown for a turn, and per line that somebody wrote without one.
+
+`python -m analysis writing` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from annotation.exports.request import ExportError, Request
+from annotation.exports.writers import Record, Sheet
+from annotation.models import Offer, Rating, Study, Submission
+from annotation.queries.left_out import excluded_submissions
+from annotation.task_types.registry import get_type
+
+if TYPE_CHECKING:
+    from analysis.writing.lines import Line, Offered
+
+#: Submissions per batch.
+BATCH = 200
+COLUMNS = (
+    *("study", "story", "submission", "worker", "synthetic", "included", "arm", "item"),
+    *("turn", "round", "author", "text", "chosen", "submitted"),
+)
+_TEXTS = ("study", "story", "worker", "arm", "item", "author", "text", "submitted")
+#: Sections of the report that are about the turns of stories. A type that declares one has turns to export.
+_SECTIONS = ("choices", "edits", "story_texts")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRules:
+    """Where turns are: ratings on ``topic``, with suggestions for every ``every``-th turn."""
+
+    topic: str = "turn"
+    every: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One story of a submission: its item and its lines in order."""
+
+    submission: int
+    worker: str
+    synthetic: bool
+    included: bool
+    arm: str
+    item: str
+    lines: Sequence[Line]
+
+
+def turn_rules(study: Study) -> TurnRules | None:
+    """The parameters of the first section about turns that the type declares; None if it declares none."""
+    task = get_type(study.task_type)
+    for section in task.sections(study.config):
+        if section.name in _SECTIONS:
+            return TurnRules(**dict(section.parameters))
+    return None
+
+
+def turns_sheet(request: Request) -> Sheet:
+    """In the order of submissions, items and turns. Raises ExportError for types without turns."""
+    rules = turn_rules(request.study)
+    if rules is None:
+        title = get_type(request.study.task_type).title
+        raise ExportError(f"{title} has no turns. Export “long” for what workers answered.")
+    places = [at for at, name in enumerate(COLUMNS) if name in _TEXTS]
+    return Sheet(COLUMNS, places, _batches(request, rules))
+
+
+def _batches(request: Request, rules: TurnRules) -> Iterator[list[Record]]:
+    for stories in story_batches(request, rules):
+        yield [record for story in stories for record in _records(story, request)]
+
+
+def _records(story: Story, request: Request) -> Iterator[Record]:
+    no, yes = request.yes_no
+    marks = [yes if mark else no for mark in (story.synthetic, story.included)]
+    name = f"{story.submission} {story.item}".strip()
+    for line in story.lines:
+        chosen = (yes if line.chosen else no) if line.author else None
+        start = [request.study.slug, name, story.submission, story.worker, *marks, story.arm, story.item]
+        yield [*start, line.turn, line.round, line.author, line.text, chosen, line.submitted]
+
+
+def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
+    """All stories, those of a few hundred submissions at a time, with four queries each time."""
+    from analysis.writing.lines import story_lines  # loads pandas
+
+    excluded = set(excluded_submissions(request.study))
+    found = Submission.objects.filter(study=request.study).order_by("pk")
+    if request.simulated is not None:
+        found = found.filter(participant__synthetic=request.simulated)
+    rows = found.values_list("pk", "participant__pseudonym", "participant__synthetic", "participant__arm__name")
+    last = 0
+    while page := list(rows.filter(pk__gt=last)[:BATCH]):
+        ids = [row[0] for row in page]
+        turns, offers = _turns(ids, rules.topic), _offers(ids)
+        about = {pk: rest for pk, *rest in page}
+        yield [
+            Story(
+                pk,
+                *about[pk][:2],
+                pk not in excluded,
+                about[pk][2],
+                item,
+                story_lines(texts, offers.get((pk, item), []), every=rules.every),
+            )
+            for (pk, item), texts in turns.items()
+        ]
+        last = ids[-1]
+
+
+def _turns(submissions: Sequence[int], topic: str) -> Mapping[tuple[int, str], dict[int, str]]:
+    """The submitted turns by submission and item."""
+    ratings = Rating.objects.filter(submission__in=submissions, question=topic).order_by("submission", "pk")
+    found: dict[tuple[int, str], dict[int, str]] = {}
+    for submission, item, target, text in ratings.values_list("submission_id", "item__external_id", "target", "text"):
+        if target.isdecimal():
+            found.setdefault((submission, item or ""), {})[int(target)] = text
+    return found
+
+
+def _offers(submissions: Sequence[int]) -> Mapping[tuple[int, str], list[Offered]]:
+    """The suggestions shown by submission and item."""
+    from analysis.writing.lines import Offered
+
+    names = ("round", "side", "number", "suggester", "text", "chosen")
+    rows = Offer.objects.filter(assignment__submission__in=submissions).order_by("pk")
+    found: dict[tuple[int, str], list[Offered]] = {}
+    for submission, item, *about in rows.values_list("assignment__submission__pk", "item__external_id", *names):
+        values: dict[str, Any] = dict(zip(names, about, strict=True))
+        values["chosen"] = bool(values["chosen"])
+        found.setdefault((submission, item or ""), []).append(Offered(**values))
+    return found
