@@ -1,8 +1,8 @@
 """Tasks that show samples of one context from different systems, so that all pairs of systems meet equally often.
 
 A block is the content of one task. Systems are balanced as in incomplete block designs (Yates 1936; Zhang et al. 2020,
-§4.1 and appendix A): a block has at most one sample of a system, every system is in about the same number of blocks, and
-so is every pair of systems. The counts of meetings add up to tasks × k(k − 1)/2, so they can differ by one at best.
+§4.1 and appendix A): a block has at most one sample of a system, every system is in about as many blocks, and so
+is every pair of systems. The counts of meetings add up to tasks × k(k − 1)/2, so they can differ by one at best.
 """
 
 from __future__ import annotations
@@ -225,9 +225,7 @@ def _meeting_notes(plan: BlockPlan, sizes: Mapping[str, Mapping[int, int]], syst
         for one, two in combinations(range(len(systems)), 2)
         if (one, two) not in together
     ]
-    told = [
-        f"Systems meet {low:,} to {high:,} times. The search found no plan in which all pairs meet equally often, ±1."
-    ]
+    told = [f"Systems meet {low:,} to {high:,} times. The search found no plan in which this differs by 1 at most."]
     if never:
         told.append(f"These systems have no context in common, so they never meet: {_listed(never)}.")
     return told

@@ -1,8 +1,8 @@
 """Agreement on pairs of samples: do people who rated the same two samples prefer the same one?
 
-Source: Zhang et al. 2020, §4.1 and appendix A. A pair has two orders, and both count: 20 ordered pairs for five samples.
-So the categories “first is better” and “second is better” are equally frequent by construction, and which sample is
-called the first cannot change κ. Shapes: M comparisons.
+Source: Zhang et al. 2020, §4.1 and appendix A. A pair has two orders, and both count: 20 ordered pairs for five
+samples. So the categories “first is better” and “second is better” are equally frequent by construction, and which
+sample is called the first cannot change κ. Shapes: M comparisons.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def pair_fleiss(
     """Fleiss' κ (1971) of pairs on three categories: better, same, worse; with unequal numbers of raters.
 
     ``first`` and ``second`` (M,) name the samples, ``outcome`` (M,) is 1, 0 or −1 for the first; one row per rater and
-    pair. Equal to `analysis.agreement.fleiss_kappa` of all pairs in both orders. n counts pairs with two raters or more,
-    each once; the note counts others, which only enter the shares of categories. The bootstrap draws whole
+    pair. Equal to `analysis.agreement.fleiss_kappa` of all pairs in both orders. n counts pairs with two raters or
+    more, each once; the note counts others, which only enter the shares of categories. The bootstrap draws whole
     ``clusters`` (M,), such as tasks; None: pairs. Every pair must be in one cluster.
 
     NaN if every rating is a tie. ValueError: no pair with two ratings; a pair in two clusters; an outcome not −1, 0, 1.

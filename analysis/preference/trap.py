@@ -1,7 +1,7 @@
 """Does quality rise with likelihood, or turn? Mean ratings in bins of log-probability, and tests of a turning point.
 
-Source: the likelihood trap of Zhang et al. 2020, §2. Shapes: ``x`` (N,), a sample's log-probability, and ``y`` (N,), its
-mean rating; ``groups`` (N,), what repeats, such as the context of several samples; None: samples are independent.
+Source: the likelihood trap of Zhang et al. 2020, §2. Shapes: ``x`` (N,), a sample's log-probability, and ``y`` (N,),
+its mean rating; ``groups`` (N,), what repeats, such as the context of several samples; None: samples are independent.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Bin:
 class Quadratic:
     """y = a + b·x + c·x²: the curvature c, the turning point −b/2c, and the slopes at both ends of the data.
 
-    ``p`` tests for a turning point within the data (Lind & Mehlum 2010): both slopes have opposite signs, one-sided, and
-    p is the larger one. ``shape``: of the fitted curve within the data, whatever p is.
+    ``p`` tests for a turning point within the data (Lind & Mehlum 2010): both slopes have opposite signs, one-sided,
+    and p is the larger one. ``shape``: of the fitted curve within the data, whatever p is.
     """
 
     curvature: Estimate

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.data import StudyData
 from analysis.plots.files import png, standalone_svg
-from analysis.report import answers, arms, diversity, overview, people, preference, times
+from analysis.report import answers, arms, coding, detection, diversity, overview, people, preference, systems, times
 from analysis.report import productions as productions_section
 from analysis.report import scales as scales_section
 from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
@@ -28,6 +28,9 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "scales": scales_section.scales,
     "preference": preference.preference,
     "productions": productions_section.productions,
+    "systems": systems.systems,
+    "detection": detection.detection,
+    "coding": coding.coding,
 }
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined

@@ -156,9 +156,7 @@ def test_cohens_d_by_hand_and_its_interval() -> None:
 
 
 def test_anova_is_that_of_statsmodels() -> None:
-    groups = {
-        name: accuracies(at, 130, p) for at, (name, p) in enumerate({"story": 0.5, "news": 0.55, "r": 0.6}.items())
-    }
+    groups = {"story": accuracies(0, 130, 0.5), "news": accuracies(1, 130, 0.55), "recipe": accuracies(2, 130, 0.6)}
     frame = pd.DataFrame([(name, value) for name, values in groups.items() for value in values], columns=["g", "y"])
     table = anova_lm(smf.ols("y ~ g", frame).fit())
     found = anova(groups)
@@ -168,8 +166,12 @@ def test_anova_is_that_of_statsmodels() -> None:
 
 
 def test_tukey_is_that_of_statsmodels() -> None:
-    arms = {name: accuracies(10 + at, n, p) for at, (name, n, p) in enumerate(
-        [("none", 130, 0.5), ("instructions", 125, 0.52), ("examples", 130, 0.6), ("comparison", 128, 0.53)])}  # fmt: skip
+    arms = {
+        "none": accuracies(10, 130, 0.5),
+        "instructions": accuracies(11, 125, 0.52),
+        "examples": accuracies(12, 130, 0.6),
+        "comparison": accuracies(13, 128, 0.53),
+    }
     names = np.repeat(list(arms), [len(values) for values in arms.values()])
     reference = pairwise_tukeyhsd(np.concatenate(list(arms.values())), names)
     order = list(reference.groupsunique)

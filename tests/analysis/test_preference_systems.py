@@ -85,7 +85,7 @@ def test_the_interval_is_that_of_literal_resampling() -> None:
     for _ in range(2000):
         total, n = 0.0, 0
         for task in rng.integers(40, size=40):
-            mine = {s: v for s, v in zip(systems[tasks == task], values[tasks == task], strict=True)}
+            mine = dict(zip(systems[tasks == task], values[tasks == task], strict=True))
             if "A" in mine:
                 total += sum(np.sign(mine["A"] - other) for name, other in mine.items() if name != "A")
                 n += len(mine) - 1
