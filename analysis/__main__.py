@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import agreement, diversity, evaluation, report
+from analysis.commands import agreement, detection, diversity, evaluation, preference, report
 from analysis.commands.options import Parser
 from analysis.tables import InputError
 
-COMMANDS = (agreement, diversity, evaluation, report)
+COMMANDS = (agreement, preference, detection, diversity, evaluation, report)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ Source: Clark 2021, app. C.3: two coders, several labels per comment. Shapes: on
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,13 +99,13 @@ def _coded(label: str, rows: pd.DataFrame, plan: Bootstrap) -> Coded:
     share = cluster_ratio(rows["chosen"], ones, rows["comment"], plan=plan, n_of="comments")
     arrays = [rows[name].to_numpy() for name in ("comment", "coder", "chosen")]
     ratings = ratings_from_arrays(*arrays, categories=[0.0, 1.0])
-    drawn = {"draws": plan.draws, "seed": plan.seed, "confidence": plan.level}
-    found = []
-    for compute in (
-        lambda: krippendorff_alpha(ratings, **drawn),
+    ways: tuple[Callable[[], Estimate], ...] = (
+        lambda: krippendorff_alpha(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
         lambda: mean_cohen_kappa(ratings, confidence=plan.level),
-        lambda: percent_agreement(ratings, **drawn),
-    ):
+        lambda: percent_agreement(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
+    )
+    found = []
+    for compute in ways:
         try:
             found.append(compute())
         except ValueError as error:

@@ -8,7 +8,7 @@ are binned as human, 3 and 4 as machine. The positive class of precision, recall
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,15 +71,15 @@ def judgements_from_arrays(
     answers: ArrayLike,
     *,
     human: str = HUMAN,
-    **groups: ArrayLike,
+    groups: Mapping[str, ArrayLike] | None = None,
 ) -> Judgements:
     """Judgements from long arrays (N,). ``answers`` are numbers 1 … 4; NaN is left out and counted.
 
     ``human`` names the source of texts by people; every other source is a machine. ``groups`` become columns, such as
-    ``domain=…, arm=…``. ValueError: lengths differ; another answer; a worker who judged a text twice; no judgement.
+    ``domain`` and ``arm``. ValueError: lengths differ; another answer; a worker who judged a text twice; no judgement.
     """
     given = np.asarray(answers, dtype=float)
-    columns = {"worker": workers, "text": texts, "source": sources} | groups
+    columns = {"worker": workers, "text": texts, "source": sources} | dict(groups or {})
     arrays = {name: np.asarray(column).astype(str) for name, column in columns.items()}
     if any(len(array) != len(given) for array in arrays.values()):
         raise ValueError("workers, texts, sources, answers and groups must be of equal length")

@@ -136,12 +136,13 @@ def tukey(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> list[Tukey
     anova(known)
     found = stats.tukey_hsd(*known.values())
     bounds = found.confidence_interval(level)
+    statistic, p_values = np.asarray(found.statistic), np.asarray(found.pvalue)
     pairs = []
     for (i, first), (j, second) in combinations(enumerate(known), 2):
         n = len(known[first]) + len(known[second])
         low, high = float(bounds.low[i, j]), float(bounds.high[i, j])
-        value = Estimate(float(found.statistic[i, j]), low, high, n, "workers", level, "Tukey’s HSD")
-        pairs.append(TukeyPair(first, second, value, float(found.pvalue[i, j])))
+        value = Estimate(float(statistic[i, j]), low, high, n, "workers", level, "Tukey’s HSD")
+        pairs.append(TukeyPair(first, second, value, float(p_values[i, j])))
     return pairs
 
 

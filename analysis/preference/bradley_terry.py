@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis.diversity.association import Floats
+from analysis.diversity.association import Floats, Ints
 from analysis.estimate import Estimate
 from analysis.preference.existence import refuse_unless_finite
 from analysis.preference.pairs import Comparisons
@@ -52,8 +52,8 @@ class Strengths:
 class _Table:
     """Counts of the P pairs of systems that met, i < j: all (P,)."""
 
-    i: Floats
-    j: Floats
+    i: Ints
+    j: Ints
     wins: Floats
     losses: Floats
     ties: Floats
@@ -125,7 +125,7 @@ def _counted(comparisons: Comparisons) -> _Table:
     high = np.where(swap, comparisons.first, comparisons.second)
     outcome = np.where(swap, -comparisons.outcome, comparisons.outcome).astype(int)
     table = np.bincount((low * many + high) * 3 + outcome + 1, minlength=many * many * 3).reshape(-1, 3).astype(float)
-    met = np.nonzero(table.sum(axis=1))[0]
+    met = np.nonzero(table.sum(axis=1))[0].astype(np.int64)
     losses, ties, wins = table[met].T
     return _Table(met // many, met % many, wins, losses, ties, many)
 

@@ -93,9 +93,7 @@ def judged(source: Source, ratings: pd.DataFrame, text_source: str, domain: str,
         origin,
         ratings["value"],
         human=human,
-        domain=domains,
-        model=ratings["worker"].map(models),
-        arm=ratings["arm"],
+        groups={"domain": domains, "model": ratings["worker"].map(models), "arm": ratings["arm"]},
     )
 
 

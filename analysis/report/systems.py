@@ -120,12 +120,12 @@ def figure(source: Source, scores: SystemScores) -> Figure:
 
 
 def scores_table(rated: Rated, by_hit: SystemScores, by_worker: SystemScores) -> Table:
-    means = rated.ratings.groupby("system")["value"].agg(["mean", "size"])
+    values = rated.ratings.groupby("system")["value"]
+    means, sizes = values.mean().to_dict(), values.size().to_dict()
     rows = []
     for name in ranked(by_hit.estimates):
-        mean, size = (means.loc[name, column] for column in ("mean", "size"))
         over = interval(by_worker.estimates[name])
-        rows.append((name, by_hit.estimates[name], over, by_hit.pairs[name], int(size), float(mean)))
+        rows.append((name, by_hit.estimates[name], over, by_hit.pairs[name], sizes[name], means[name]))
     columns = [
         Column("System", "name"),
         Column("Score, 95% over tasks", digits=3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def small(**groups: list[str]) -> Judgements:
     """
     workers, texts = ["ann"] * 4 + ["ben"] * 4, ["h1", "h2", "m1", "m2"] * 2
     sources = ["human", "human", "gpt", "gpt"] * 2
-    return judgements_from_arrays(workers, texts, sources, [1, 3, 4, 2, 2, 2, 3, 1], **groups)
+    return judgements_from_arrays(workers, texts, sources, [1, 3, 4, 2, 2, 2, 3, 1], groups=groups)
 
 
 def test_shares_by_hand() -> None:
@@ -93,7 +94,7 @@ def test_shares_without_a_denominator_are_undefined() -> None:
         ((["a"], ["t", "u"], ["human"], [1]), "equal length"),
     ],
 )
-def test_judgements_that_make_no_sense_are_refused(columns: tuple[list[object], ...], message: str) -> None:
+def test_judgements_that_make_no_sense_are_refused(columns: tuple[Any, Any, Any, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         judgements_from_arrays(*columns)
 
@@ -124,7 +125,7 @@ def test_published_t_values_follow_from_their_means() -> None:
         base = np.linspace(-1, 1, 389)
         values = mean + (base - base.mean()) / base.std(ddof=1) * sd
         found = mean_against(values, tests=15)
-        assert (found.t, found.df) == (pytest.approx(t), 388)
+        assert (found.t, found.df) == pytest.approx((t, 388))
         assert found.differs == (t > 5)
     # The text's 390 workers would give one degree of freedom more.
     assert mean_against(accuracies(2, 390, 0.5)).df == 389

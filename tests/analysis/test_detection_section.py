@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chose
 def judged_study(workers: int = 8) -> StudyData:
     """Six cells; each worker judges five texts of one domain, of people and one model. gpt2 is easier to tell."""
     rng = np.random.default_rng(3)
-    items, submissions, arms = [], [], {}
+    items: list[dict[str, Any]] = []
+    submissions: list[tuple[str, int, dict[str, float]]] = []
+    arms: dict[str, str] = {}
     for domain in DOMAINS:
         items += [an_item(f"{domain}-h{at}", source="human", domain=domain) for at in range(4)]
         for model in MODELS:

@@ -43,7 +43,7 @@ def rated_together(
     items: Sequence[Mapping[str, Any]],
     submissions: Sequence[tuple[str, int, Mapping[str, float | Mapping[str, float]]]],
     *,
-    arm_of: Mapping[str, str] = {},  # noqa: B006 - never changed
+    arm_of: Mapping[str, str] = {},
     **description: Any,
 ) -> StudyData:
     """A study of submissions (worker, hit, value by item, or values by target by item)."""
