@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import agreement, diversity, evaluation, report, variability, writing
+from analysis.commands import agreement, detection, diversity, evaluation, preference, report, variability, writing
 from analysis.commands.options import Parser
 from analysis.tables import InputError
 
-COMMANDS = (agreement, diversity, evaluation, report, writing, variability)
+COMMANDS = (agreement, preference, detection, diversity, evaluation, report, writing, variability)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

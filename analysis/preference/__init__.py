@@ -1,5 +1,9 @@
-"""Preferences between two things: counts, shares with intervals, tests, majorities. Docs: docs/statistics.md."""
+"""Preferences: forced choices, systems whose samples were shown together, strengths, agreement, quality and diversity.
 
+Docs: docs/statistics.md.
+"""
+
+from analysis.preference.bradley_terry import Strengths, bradley_terry
 from analysis.preference.choices import (
     Choices,
     Majorities,
@@ -9,13 +13,45 @@ from analysis.preference.choices import (
     preference_share,
     win_share,
 )
+from analysis.preference.pair_agreement import pair_cohen, pair_fleiss
+from analysis.preference.pairs import (
+    Comparisons,
+    SystemScores,
+    comparisons_from_choices,
+    comparisons_from_ratings,
+    outcome_table,
+    ranked,
+    system_scores,
+)
+from analysis.preference.tradeoff import Tradeoff, quality_diversity, system_entropy
+from analysis.preference.trap import Bin, Quadratic, TwoLines, binned_means, quadratic_turn, two_lines
 
 __all__ = [
+    "Bin",
     "Choices",
+    "Comparisons",
     "Majorities",
+    "Quadratic",
+    "Strengths",
+    "SystemScores",
+    "Tradeoff",
+    "TwoLines",
+    "binned_means",
     "binomial_test",
+    "bradley_terry",
+    "comparisons_from_choices",
+    "comparisons_from_ratings",
     "count_choices",
     "majorities",
+    "outcome_table",
+    "pair_cohen",
+    "pair_fleiss",
     "preference_share",
+    "quadratic_turn",
+    "quality_diversity",
+    "ranked",
+    "system_entropy",
+    "system_scores",
+    "two_lines",
     "win_share",
 ]

@@ -20,7 +20,8 @@ from analysis.diversity.association import Floats
 from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate, wilson
 
-Ties = Literal["dropped", "split"]
+#: Ties are left out, split evenly between both sides, or counted: choices that were not for the first.
+Ties = Literal["dropped", "split", "counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def count_choices(choices: ArrayLike) -> Choices:
 def win_share(counts: Choices, *, ties: Ties = "dropped", level: float = 0.95) -> Estimate:
     """The share of wins with Wilson's interval (Wilson 1927), which assumes independent choices.
 
-    Ties are dropped, or split: half a win each. NaN if nothing is left.
+    Ties are dropped, split (half a win each), or counted (choices that are no win). NaN if nothing is left.
     """
     wins, n = _decided(counts, ties)
     if not n:
@@ -71,11 +72,12 @@ def win_share(counts: Choices, *, ties: Ties = "dropped", level: float = 0.95) -
 def binomial_test(counts: Choices, *, ties: Ties = "dropped") -> float:
     """The two-sided p of an exact binomial test of wins against one half; NaN if nothing is left.
 
-    Ties are dropped (the sign test, Dixon & Mood 1946), or split evenly between both sides; the last of an odd number
-    is dropped. Assumes independent choices. Two-sided as in R's ``binom.test``.
+    Ties are dropped (the sign test, Dixon & Mood 1946); split evenly between both sides, and the last of an odd number
+    dropped; or counted as not won, which tests whether the first wins half of *all* choices. Assumes independent
+    choices. Two-sided as in R's ``binom.test``.
     """
     share = counts.ties // 2 if ties == "split" else 0
-    wins, losses = counts.wins + share, counts.losses + share
+    wins, losses = counts.wins + share, counts.losses + (counts.ties if ties == "counted" else share)
     return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else math.nan
 
 
@@ -103,6 +105,8 @@ def preference_share(choices: ArrayLike, items: ArrayLike, *, plan: Bootstrap) -
 def _decided(counts: Choices, ties: Ties) -> tuple[float, float]:
     if ties == "split":
         return counts.wins + counts.ties / 2, float(counts.n)
+    if ties == "counted":
+        return float(counts.wins), float(counts.n)
     return float(counts.wins), float(counts.wins + counts.losses)
 
 

@@ -14,7 +14,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from analysis.data import StudyData
 from analysis.plots.files import png, standalone_svg
-from analysis.report import answers, arms, choices, diversity, edits, overview, people, preference, times, waiting
+from analysis.report import (
+    answers,
+    arms,
+    choices,
+    coding,
+    detection,
+    diversity,
+    edits,
+    overview,
+    people,
+    preference,
+    systems,
+    times,
+    waiting,
+)
 from analysis.report import arm_tests as arm_tests_section
 from analysis.report import own_ratings as own_ratings_section
 from analysis.report import productions as productions_section
@@ -38,6 +52,9 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "waiting": waiting.waiting,
     "arm_tests": arm_tests_section.arm_tests,
     "variability": variability_section.variability,
+    "systems": systems.systems,
+    "detection": detection.detection,
+    "coding": coding.coding,
 }
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined

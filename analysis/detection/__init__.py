@@ -1,0 +1,47 @@
+"""Human or machine? Accuracy, tests between models, domains and arms, signal detection, coded comments.
+
+Docs: docs/statistics.md.
+"""
+
+from analysis.detection.coding import Coded, adjudicated_shares, label_agreement
+from analysis.detection.judgements import (
+    Judgements,
+    Measures,
+    breakdown,
+    judgements_from_arrays,
+    measures,
+    score_counts,
+    worker_scores,
+)
+from analysis.detection.signal import Sensitivity, sensitivity
+from analysis.detection.significance import (
+    Anova,
+    MeanTest,
+    TukeyPair,
+    anova,
+    mean_against,
+    mean_difference,
+    tukey,
+)
+
+__all__ = [
+    "Anova",
+    "Coded",
+    "Judgements",
+    "MeanTest",
+    "Measures",
+    "Sensitivity",
+    "TukeyPair",
+    "adjudicated_shares",
+    "anova",
+    "breakdown",
+    "judgements_from_arrays",
+    "label_agreement",
+    "mean_against",
+    "mean_difference",
+    "measures",
+    "score_counts",
+    "sensitivity",
+    "tukey",
+    "worker_scores",
+]

@@ -1,0 +1,113 @@
+"""Coded comments: which labels coders gave to workers' explanations, and how well coders agree on each label.
+
+Source: Clark 2021, app. C.3: two coders, several labels per comment. Shapes: one row per comment, coder and label,
+``chosen`` 1 or 0, so that a label not given counts as a decision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analysis.agreement import krippendorff_alpha, mean_cohen_kappa, percent_agreement, ratings_from_arrays
+from analysis.clusters import cluster_ratio
+from analysis.diversity.resampling import Bootstrap
+from analysis.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """One label: how often coders gave it, and their agreement on whether it applies."""
+
+    label: str
+    chosen: int
+    share: Estimate
+    alpha: Estimate
+    kappa: Estimate
+    percent: Estimate
+
+
+def label_agreement(
+    comments: ArrayLike, coders: ArrayLike, labels: ArrayLike, chosen: ArrayLike, *, plan: Bootstrap
+) -> list[Coded]:
+    """For every label, in order of first appearance: its share of all decisions, Krippendorff's α (nominal), Cohen's κ
+    (averaged over pairs of coders) and percent agreement.
+
+    All (N,). ``chosen`` is 1 or 0; NaN is left out. Shares resample comments. What cannot be estimated (one coder, a
+    label that nobody gave) is NaN with a note. ValueError: lengths differ; another value; a decision made twice.
+    """
+    frame = pd.DataFrame(
+        {
+            "comment": np.asarray(comments).astype(str),
+            "coder": np.asarray(coders).astype(str),
+            "label": np.asarray(labels).astype(str),
+            "chosen": np.asarray(chosen, dtype=float),
+        }
+    ).dropna()
+    if not frame["chosen"].isin([0, 1]).all():
+        raise ValueError("a label is given (1) or not (0); there is another value")
+    if frame.duplicated(["comment", "coder", "label"]).any():
+        raise ValueError("a coder decided twice on one label of one comment; keep one of the two")
+    return [_coded(str(label), rows, plan) for label, rows in frame.groupby("label", sort=False)]
+
+
+def adjudicated_shares(
+    comments: ArrayLike,
+    labels: ArrayLike,
+    chosen: ArrayLike,
+    *,
+    null_labels: Collection[str] = (),
+    plan: Bootstrap,
+) -> tuple[dict[str, Estimate], int]:
+    """The share of comments with each label after adjudication, and how many comments have only ``null_labels``.
+
+    All (N,), one row per comment and label. Comments with a null label (miscellaneous, vague) and no other, or with no
+    label at all, are dropped at the end, as published, and their number is the second result. NaN shares if none is
+    left.
+    """
+    frame = pd.DataFrame(
+        {
+            "comment": np.asarray(comments).astype(str),
+            "label": np.asarray(labels).astype(str),
+            "chosen": np.asarray(chosen, dtype=float),
+        }
+    )
+    telling = frame[(frame["chosen"] == 1) & ~frame["label"].isin(list(null_labels))]
+    kept = frame[frame["comment"].isin(set(telling["comment"]))]
+    dropped = frame["comment"].nunique() - kept["comment"].nunique()
+    shares = {}
+    for label in frame["label"].unique():
+        if label in null_labels:
+            continue
+        rows = kept[kept["label"] == label]
+        if rows.empty:
+            shares[str(label)] = Estimate(math.nan, n_of="comments", level=plan.level, note="no comment is left")
+            continue
+        shares[str(label)] = cluster_ratio(
+            rows["chosen"], np.ones(len(rows)), rows["comment"], plan=plan, n_of="comments"
+        )
+    return shares, dropped
+
+
+def _coded(label: str, rows: pd.DataFrame, plan: Bootstrap) -> Coded:
+    ones = np.ones(len(rows))
+    share = cluster_ratio(rows["chosen"], ones, rows["comment"], plan=plan, n_of="comments")
+    arrays = [rows[name].to_numpy() for name in ("comment", "coder", "chosen")]
+    ratings = ratings_from_arrays(*arrays, categories=[0.0, 1.0])
+    ways: tuple[Callable[[], Estimate], ...] = (
+        lambda: krippendorff_alpha(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
+        lambda: mean_cohen_kappa(ratings, confidence=plan.level),
+        lambda: percent_agreement(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
+    )
+    found = []
+    for compute in ways:
+        try:
+            found.append(compute())
+        except ValueError as error:
+            found.append(Estimate(math.nan, n=len(ratings.units), n_of="comments", level=plan.level, note=str(error)))
+    return Coded(label, int(rows["chosen"].sum()), share, *found)

@@ -1,0 +1,255 @@
+"""Strengths of systems from comparisons with ties: the Bradley–Terry model in Davidson's extension.
+
+With strengths θ (log scale) and a tie parameter ν, i beats j with probability proportional to exp θ_i, j beats i to
+exp θ_j, and they tie to ν·exp((θ_i + θ_j)/2). Sources: Bradley & Terry 1952; Davidson 1970. Without ties ν is 0, which
+is the model of Bradley and Terry. The log-likelihood is concave and Newton's method with step halving finds its maximum
+if there is one; `existence` checks that first. Strengths sum to 0. Shapes: S systems.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analysis.diversity.association import Floats, Ints
+from analysis.estimate import Estimate
+from analysis.preference.existence import refuse_unless_finite
+from analysis.preference.pairs import Comparisons
+
+STEPS, TOLERANCE = 200, 1e-10
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
+
+    ``ranks``: by system the rank and the lowest and highest rank that the data allow. ``covariance`` (S, S) is that of
+    θ. ``prior_sd``: of the normal prior of a regularised fit; None for maximum likelihood.
+    """
+
+    strengths: dict[str, Estimate]
+    ties: Estimate
+    ranks: dict[str, tuple[int, int, int]]
+    covariance: Floats
+    log_likelihood: float
+    steps: int
+    prior_sd: float | None
+
+    def probabilities(self, one: str, two: str) -> tuple[float, float, float]:
+        """The fitted probabilities that the first wins, that they tie, and that the second wins."""
+        a, b = self.strengths[one].value, self.strengths[two].value
+        parts = np.array([math.exp(a), self.ties.value * math.exp((a + b) / 2), math.exp(b)])
+        win, tie, loss = (parts / parts.sum()).tolist()
+        return win, tie, loss
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Counts of the P pairs of systems that met, i < j: all (P,)."""
+
+    i: Ints
+    j: Ints
+    wins: Floats
+    losses: Floats
+    ties: Floats
+    systems: int
+
+
+def bradley_terry(
+    comparisons: Comparisons,
+    *,
+    clusters: ArrayLike | None = None,
+    prior_sd: float | None = None,
+    level: float = 0.95,
+) -> Strengths:
+    """Fit the model. Wald intervals; with ``clusters`` (M,), such as tasks or workers, from the clustered sandwich.
+
+    ``prior_sd`` asks for a regularised fit: a normal prior with mean 0 and this standard deviation on every strength
+    and on log ν, whose maximum always exists (intervals are then those of the penalised likelihood).
+
+    The interval of a rank counts the systems that are clearly better or worse, by the differences of strengths and a
+    normal quantile corrected for S − 1 comparisons (Bonferroni), so that each system's interval holds at ``level``
+    (Mogstad et al. 2024 give the idea; their critical values are smaller).
+
+    ValueError: a system without comparisons, a graph of comparisons in parts, a group that never won or never lost
+    against the others, or too many ties (without ``prior_sd``); ``prior_sd`` not above 0; fewer than two clusters.
+    """
+    if prior_sd is not None and not prior_sd > 0:
+        raise ValueError(f"prior_sd must be above 0, not {prior_sd:g}")
+    table = _counted(comparisons)
+    if prior_sd is None:
+        refuse_unless_finite(comparisons)
+    tied = bool(table.ties.sum())
+    theta, eta, steps = _maximum(table, tied, prior_sd)
+    information = _information(table, theta, eta, tied, prior_sd)
+    bread = _inverse(information, tied)
+    covariance, units, how = bread, len(comparisons), "Wald, comparisons independent"
+    if clusters is not None:
+        covariance, units = _sandwich(comparisons, clusters, theta, eta, tied, bread)
+        how = "Wald, sandwich over clusters"
+    if prior_sd is not None:
+        how += f", normal prior of s.d. {prior_sd:g}"
+    n_of = "comparisons" if clusters is None else "clusters"
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    strengths = {
+        name: Estimate(
+            float(theta[at]),
+            float(theta[at] - z * errors[at]),
+            float(theta[at] + z * errors[at]),
+            units,
+            n_of,
+            level,
+            how,
+        )
+        for at, name in enumerate(comparisons.systems)
+    }
+    ties = Estimate(0.0, n=units, n_of=n_of, level=level, note="there are no ties")
+    if tied:
+        low, high = (math.exp(eta + sign * z * errors[-1]) for sign in (-1, 1))
+        ties = Estimate(math.exp(eta), low, high, units, n_of, level, how)
+    of_theta = covariance[: table.systems, : table.systems]
+    ranks = dict(zip(comparisons.systems, _ranks(theta, of_theta, level), strict=True))
+    return Strengths(strengths, ties, ranks, of_theta, _likelihood(table, theta, eta, tied), steps, prior_sd)
+
+
+def _counted(comparisons: Comparisons) -> _Table:
+    many = len(comparisons.systems)
+    swap = comparisons.first > comparisons.second
+    low = np.where(swap, comparisons.second, comparisons.first)
+    high = np.where(swap, comparisons.first, comparisons.second)
+    outcome = np.where(swap, -comparisons.outcome, comparisons.outcome).astype(int)
+    table = np.bincount((low * many + high) * 3 + outcome + 1, minlength=many * many * 3).reshape(-1, 3).astype(float)
+    met = np.nonzero(table.sum(axis=1))[0].astype(np.int64)
+    losses, ties, wins = table[met].T
+    return _Table(met // many, met % many, wins, losses, ties, many)
+
+
+def _chances(table: _Table, theta: Floats, eta: float, tied: bool) -> tuple[Floats, Floats, Floats]:
+    """Probabilities of a win, a loss and a tie of every pair, (P,) each, computed without overflow."""
+    a, b = theta[table.i], theta[table.j]
+    tie = eta + (a + b) / 2 if tied else np.full(len(a), -np.inf)
+    utilities = np.stack([a, b, tie])
+    parts = np.exp(utilities - utilities.max(axis=0))
+    win, loss, equal = parts / parts.sum(axis=0)
+    return win, loss, equal
+
+
+def _likelihood(table: _Table, theta: Floats, eta: float, tied: bool) -> float:
+    total = 0.0
+    for counts, chance in zip((table.wins, table.losses, table.ties), _chances(table, theta, eta, tied), strict=True):
+        seen = counts > 0
+        total += float(counts[seen] @ np.log(np.maximum(chance[seen], 1e-300)))
+    return total
+
+
+def _objective(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: float | None) -> float:
+    penalty = 0.0 if prior_sd is None else float(theta @ theta + eta**2 * tied) / (2 * prior_sd**2)
+    return _likelihood(table, theta, eta, tied) - penalty
+
+
+def _gradient(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: float | None) -> Floats:
+    win, loss, tie = _chances(table, theta, eta, tied)
+    n = table.wins + table.losses + table.ties
+    found = np.zeros(table.systems + 1)
+    np.add.at(found, table.i, table.wins + table.ties / 2 - n * (win + tie / 2))
+    np.add.at(found, table.j, table.losses + table.ties / 2 - n * (loss + tie / 2))
+    found[-1] = float(table.ties.sum() - n @ tie) if tied else 0.0
+    if prior_sd is not None:
+        found -= np.append(theta, eta * tied) / prior_sd**2
+    return found
+
+
+def _information(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: float | None) -> Floats:
+    """Minus the Hessian, (S + 1, S + 1); the last row and column belong to η = log ν."""
+    win, loss, tie = _chances(table, theta, eta, tied)
+    n = table.wins + table.losses + table.ties
+    up, down = win + tie / 2, loss + tie / 2
+    found = np.zeros((table.systems + 1, table.systems + 1))
+    np.add.at(found, (table.i, table.i), n * (win + tie / 4 - up**2))
+    np.add.at(found, (table.j, table.j), n * (loss + tie / 4 - down**2))
+    for one, two in ((table.i, table.j), (table.j, table.i)):
+        np.add.at(found, (one, two), n * (tie / 4 - up * down))
+    for side, share in ((table.i, up), (table.j, down)):
+        np.add.at(found[-1], side, n * tie * (0.5 - share))
+    found[:-1, -1] = found[-1, :-1]
+    found[-1, -1] = float(n @ (tie - tie**2))
+    if prior_sd is not None:
+        found[np.diag_indices_from(found)] += 1 / prior_sd**2
+    return found
+
+
+def _inverse(information: Floats, tied: bool) -> Floats:
+    """The covariance of (θ, η) with Σθ = 0: a generalised inverse, 0 for η without ties."""
+    size = len(information) - 1
+    found = np.zeros_like(information)
+    used = slice(0, size + tied)
+    gauge = np.zeros_like(information)
+    gauge[:size, :size] = 1.0
+    centre = np.eye(len(information))
+    centre[:size, :size] -= 1 / size
+    found[used, used] = np.linalg.inv((information + gauge)[used, used])
+    return np.asarray(centre @ found @ centre.T)
+
+
+def _maximum(table: _Table, tied: bool, prior_sd: float | None) -> tuple[Floats, float, int]:
+    theta, eta = np.zeros(table.systems), 0.0
+    best = _objective(table, theta, eta, tied, prior_sd)
+    for step in range(1, STEPS + 1):
+        gradient = _gradient(table, theta, eta, tied, prior_sd)
+        move = _inverse(_information(table, theta, eta, tied, prior_sd), tied) @ gradient
+        decrement = float(gradient @ move)
+        size = 1.0
+        while size > 1e-12:
+            trial = theta + size * move[:-1], eta + size * float(move[-1])
+            reached = _objective(table, *trial, tied, prior_sd)
+            if reached >= best:
+                break
+            size /= 2
+        else:
+            return theta, eta, step
+        theta, eta, best = trial[0], trial[1], reached
+        if decrement < TOLERANCE:
+            return theta, eta, step
+    raise ValueError(f"the strengths did not converge in {STEPS} steps; ask for a regularised fit with a prior")
+
+
+def _sandwich(
+    comparisons: Comparisons, clusters: ArrayLike, theta: Floats, eta: float, tied: bool, bread: Floats
+) -> tuple[Floats, int]:
+    """The covariance that allows comparisons of one cluster to depend on each other (Liang & Zeger 1986), and C."""
+    codes, names = pd.factorize(np.asarray(clusters))
+    if len(codes) != len(comparisons):
+        raise ValueError(f"clusters must name one cluster for each of the {len(comparisons)} comparisons")
+    if len(names) < 2:
+        raise ValueError("intervals over clusters need two clusters or more")
+    width = len(theta) + 1
+    ones = np.ones(len(comparisons))
+    each = _Table(comparisons.first, comparisons.second, ones, ones, ones, len(theta))
+    win, loss, tie = _chances(each, theta, eta, tied)
+    won, lost, even = (comparisons.outcome == value for value in (1, -1, 0))
+    scores = np.zeros(len(names) * width)
+    for side, seen, chance in ((comparisons.first, won, win), (comparisons.second, lost, loss)):
+        scores += np.bincount(codes * width + side, seen + even / 2 - chance - tie / 2, len(scores))
+    if tied:
+        scores += np.bincount(codes * width + width - 1, even - tie, len(scores))
+    table = scores.reshape(-1, width)
+    meat = table.T @ table * len(names) / (len(names) - 1)
+    return np.asarray(bread @ meat @ bread), len(names)
+
+
+def _ranks(theta: Floats, covariance: Floats, level: float) -> list[tuple[int, int, int]]:
+    """For each system its rank, and the lowest and highest rank."""
+    many = len(theta)
+    variances = np.diag(covariance)
+    errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))
+    apart = (theta[None, :] - theta[:, None]) / errors
+    critical = NormalDist().inv_cdf(1 - (1 - level) / (2 * max(1, many - 1)))
+    better, worse = (apart > critical).sum(axis=1), (apart < -critical).sum(axis=1)
+    own = 1 + (theta[None, :] > theta[:, None] + 1e-12).sum(axis=1)
+    return [(int(own[at]), 1 + int(better[at]), many - int(worse[at])) for at in range(many)]

@@ -1,0 +1,208 @@
+"""The section of studies whose tasks show samples of several systems together: which system is better, and by how much.
+
+Source: Zhang et al. 2020, §4.1 and appendix A; the computations are in `analysis.preference`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import plots
+from analysis.estimate import Estimate
+from analysis.preference import (
+    Comparisons,
+    Strengths,
+    SystemScores,
+    bradley_terry,
+    comparisons_from_ratings,
+    outcome_table,
+    pair_cohen,
+    pair_fleiss,
+    ranked,
+    system_scores,
+)
+from analysis.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    Heading,
+    Highlight,
+    Note,
+    Section,
+    Table,
+    attempt,
+    estimates_table,
+    interval,
+    number,
+)
+from analysis.report.likelihood import diversity_blocks, likelihood_blocks
+from analysis.report.source import Source
+
+#: A longer table of pairs of systems is folded at first.
+MOST_PAIRS = 15
+
+
+@dataclass(frozen=True)
+class Rated:
+    """Ratings with ``system``, ``context``, ``hit`` and ``submission``, and all comparisons within submissions."""
+
+    ratings: pd.DataFrame
+    comparisons: Comparisons
+
+    def of(self, column: str) -> np.ndarray[Any, Any]:
+        """A column of the first rating of every comparison, (M,)."""
+        return np.asarray(self.ratings[column].to_numpy()[self.comparisons.left])
+
+
+def systems(
+    source: Source, *, topic: str = "quality", system: str = "system", log_prob: str = "log_prob", log_q: str = "log_q"
+) -> Section:
+    """Scores of systems from ratings that one worker gave in one submission, strengths, agreement, likelihood.
+
+    ``topic``: the question, on a scale where higher is better. The other parameters name columns of the items' file:
+    the system that made the item, its log-probability under the model (for the likelihood trap) and under the system's
+    own distribution (for the entropy). What has no column has no block.
+    """
+    section = Section(source.key("systems"), "Systems")
+    ratings = source.ratings_on(topic)
+    if ratings.empty:
+        section.blocks.append(Note(f"Nobody has rated “{topic}” yet."))
+        return section
+    try:
+        rated = rated_systems(source, ratings, system)
+    except ValueError as error:
+        section.blocks.append(Note(f"The systems cannot be compared: {error}.", "warning"))
+        return section
+    by_hit = system_scores(rated.comparisons, rated.of("hit"), plan=source.plan, n_of="tasks")
+    by_worker = system_scores(rated.comparisons, rated.of("worker"), plan=source.plan, n_of="workers")
+    section.data |= {"comparisons": len(rated.comparisons), "scores": by_hit.estimates, "pairs": by_hit.pairs}
+    section.data["scores_over_workers"] = by_worker.estimates
+    section.blocks += [figure(source, by_hit), scores_table(rated, by_hit, by_worker), pairs_table(rated, section.data)]
+    section.blocks += strength_blocks(rated, section.data)
+    section.blocks += agreement_blocks(source, rated, section.data)
+    section.blocks += diversity_blocks(source, by_hit, section.data, system=system, log_q=log_q)
+    section.blocks += likelihood_blocks(source, ratings, section.data, log_prob=log_prob)
+    best = ranked(by_hit.estimates)[0]
+    found = by_hit.estimates[best]
+    section.highlights.append(Highlight("Best system", best[:40], f"score {number(found.value)} {interval(found)}"))
+    return section
+
+
+def rated_systems(source: Source, ratings: pd.DataFrame, column: str) -> Rated:
+    """ValueError: no column with the system, or no two systems in one submission."""
+    names = source.items["cells"].map(lambda cells: str(cells.get(column, "")).strip())
+    if not names.any():
+        raise ValueError(f"the items have no column “{column}” with the system’s name")
+    hits = source.data.submissions.set_index("submission")["hit"]
+    known = ratings.assign(
+        system=ratings["item"].map(names),
+        context=ratings["item"].map(source.items["context"]),
+        hit=ratings["submission"].map(hits),
+    )
+    known = known[known["system"] != ""].reset_index(drop=True)
+    return Rated(known, comparisons_from_ratings(known["submission"], known["system"], known["value"]))
+
+
+def figure(source: Source, scores: SystemScores) -> Figure:
+    names = ranked(scores.estimates)
+    found = [(name, scores.estimates[name]) for name in names]
+    title = "Scores of the systems"
+    described = "; ".join(f"{name}: {number(each.value)}" for name, each in found) + "."
+    words = plots.Words(source.key("systems-plot"), title, described, "Score, from −1 to 1")
+    svg = plots.intervals(words, [(name[:28], each.value, each.low, each.high) for name, each in found])
+    caption = f"{title}, best first, with 95% intervals over tasks. 0 is the average system."
+    return Figure(svg, caption, estimates_table(title, found))
+
+
+def scores_table(rated: Rated, by_hit: SystemScores, by_worker: SystemScores) -> Table:
+    values = rated.ratings.groupby("system")["value"]
+    means, sizes = values.mean().to_dict(), values.size().to_dict()
+    rows = []
+    for name in ranked(by_hit.estimates):
+        over = interval(by_worker.estimates[name])
+        rows.append((name, by_hit.estimates[name], over, by_hit.pairs[name], sizes[name], means[name]))
+    columns = [
+        Column("System", "name"),
+        Column("Score, 95% over tasks", digits=3),
+        Column("95% over workers"),
+        *map(Column, ("Pairs", "Ratings", "Mean rating")),
+    ]
+    comparisons = rated.comparisons
+    note = (
+        "Every two texts that a worker rated in one task are compared, in both orders: +1 for the better one, −1 for "
+        "the other, 0 for equal ratings. A score is the mean over a system’s pairs; weighted by pairs, "
+        "scores sum to 0."
+    )
+    if comparisons.same_system:
+        note += f" {comparisons.same_system:,} pairs of texts by one system are left out."
+    return Table("Scores from texts rated together", columns, rows, note)
+
+
+def pairs_table(rated: Rated, data: dict[str, Any]) -> Table:
+    found = outcome_table(rated.comparisons)
+    data["outcomes"] = found
+    columns = [Column("First", "name"), Column("Second", "name"), Column("First better"), Column("Equal")]
+    columns += [Column("Second better"), Column("Score of the first", digits=3)]
+    rows = [tuple(row) for row in found.itertuples(index=False)]
+    return Table("Each two systems", columns, rows, fold=len(rows) > MOST_PAIRS)
+
+
+def strength_blocks(rated: Rated, data: dict[str, Any]) -> list[Block]:
+    blocks: list[Block] = [Heading("Strengths")]
+    hits = rated.of("hit")
+    several = len(set(hits.tolist())) > 1
+    try:
+        found = bradley_terry(rated.comparisons, clusters=hits if several else None)
+    except ValueError as error:
+        blocks.append(
+            Note(f"There are no strengths by maximum likelihood: {error}. A regularised fit follows.", "note")
+        )
+        found = bradley_terry(rated.comparisons, clusters=hits if several else None, prior_sd=1.0)
+    ranks = [{"system": name, "rank": r, "from": low, "to": high} for name, (r, low, high) in found.ranks.items()]
+    data["strengths"] = {"systems": found.strengths, "ties": found.ties, "ranks": ranks, "prior_sd": found.prior_sd}
+    return [*blocks, strengths_table(found)]
+
+
+def strengths_table(found: Strengths) -> Table:
+    rows = []
+    for name in ranked(found.strengths):
+        rank, low, high = found.ranks[name]
+        rows.append((name, found.strengths[name], rank, str(low) if low == high else f"{low} to {high}"))
+    columns = [Column("System", "name"), Column("Strength", digits=3), Column("Rank"), Column("Possible ranks")]
+    prior = "" if found.prior_sd is None else f" Normal prior with s.d. {number(found.prior_sd)} on every strength."
+    note = (
+        "Bradley–Terry model with Davidson’s ties, on a log scale with mean 0. Possible ranks count the systems that "
+        "are clearly better or worse at 95%, corrected for the number of systems. Tie parameter: "
+        f"{number(found.ties.value, 3)} {interval(found.ties)}.{prior}"
+    )
+    return Table("Bradley–Terry strengths", columns, rows, note)
+
+
+def agreement_blocks(source: Source, rated: Rated, data: dict[str, Any]) -> list[Block]:
+    """Fleiss' κ of pairs over all workers; with two arms that rated the same texts, Cohen's κ between them."""
+    frame, found = rated.ratings, rated.comparisons
+    items = frame["item"].to_numpy()
+    first, second, contexts = items[found.left], items[found.right], rated.of("context")
+    clusters = contexts if len(set(contexts.tolist())) > 1 else None
+    plan, outcome = source.plan, found.outcome
+    rows: list[tuple[str, Estimate]] = [
+        ("Fleiss’ κ, all raters", attempt(lambda: pair_fleiss(first, second, outcome, plan=plan, clusters=clusters)))
+    ]
+    pools = rated.of("arm")
+    names = sorted(set(pools.tolist()))
+    if len(names) == 2:
+        kappa = attempt(lambda: pair_cohen(first, second, outcome, pools, plan=plan, clusters=clusters))
+        rows.append((f"Cohen’s κ, {names[0]} against {names[1]}", kappa))
+    data["agreement"] = dict(rows)
+    if all(math.isnan(each.value) for _, each in rows):
+        return [Note(f"Agreement on pairs cannot be estimated: {rows[0][1].note}.")]
+    note = (
+        "Do people who rated the same two texts prefer the same one? Three categories: better, equal, worse; every "
+        "pair in both orders. Intervals resample contexts." + ("" if clusters is not None else " (One context: pairs.)")
+    )
+    return [Heading("Agreement on pairs"), estimates_table("Agreement on pairs of texts", rows, note=note)]

@@ -1,0 +1,45 @@
+"""Who passes the exam: workers label texts whose labels are known (Zhang et al. 2020, app. A).
+
+The rule is data, and its result a pure function of the labels. The type only declares it; who grants a qualification to
+those who pass is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from annotation.task_types.items import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ExamRule:
+    """To pass, at most ``most_wrong`` labels may be wrong, and each by at most ``most_levels`` points of the scale."""
+
+    most_wrong: int = 1
+    most_levels: float = 1.0
+
+    @classmethod
+    def of(cls, config: Json) -> ExamRule:
+        return cls(config["exam_most_wrong"], float(config["exam_most_levels"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ExamResult:
+    """``right`` of ``n`` labels are as known; ``furthest`` is how many points the worst one is off."""
+
+    n: int
+    right: int
+    furthest: float
+    passed: bool
+
+
+def judge(rule: ExamRule, given: Mapping[str, float], known: Mapping[str, float]) -> ExamResult | None:
+    """The result for labels by item. A known item without a label is wrong by more than any rule allows. None if no
+    label is known: then there was no exam."""
+    if not known:
+        return None
+    off = [abs(given[name] - label) if name in given else float("inf") for name, label in known.items()]
+    wrong = sum(distance > 0 for distance in off)
+    passed = wrong <= rule.most_wrong and max(off) <= rule.most_levels
+    return ExamResult(len(known), len(known) - wrong, max(off), passed)

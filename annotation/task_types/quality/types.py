@@ -1,0 +1,212 @@
+"""Several continuations of one beginning on one page, each with one of five labels."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.description import ReportSection, Score
+from annotation.task_types.base import Answers, Design, FixedPages, FlagData, Page, PlannedHit, RatingData, Shown, Text
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.labels import check_number, number_in
+from annotation.task_types.quality.config import QualityConfig
+from annotation.task_types.quality.exam import ExamResult, ExamRule, judge
+from annotation.task_types.quality.planning import plan_quality
+from annotation.task_types.quality.words import QUALITY, quality_texts
+from annotation.task_types.questions import Question, ScaleQuestion
+from annotation.task_types.settings import ConfigForm
+from annotation.task_types.sources import sample_text
+from annotation.task_types.wording import worded
+
+if TYPE_CHECKING:
+    from annotation.task_types.simulation import SimulatedWorker
+    from generation.runs.samples import SampleRow
+
+#: This many identical labels in one task are worth a look.
+STRAIGHT_LINE = 5
+
+
+class Quality(FixedPages):
+    """One page: the labels with their examples, then each text after its context, in an order recorded per worker."""
+
+    name = "quality"
+    title = "Quality of continuations"
+    summary = "Several systems continue one text: how good is each continuation, by five labels?"
+    source = "Zhang et al. 2020, §4.1, appendix A"
+    config_form = QualityConfig
+    sample_form = ConfigForm
+
+    # --- items ---
+
+    def columns(self, config: Json) -> Sequence[Column]:
+        return (
+            Column("sample_id", "the text's id", example="ferry-top_p=0.7-1"),
+            Column("context", "the beginning that the text continues", example="The ferry will stop running"),
+            Column("text", "the continuation to judge", example="for three weeks in March, the harbour office said."),
+            Column("system", "what wrote the text, such as top_p=0.7; never shown to workers", example="top_p=0.7"),
+            Column("log_prob", "the text's log-probability under the model", False, check_number),
+            Column("log_q", "its log-probability under the system's own distribution", False, check_number),
+            Column("role", "main, or exam for a text whose label is known", False, check_role),
+            Column("known_label", "the label of an exam text, 5 (best) to 1", False, check_label),
+        )
+
+    def read_items(self, rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
+        items, problems = super().read_items(rows, config)
+        found: list[ItemData] = []
+        for item in items:
+            exam = item.payload["role"].strip() == "exam"
+            if exam != bool(item.payload["known_label"].strip()):
+                what = "This exam text has no known label." if exam else "A text with a known label is an exam text."
+                fix = "Enter its label, 5 to 1." if exam else "Write exam into its column role, or remove the label."
+                problems.append(RowProblem(item.rows[0], "known_label" if exam else "role", what, fix))
+            found.append(replace(item, role="exam") if exam else item)
+        if not problems and len({item.role for item in found}) > 1:
+            first = next(item for item in found if item.role == "exam")
+            what = "The file has exam texts and others. Workers who take the exam must not see the others yet."
+            problems.append(RowProblem(first.rows[0], "role", what, "Put the exam into a study of its own."))
+        return found, problems
+
+    def describe_item(self, payload: Json) -> ItemFacts:
+        return ItemFacts(payload["context"], None, [[payload["text"]]])
+
+    def scores(self, config: Json) -> Sequence[Score]:
+        return (Score("quality", "Quality"),)
+
+    def sections(self, config: Json) -> Sequence[ReportSection]:
+        return (ReportSection("systems", {"topic": "quality"}),)
+
+    # --- the plan and the exam ---
+
+    def plan(self, items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
+        return plan_quality(items, design, rng)
+
+    def exam_rule(self, config: Json) -> ExamRule:
+        """What passes the exam."""
+        return ExamRule.of(config)
+
+    def exam_result(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> ExamResult | None:
+        """How a submission did in the exam; None if its hit has no exam texts."""
+        given = {row.item: row.value for row in self.ratings(shown, pages, answers)}
+        known = {
+            item.external_id: number_in(item.payload["known_label"]) for item in shown.items if item.role == "exam"
+        }
+        labels = {
+            shown.items[at].external_id: value for at, value in given.items() if at is not None and value is not None
+        }
+        return judge(self.exam_rule(shown.config), labels, known)
+
+    # --- the page ---
+
+    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
+        """The order of the texts on the page."""
+        return {"items": rng.sample(range(len(items)), len(items))}
+
+    def pages(self, shown: Shown) -> Sequence[Page]:
+        texts = shown.texts
+        scale = worded("quality", QUALITY, texts)
+        # The page explains the labels once, above all texts.
+        short = replace(scale, points=tuple(replace(point, description="") for point in scale.points))
+        rows, questions = [], []
+        for place, index in enumerate(shown.order["items"], start=1):
+            payload = shown.items[index].payload
+            question = ScaleQuestion(f"quality-{place}", texts["question"], "quality", short)
+            heading = texts["continuation"].replace("{n}", str(place))
+            questions.append(question)
+            rows.append(
+                {"heading": heading, "before": payload["context"], "text": payload["text"], "question": question}
+            )
+        context = {
+            "rows": rows,
+            "cut": texts["cut"],
+            "reference_heading": texts["reference.heading"],
+            "reference_context": texts["reference.context"],
+            "labels": [
+                {
+                    "key": point.key,
+                    "name": point.label,
+                    "about": point.description,
+                    "example": texts[f"quality.{point.key}.example"],
+                }
+                for point in scale.points
+            ],
+        }
+        return [Page("rate", texts["title"], "quality/rate.html", questions, context, None)]
+
+    def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
+        return [ScaleQuestion("quality", texts["question"], "quality", worded("quality", QUALITY, texts))]
+
+    def texts(self, config: Json) -> Sequence[Text]:
+        return quality_texts()
+
+    # --- what becomes of the answers ---
+
+    def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
+        """The n-th question is about the n-th text of the recorded order."""
+        found = []
+        for row in super().ratings(shown, pages, answers):
+            place = int(row.key.rpartition("-")[2])
+            found.append(replace(row, item=shown.order["items"][place - 1]))
+        return found
+
+    def flags(
+        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
+    ) -> Iterable[FlagData]:
+        for given in answers:
+            if len(given) >= STRAIGHT_LINE and len(set(map(str, given.values()))) == 1:
+                yield FlagData("straight_line", f"All {len(given)} texts got the same label.")
+
+    # --- sources ---
+
+    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+        """One item per sample that is not empty. The system is the decoder, with its model if there are several."""
+        several = len({each.model for each in samples}) > 1
+        rows = []
+        for each in samples:
+            cells = {
+                "sample_id": f"{each.context_id}-{each.model}-{each.decoder}-{each.number}",
+                "context": each.context,
+                "text": sample_text(each.text),
+                "system": f"{each.model}:{each.decoder}" if several else each.decoder,
+                "log_prob": _number(getattr(each, "log_p", None)),
+                "log_q": _number(getattr(each, "log_q", None)),
+                "model": each.model,
+                "decoder": each.decoder,
+            }
+            rows.append(SourceRow(cells, (each.id,)))
+        written = [row for row in rows if row.cells["text"]]
+        return written, len(rows) - len(written)
+
+    # --- simulated workers ---
+
+    def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
+        form: dict[str, str] = {}
+        for place, question in enumerate(page.questions):
+            item = shown.items[shown.order["items"][place]]
+            form |= worker.answer(question, item=item.external_id, true=_true_label(item))
+        return form
+
+
+def _true_label(item: ItemData) -> float:
+    """The known label of an exam text; otherwise what the system's name decides, and a part from the text."""
+    if item.role == "exam":
+        return number_in(item.payload["known_label"])
+    system = random.Random(f"quality of {item.payload['system']}").uniform(1.5, 4.5)
+    return min(5.0, max(1.0, system + random.Random(item.external_id).gauss(0, 0.7)))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def check_role(cell: str) -> tuple[str, str] | None:
+    if cell.strip() in ("main", "exam"):
+        return None
+    return f"“{cell.strip()[:40]}” is not a role.", "Write main or exam, or leave the cell empty."
+
+
+def check_label(cell: str) -> tuple[str, str] | None:
+    if number_in(cell) in [point.value for point in QUALITY.points]:
+        return None
+    return f"“{cell.strip()[:40]}” is not a label.", "Write 5 (best), 4, 3, 2 or 1."

@@ -1,0 +1,104 @@
+"""The reports on human-or-machine studies and on coded comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.data import StudyData
+from analysis.description import Point, QuestionDescription, ReportSection, Scale
+from tests.analysis.support.judged import DETECTION, an_item, rated_together
+from tests.analysis.support.pages import built, is_sound, unknown_numbers
+from tests.analysis.support.studies import arm
+
+DOMAINS, MODELS = ("story", "news", "recipe"), ("gpt2", "gpt3")
+CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chosen")))
+
+
+def judged_study(workers: int = 8) -> StudyData:
+    """Six cells; each worker judges five texts of one domain, of people and one model. gpt2 is easier to tell."""
+    rng = np.random.default_rng(3)
+    items: list[dict[str, Any]] = []
+    submissions: list[tuple[str, int, dict[str, float]]] = []
+    arms: dict[str, str] = {}
+    for domain in DOMAINS:
+        items += [an_item(f"{domain}-h{at}", source="human", domain=domain) for at in range(4)]
+        for model in MODELS:
+            names = [f"{domain}-{model}-{at}" for at in range(4)]
+            items += [an_item(name, source=model, domain=domain) for name in names]
+            for worker in range(workers):
+                texts = [f"{domain}-h{at}" for at in rng.permutation(4)[:2]] + list(rng.permutation(names)[:3])
+                right = 0.8 if model == "gpt2" else 0.5
+                values = {}
+                for text in texts:
+                    machine = (rng.random() < right) == (model in text)
+                    values[text] = float(rng.choice([3, 4] if machine else [1, 2]))
+                name = f"{domain}-{model}-w{worker}"
+                arms[name] = "none" if worker % 2 else "examples"
+                submissions.append((name, len(submissions), values))
+    return rated_together(items, submissions, arm_of=arms, arms=(arm("none"), arm("examples")), **DETECTION)
+
+
+def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
+    data = judged_study()
+    page, sections = built(data, tmp_path)
+    section = sections["detection"]
+
+    ratings = data.ratings
+    origin = ratings["item"].str.contains("gpt")
+    assert section["measures"]["accuracy"]["value"] == pytest.approx(((ratings["value"] >= 3) == origin).mean())
+    assert len(section["cells"]) == 12
+    assert {(cell["domain"], cell["model"]) for cell in section["cells"]} == {(d, m) for d in DOMAINS for m in MODELS}
+    assert sum(row["workers"] for row in section["score_counts"]) == 48
+    assert section["between_models"]["df"] == 46
+    assert section["between_models"]["mean"]["value"] > 0  # gpt2 − gpt3
+    assert section["between_domains"]["anova"]["df_within"] == 45
+    assert len(section["between_domains"]["tukey"]) == 3
+    assert section["between_arms"]["df"] == 46
+    assert all(test["threshold"] == pytest.approx(0.05 / 12) for test in section["against_chance"].values())
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+def test_studies_without_answers_or_sources_say_so(tmp_path: Path) -> None:
+    page, _ = built(rated_together([an_item("a", source="human")], [], **DETECTION), tmp_path / "none")
+    assert "Nobody has answered “judgement” yet" in page
+    page, _ = built(rated_together([an_item("a")], [("w", 1, {"a": 2.0})], **DETECTION), tmp_path / "no")
+    assert "the items have no column “source”" in page
+    page, sections = built(
+        rated_together([an_item("a", source="human")], [("w", 1, {"a": 2.0})], **DETECTION), tmp_path / "one"
+    )
+    assert "Tests need two workers or more" in page
+    assert sections["detection"]["measures"]["recall"]["value"] is None
+
+
+def test_labels_of_comments(tmp_path: Path) -> None:
+    """Two coders. Comment 1: both grammar. 2: one fact, one vague. 3: both vague. Left of three: 1 and 2."""
+    labels = QuestionDescription(
+        "labels", "Which labels fit?", CHOSEN, "choices", targets={"g": "Grammar", "f": "Fact", "v": "Vague"}
+    )
+    items = [an_item(f"c{at}") for at in (1, 2, 3)]
+
+    def given(*chosen: str) -> dict[str, dict[str, float]]:
+        return {f"c{at}": {key: float(key in keys) for key in "gfv"} for at, keys in enumerate(chosen, start=1)}
+
+    data = rated_together(
+        items,
+        [("x", 1, given("g", "f", "v")), ("y", 2, given("g", "v", "v"))],
+        task_type="comment_coding",
+        questions=(labels,),
+        scores=(),
+        sections=(ReportSection("coding", {"topic": "labels", "null_labels": ["v"]}),),
+    )
+    page, sections = built(data, tmp_path)
+    section = sections["coding"]
+    found = {each["label"]: each for each in section["labels"]}
+    assert found["g"]["kappa"]["value"] == 1
+    # Fact: x says yes on comment 2, y never: P_o = 2/3 = P_e, κ = 0.
+    assert found["f"]["kappa"]["value"] == pytest.approx(0)
+    assert section["dropped"] == 1
+    assert {name: each["value"] for name, each in section["shares"].items()} == {"g": 0.5, "f": 0.5}
+    assert "Grammar" in page
+    is_sound(page)
