@@ -156,18 +156,24 @@ def write_bundle(data: StudyData, out: BinaryIO) -> None:
 
 
 def write_bundle_tables(
-    description: StudyDescription, tables: Mapping[str, Iterable[Sequence[Any]]], out: BinaryIO
+    description: StudyDescription,
+    tables: Mapping[str, Iterable[Sequence[Any]]],
+    out: BinaryIO,
+    files: Mapping[str, Path] | None = None,
 ) -> int:
     """Write a bundle from rows in the order of TABLES' columns, one at a time. Returns the number of ratings.
 
     ``tables`` has the rows of every file of TABLES; its order is the order of the files. Nothing is held in memory, so
-    ``study.json``, which contains the files' hashes, comes last in the archive.
+    ``study.json``, which contains the files' hashes, comes last in the archive. ``files``, such as the images
+    that items show, are put beside the tables under their names; `read_bundle` does not read them.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
         for name, rows in tables.items():
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 written[name] = _write_table(TABLES[name], rows, file)
+        for name, path in (files or {}).items():
+            archive.writestr(_member(name), path.read_bytes())
         archive.writestr(_member(STUDY), _head(description, written))
     return int(written["ratings.csv"]["rows"])
 

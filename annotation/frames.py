@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
@@ -15,8 +16,9 @@ from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from analysis.data import StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
-from annotation.models import Flag, HitItem, Item, Offer, Rating, Review, Study, Submission
+from annotation.models import Flag, HitItem, Item, Media, Offer, Rating, Review, Study, Submission
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.services.media import file_of, unused
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
 
@@ -79,7 +81,13 @@ def write_study_bundle(study: Study, out: BinaryIO) -> int:
     first = next(offers, None)
     if first is not None:
         tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
-    return write_bundle_tables(description, tables, out)
+    return write_bundle_tables(description, tables, out, _images(study))
+
+
+def _images(study: Study) -> dict[str, Path]:
+    """The images that items show, by the names that the items' cells have for them."""
+    rows = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
+    return {name: file_of(key) for name, key in rows}
 
 
 def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:

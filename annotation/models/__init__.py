@@ -1,5 +1,7 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
+from annotation.models.events import EventBatch
+from annotation.models.media import Media
 from annotation.models.offers import Offer
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
@@ -23,6 +25,7 @@ __all__ = [
     "Assignment",
     "AuditEntry",
     "Draft",
+    "EventBatch",
     "Flag",
     "Hit",
     "HitItem",
@@ -30,6 +33,7 @@ __all__ = [
     "Item",
     "ItemAuthor",
     "ItemFeed",
+    "Media",
     "Membership",
     "Offer",
     "Output",

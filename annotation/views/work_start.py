@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import study_for
-from annotation.instrument import Instrument, item_data, whole_texts
+from annotation.instrument import Instrument, item_data, whole_texts, with_image
 from annotation.models import Arm, Invitation, Participant, Study, Worker
 from annotation.queries.example_offers import example_offers
 from annotation.queries.platforms import is_posted
@@ -317,7 +317,7 @@ def preview_pages(study: Study, *, items: int, arm: Arm | None = None, first: in
     shown = instrument.shown(found, order)
     walk = instrument.walk(shown)
     if walk.fixed:
-        return list(walk.fixed.pages(shown))
+        return [with_image(each, shown) or each for each in walk.fixed.pages(shown)]
     worker = SimulatedWorker.named("preview", "careful")
     pages: list[Page] = []
     given: list[Answers] = []
