@@ -6,9 +6,8 @@ Workers appear under their pseudonyms in the study. The number of queries does n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
@@ -49,8 +48,11 @@ def study_data(study: Study) -> StudyData:
     )
 
 
-def write_study_bundle(study: Study, out: BinaryIO) -> int:
-    """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings."""
+def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
+    """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings.
+
+    ``files`` are put beside the tables, and so are the images that items show.
+    """
     known: set[int] = set()
     names: dict[int, str] = {}
 
@@ -81,13 +83,18 @@ def write_study_bundle(study: Study, out: BinaryIO) -> int:
     first = next(offers, None)
     if first is not None:
         tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
-    return write_bundle_tables(description, tables, out, _images(study))
+    return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
 
 
-def _images(study: Study) -> dict[str, Path]:
+def _images(study: Study) -> dict[str, Iterable[bytes]]:
     """The images that items show, by the names that the items' cells have for them."""
     rows = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
-    return {name: file_of(key) for name, key in rows}
+    return {name: _content(key) for name, key in rows}
+
+
+def _content(key: str) -> Iterator[bytes]:
+    """Read when it is written, so that no two images are in memory."""
+    yield file_of(key).read_bytes()
 
 
 def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:

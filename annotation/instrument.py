@@ -47,6 +47,11 @@ class Instrument:
         return bool(self.task.suggesters(self.config))
 
     @property
+    def records_edits(self) -> bool:
+        """Whether pages may record how workers type."""
+        return self.task.records_edits(self.config)
+
+    @property
     def follows_answers(self) -> bool:
         """Whether the next page depends on the answers so far."""
         return not isinstance(self.task, FixedPages)

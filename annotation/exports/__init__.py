@@ -2,7 +2,7 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), each as CSV or JSON lines. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
+page), ``events`` (one row per change of a text while it was written), each as CSV or JSON lines. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 
@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from annotation.exports.events import events_file, events_sheet
 from annotation.exports.items import diversity_sheet, wide_sheet
 from annotation.exports.offers import offers_sheet
 from annotation.exports.outputs import outputs_sheet
@@ -20,6 +21,7 @@ from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import WRITERS
 from annotation.instrument import asks_for_offers
 from annotation.models import Study, Submission
+from annotation.queries.events import records_edits
 from annotation.queries.left_out import excluded_submissions
 from annotation.task_types.registry import get_type
 
@@ -29,6 +31,7 @@ SHEETS = {
     "diversity-eval": diversity_sheet,
     "outputs": outputs_sheet,
     "offers": offers_sheet,
+    "events": events_sheet,
 }
 BUNDLE = "bundle"
 #: The formats of each kind. The first is the default.
@@ -63,6 +66,7 @@ def kinds_of(study: Study) -> list[str]:
         "diversity-eval": not task.scores(study.config),
         "outputs": not task.output_kinds,
         "offers": not asks_for_offers(study),
+        "events": not records_edits(study),
     }
     return [kind for kind in KINDS if not without.get(kind)]
 
@@ -131,7 +135,7 @@ def _bundle(study: Study) -> Iterator[tuple[bytes, int]]:
     from annotation.frames import write_study_bundle  # loads pandas
 
     with tempfile.TemporaryFile() as file:
-        ratings = write_study_bundle(study, file)
+        ratings = write_study_bundle(study, file, {"events.csv": events_file(study)} if records_edits(study) else {})
         file.seek(0)
         yield b"", ratings
         while piece := file.read(_PIECE):

@@ -26,9 +26,7 @@ class EventBatch(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["assignment", "step", "view", "number"], name="eventbatch_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["assignment", "step", "view", "number"], name="eventbatch_once")]
 
     def __str__(self) -> str:
         return f"edits {self.number} of step {self.step} of assignment {self.assignment_id}"

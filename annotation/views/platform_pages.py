@@ -20,9 +20,11 @@ from django.views.decorators.http import require_http_methods
 from annotation.instrument import Instrument
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms.mturk.config import GRACE
+from annotation.queries.events import arms_record_edits
 from annotation.services.allocation import NotAdmitted
 from annotation.services.arrivals import Claim, accept_hit, known_assignment
 from annotation.tokens import Seat, participant_token, read_posting_token
+from annotation.views.work_events import RECORDING
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -124,6 +126,7 @@ def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
         "on_platform": True,
         "instructions": Instrument.of(study, hit.arm).texts["instructions"],
         "reward": hit.reward,
+        "recording": RECORDING if arms_record_edits(study, [hit.arm]) else "",
         "known_by_address": True,
         "preview_url": reverse("study_preview", args=[study.slug]),
         "problems": [("agree", "Taking part:", DISAGREED)] if disagreed else [],
