@@ -23,7 +23,8 @@
 
   // --- a change: position and lengths in code points, because that is what the server counts ---
 
-  var HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?:^|[^\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+  var HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(^|[^\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+  var HALVES = new RegExp(HALF.source, "g");
   function isHigh(code) { return code >= 0xD800 && code <= 0xDBFF; }
   function isLow(code) { return code >= 0xDC00 && code <= 0xDFFF; }
 
@@ -60,13 +61,18 @@
   }
 
   var boxes = task.dataset.recorded.split(" ").map(function (field) {
-    return { field: field, node: task.elements[field], text: "" };
+    return { field: field, node: task.elements[field], text: "", waits: false };
   }).filter(function (box) { return box.node && box.node.tagName === "TEXTAREA"; });
 
   function look(box, event, last) {
     var now = box.node.value;
-    // Some keyboards send the two halves of an emoji as two changes: wait for the other half.
-    if (now === box.text || over || (!last && HALF.test(now))) { return; }
+    if (HALF.test(now)) {
+      // Some keyboards send the two halves of an emoji as two changes: wait for the other half, once. What stays half is
+      // sent with the form as U+FFFD, so it is noted as that.
+      if (!last && !box.waits) { box.waits = true; return; }
+      now = now.replace(HALVES, "$1\uFFFD").replace(HALVES, "$1\uFFFD");
+    } else { box.waits = false; }
+    if (now === box.text || over) { return; }
     note(box.field, difference(box.text, now), kind(event));
     box.text = now;
     plan(PAUSE);

@@ -2,7 +2,8 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), ``events`` (one row per change of a text while it was written), each as CSV or JSON lines. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
+page), ``events`` (one row per change of a text while it was written), each as CSV or JSON lines. ``bundle`` is
+everything in one zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 

@@ -6,6 +6,7 @@ A page whose browser recorded nothing has one row per box, in which ``recorded``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
@@ -19,7 +20,7 @@ from annotation.queries.left_out import excluded_submissions
 from annotation.task_types.registry import get_type
 
 #: Assignments at a time.
-BATCH = 50
+BATCH = 10
 COLUMNS = (
     *("study", "submission", "worker", "synthetic", "included", "arm", "page", "question", "recorded", "matches"),
     *("edit", "loading", "at", "moment", "how", "position", "deleted", "inserted"),
@@ -28,7 +29,7 @@ _TEXTS = ("study", "worker", "arm", "question", "how", "inserted")
 
 
 def events_sheet(request: Request) -> Sheet:
-    """In the order in which people came and edits happened. Includes hits in progress, whose ``submission`` is empty."""
+    """In the order in which people came and edits happened. Hits in progress are included, without ``submission``."""
     if not records_edits(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} records no edits in this study. Export “long” for what workers sent.")
@@ -36,8 +37,9 @@ def events_sheet(request: Request) -> Sheet:
 
 
 def events_file(study: Study) -> Iterator[bytes]:
-    """The whole sheet as CSV, for a bundle."""
-    return (data for data, _ in csv_bytes(events_sheet(Request(study, yes_no=("false", "true")))))
+    """The whole sheet as CSV, for a bundle: cells are as they are, not changed for spreadsheets."""
+    sheet = replace(events_sheet(Request(study, yes_no=("false", "true"))), texts=())
+    return (data for data, _ in csv_bytes(sheet))
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
@@ -86,7 +88,7 @@ def _box_rows(box: BoxLog, about: Record, no: object, yes: object) -> Iterator[R
     matches = None if box.matches is None else yes if box.matches else no
     start = [*about, box.page, box.key, yes if box.recorded else no, matches]
     if not box.edits:
-        yield [*start, *([None] * (len(COLUMNS) - len(start)))]
+        yield [*start, None, None, None, "", "", None, None, ""]
     views = {view: number for number, view in enumerate(dict.fromkeys(edit.view for edit in box.edits), start=1)}
     for number, edit in enumerate(box.edits, start=1):
         when = (number, views[edit.view], edit.at, utc(edit.moment))

@@ -72,6 +72,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         "items": shown_items(found, instrument),
         "pages": answered_pages(found, instrument),
         "outputs": found.outputs.order_by("number"),
+        "recorded": instrument.records_edits,
         "flagged": queries.flagged_place(study, found),
         "offers": found.assignment.offers.order_by("step", "number", "side"),
         "holds_place": found.assignment.state == Assignment.State.SUBMITTED,
