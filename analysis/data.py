@@ -65,6 +65,8 @@ OFFER_COLUMNS = (
 OWN_COLUMNS = ("item", "writer", "question", "value")
 
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
+#: The log of edits while workers typed, if the study records one.
+EVENTS = "events.csv"
 #: If the latest review has this decision, no figure includes the submission.
 EXCLUDE = "exclude"
 #: Of a table, while it is written.
@@ -162,18 +164,26 @@ def write_bundle(data: StudyData, out: BinaryIO) -> None:
 
 
 def write_bundle_tables(
-    description: StudyDescription, tables: Mapping[str, Iterable[Sequence[Any]]], out: BinaryIO
+    description: StudyDescription,
+    tables: Mapping[str, Iterable[Sequence[Any]]],
+    out: BinaryIO,
+    files: Mapping[str, Iterable[bytes]] | None = None,
 ) -> int:
     """Write a bundle from rows in the order of TABLES' columns, one at a time. Returns the number of ratings.
 
     ``tables`` has the rows of every file of TABLES; its order is the order of the files. Nothing is held in memory, so
-    ``study.json``, which contains the files' hashes, comes last in the archive.
+    ``study.json``, which contains the files' hashes, comes last in the archive. ``files``, such as the images
+    that items show, are put beside the tables under their names. `read_bundle` does not read them; see `read_events`.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
         for name, rows in tables.items():
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 written[name] = _write_table(TABLES[name], rows, file)
+        for name, pieces in (files or {}).items():
+            with archive.open(_member(name), "w", force_zip64=True) as file:
+                for piece in pieces:
+                    file.write(piece)
         archive.writestr(_member(STUDY), _head(description, written))
     return int(written["ratings.csv"]["rows"])
 
@@ -215,6 +225,19 @@ def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
         raise BundleError(f"{path}: {error}") from None
     except DescriptionError as error:
         raise BundleError(f"{path}: {STUDY}: {error}") from None
+
+
+def read_events(path: str | Path) -> pd.DataFrame:
+    """The log of edits in a bundle: one row per change of a text box, with the columns of the export “events”.
+
+    It can be much larger than all answers, so only this function reads it. Cells are texts; empty without a log.
+    Raises BundleError.
+    """
+    try:
+        content = read_files(Path(path), [EVENTS]).get(EVENTS)
+    except ArchiveError as error:
+        raise BundleError(f"{path}: {error}") from None
+    return pd.DataFrame() if content is None else pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -6,7 +6,7 @@ Workers appear under their pseudonyms in the study. The number of queries does n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -15,9 +15,10 @@ from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from analysis.data import StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
-from annotation.models import Flag, HitItem, Item, ItemFeed, Offer, Output, Rating, Review, Study, Submission
+from annotation.models import Flag, HitItem, Item, ItemFeed, Media, Offer, Output, Rating, Review, Study, Submission
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.services.media import file_of, unused
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
 
@@ -51,8 +52,11 @@ def study_data(study: Study) -> StudyData:
     )
 
 
-def write_study_bundle(study: Study, out: BinaryIO) -> int:
-    """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings."""
+def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
+    """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings.
+
+    ``files`` are put beside the tables, and so are the images that items show.
+    """
     known: set[int] = set()
     names: dict[int, str] = {}
 
@@ -86,7 +90,18 @@ def write_study_bundle(study: Study, out: BinaryIO) -> int:
     own = list(_own_ratings(study, description))
     if own:
         tables["own_ratings.csv"] = iter(own)
-    return write_bundle_tables(description, tables, out)
+    return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
+
+
+def _images(study: Study) -> dict[str, Iterable[bytes]]:
+    """The images that items show, by the names that the items' cells have for them."""
+    rows = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
+    return {name: _content(key) for name, key in rows}
+
+
+def _content(key: str) -> Iterator[bytes]:
+    """Read when it is written, so that no two images are in memory."""
+    yield file_of(key).read_bytes()
 
 
 def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:

@@ -6,7 +6,7 @@ Each process caches an arm's config and texts and a hit's items here. They never
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from annotation import sql
@@ -47,6 +47,11 @@ class Instrument:
         return bool(self.task.suggesters(self.config))
 
     @property
+    def records_edits(self) -> bool:
+        """Whether pages may record how workers type."""
+        return self.task.records_edits(self.config)
+
+    @property
     def follows_answers(self) -> bool:
         """Whether the next page depends on the answers so far."""
         return not isinstance(self.task, FixedPages)
@@ -79,9 +84,9 @@ class Walk:
     def page(self, number: int, answers: Callable[[], Sequence[Answers]]) -> Page | None:
         """Page ``number``, from 0; None after the last. ``answers`` reads the earlier answers."""
         if not self.fixed:
-            return self.task.next_page(self.shown, answers())
+            return with_image(self.task.next_page(self.shown, answers()), self.shown)
         if number not in self._made:
-            self._made[number] = self.fixed.page_at(self.shown, number)
+            self._made[number] = with_image(self.fixed.page_at(self.shown, number), self.shown)
         return self._made[number]
 
     def is_complete(self, answers: Sequence[Answers]) -> bool:
@@ -99,6 +104,17 @@ class Walk:
                 break
             found.append(page)
         return found
+
+
+def with_image(page: Page | None, shown: Shown) -> Page | None:
+    """The page with its item's image as ``item_image``, unless the type has put ``image`` into the context itself."""
+    if page is None or page.item is None or "image" in page.context:
+        return page
+    payload = shown.items[page.item].payload
+    if "image_size" not in payload:
+        return page
+    image = {name: payload[name] for name in ("image", "image_alt", "image_size")}
+    return replace(page, context={**page.context, "item_image": image})
 
 
 def _same(answers: Sequence[Answers]) -> Sequence[Answers]:

@@ -6,6 +6,7 @@ Each kind has its own salt, so a token of one kind never passes for another.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.core.signing import BadSignature, Signer
@@ -33,6 +34,7 @@ class BotToken:
 
 _PARTICIPANT = Signer(salt="annotation.participant", sep=".")
 _FORM = Signer(salt="annotation.form", sep=".")
+_EVENTS = Signer(salt="annotation.events", sep=".")
 _START = Signer(salt="annotation.start", sep=".")
 _BOT = Signer(salt="annotation.bot", sep=".")
 _POSTING = Signer(salt="annotation.posting", sep=".")
@@ -81,6 +83,26 @@ def form_token(assignment_id: int, step: int) -> str:
 
 def read_form_token(token: str) -> FormToken:
     return FormToken(*_integers(_unsign(_FORM, token), 2))
+
+
+@dataclass(frozen=True, slots=True)
+class EventsToken:
+    """A page that may record edits: whose step it is, when it was rendered (ms since 1970), and of which boxes."""
+
+    assignment: int
+    step: int
+    made_at: int
+    fields: tuple[str, ...]
+
+
+def events_token(assignment_id: int, step: int, *, made_at: int, fields: Sequence[str]) -> str:
+    """Lets a page send the edits of its boxes ``fields``."""
+    return _EVENTS.sign(f"{assignment_id}-{step}-{made_at}~{'~'.join(fields)}")
+
+
+def read_events_token(token: str) -> EventsToken:
+    numbers, *fields = _unsign(_EVENTS, token).split("~")
+    return EventsToken(*_integers(numbers, 3), fields=tuple(fields))
 
 
 def start_token(study_id: int) -> str:

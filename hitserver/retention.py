@@ -18,6 +18,8 @@ from django.db import connection, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
+from annotation.services import media
+
 #: The marketplace gives up a notification after this many tries.
 MOST_TRIES = 10
 
@@ -62,6 +64,18 @@ RULES: tuple[Rule, ...] = (
         "KEEP_NOTIFICATIONS_DAYS",
         lambda before: Q(created_at__lt=before) & (Q(delivered_at__isnull=False) | Q(tries__gte=MOST_TRIES)),
     ),
+    Rule(
+        "edits that were recorded while workers typed",
+        "annotation.EventBatch",
+        "KEEP_EDITS_DAYS",
+        lambda before: Q(received_at__lt=before) & ~Q(assignment__state="accepted"),
+    ),
+    Rule(
+        "images that no item shows",
+        "annotation.Media",
+        "KEEP_MEDIA_DAYS",
+        lambda before: Q(uploaded_at__lt=before) & Q(media.unused()),
+    ),
     Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule("sessions in the console", "accounts.Session", "KEEP_LINKS_DAYS", lambda before: Q(expire_date__lt=before)),
@@ -81,9 +95,14 @@ def find(rules: Sequence[Rule] = RULES) -> list[Found]:
 
 
 def delete(rules: Sequence[Rule] = RULES) -> list[Found]:
-    """Deletes it, and returns how many rows of each there were. Each rule is one transaction."""
+    """Deletes it, and returns how many rows of each there were. Each rule is one transaction.
+
+    Image files that no study has any longer go as well.
+    """
     now = timezone.now()
-    return [Found(rule, _delete(rule.rows(now))) for rule in rules]
+    found = [Found(rule, _delete(rule.rows(now))) for rule in rules]
+    media.remove_files(media.files_without_rows())
+    return found
 
 
 def _delete(rows: QuerySet[Any]) -> int:

@@ -136,6 +136,11 @@ MAX_UPLOAD_BYTES = env.integer("HITSERVER_MAX_UPLOAD_MB", 64, least=1, most=4096
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1500
 
+# Images that items show, in a folder that no web server shows; the limits are for one image as it is uploaded.
+MEDIA_FILES = env.path("HITSERVER_MEDIA_FILES", VAR / "media")
+MEDIA_MAX_BYTES = env.integer("HITSERVER_MEDIA_MAX_MB", 10, least=1, most=100) * 1024 * 1024
+MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, most=100) * 1_000_000
+
 # How many people can have started an open study from one address without sending anything; 0 means no limit.
 LEAST_SECONDS_PER_STEP = float(env.decimal("HITSERVER_LEAST_SECONDS_PER_STEP", "1.0", least="0", most="600"))
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
@@ -149,6 +154,8 @@ MIGRATION_COPIES = env.integer("HITSERVER_MIGRATION_COPIES", 3, least=0, most=10
 KEEP_DRAFTS_DAYS = env.integer("HITSERVER_KEEP_DRAFTS_DAYS", 90, least=0, most=36_500)
 KEEP_LOG_DAYS = env.integer("HITSERVER_KEEP_LOG_DAYS", 0, least=0, most=36_500)
 KEEP_NOTIFICATIONS_DAYS = env.integer("HITSERVER_KEEP_NOTIFICATIONS_DAYS", 30, least=0, most=36_500)
+KEEP_EDITS_DAYS = env.integer("HITSERVER_KEEP_EDITS_DAYS", 0, least=0, most=36_500)
+KEEP_MEDIA_DAYS = env.integer("HITSERVER_KEEP_MEDIA_DAYS", 30, least=0, most=36_500)
 KEEP_LINKS_DAYS = env.integer("HITSERVER_KEEP_LINKS_DAYS", 30, least=0, most=36_500)
 PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
 # Counts of failed sign-ins, which all processes of one machine share.

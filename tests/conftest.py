@@ -97,6 +97,7 @@ def own_var_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the code writes under VAR goes to a folder of this run."""
     folder = tmp_path_factory.mktemp("var")
     settings.VAR = folder
+    settings.MEDIA_FILES = folder / "media"
     return folder
 
 

@@ -2,8 +2,9 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), ``turns`` (one row per line of a story), each as CSV or JSON lines. ``cyoa-script`` is a table for the authors’
-script of one instrument. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
+page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written), each as
+CSV or JSON lines. ``cyoa-script`` is a table for the authors’ script of one instrument. ``bundle`` is everything in one
+zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from annotation.exports.cyoa_script import script_bytes, script_shape
+from annotation.exports.events import events_file, events_sheet
 from annotation.exports.items import diversity_sheet, wide_sheet
 from annotation.exports.offers import offers_sheet
 from annotation.exports.outputs import outputs_sheet
@@ -23,6 +25,7 @@ from annotation.exports.turns import turn_rules, turns_sheet
 from annotation.exports.writers import WRITERS
 from annotation.instrument import asks_for_offers
 from annotation.models import Study, Submission
+from annotation.queries.events import records_edits
 from annotation.queries.left_out import excluded_submissions
 from annotation.task_types.registry import get_type
 
@@ -33,6 +36,7 @@ SHEETS = {
     "outputs": outputs_sheet,
     "offers": offers_sheet,
     "turns": turns_sheet,
+    "events": events_sheet,
 }
 SCRIPT, BUNDLE = "cyoa-script", "bundle"
 #: The formats of each kind. The first is the default.
@@ -70,6 +74,7 @@ def kinds_of(study: Study) -> list[str]:
         "offers": not asks_for_offers(study),
         "turns": turn_rules(study) is None,
         SCRIPT: script_shape(study) is None,
+        "events": not records_edits(study),
     }
     return [kind for kind in KINDS if not without.get(kind)]
 
@@ -140,7 +145,7 @@ def _bundle(study: Study) -> Iterator[tuple[bytes, int]]:
     from annotation.frames import write_study_bundle  # loads pandas
 
     with tempfile.TemporaryFile() as file:
-        ratings = write_study_bundle(study, file)
+        ratings = write_study_bundle(study, file, {"events.csv": events_file(study)} if records_edits(study) else {})
         file.seek(0)
         yield b"", ratings
         while piece := file.read(_PIECE):

@@ -1,5 +1,7 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
+from annotation.models.events import EventBatch
+from annotation.models.media import Media
 from annotation.models.offers import Offer
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
@@ -26,6 +28,7 @@ __all__ = [
     "Compensation",
     "BulkAction",
     "Draft",
+    "EventBatch",
     "Flag",
     "Hit",
     "HitItem",
@@ -33,6 +36,7 @@ __all__ = [
     "Item",
     "ItemAuthor",
     "ItemFeed",
+    "Media",
     "Membership",
     "Offer",
     "Output",

@@ -16,6 +16,7 @@ from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.services import studies as service
 from annotation.services.checking import Checked, check_study, default_values
 from annotation.services.importing import ItemsRead, read_items, store_items
+from annotation.services.media import Images
 from annotation.services.members import add_member
 from annotation.services.outputs import check_source, read_outputs, set_follow, store_feed
 from annotation.services.sources import check_run, samples_table
@@ -93,6 +94,8 @@ def apply(
     differences = _differences(study, wanted, owner)
     if not differences:
         return Applied(study, False, [])
+    if wanted.read is not None and not dry_run:
+        wanted.read.images.write_files()
     with transaction.atomic():
         stored = _write(study, wanted, differences, owner, progress)
         if dry_run:
@@ -123,7 +126,7 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:
         raise FileRefused(problems, file.lines)
     if feed is not None and study is not None and study.status != Study.Status.DRAFT:
         return _Wanted(file.task_type, checked, names_items=True, feed=feed)
-    read = _read(file, checked, feed)
+    read = _read(file, checked, feed, study)
     return _Wanted(file.task_type, checked, file.items is not None, read, feed)
 
 
@@ -151,12 +154,13 @@ def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
     return Study.objects.filter(pk__in=seen)
 
 
-def _read(file: StudyFile, checked: Checked, feed: _Feed | None) -> ItemsRead | None:
+def _read(file: StudyFile, checked: Checked, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
     task = get_type(file.task_type)
     if feed is not None:
         return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms)
     if isinstance(file.items, Path):
-        return read_items(file.task_type, checked.config, _file_table(file, file.items))
+        images = Images(study, file.items.parent)
+        return read_items(file.task_type, checked.config, _file_table(file, file.items), images)
     if isinstance(file.items, FromRun):
         return read_items(file.task_type, checked.config, _run_table(file, file.items))
     return None

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from annotation.models import Item, ItemAuthor, ItemFeed, Study
 from annotation.services.audit import record
+from annotation.services.media import copy_media
 from annotation.services.studies import arm_as_given, create_study, stored_parts
 
 BATCH = 1_000
@@ -46,6 +47,7 @@ def _copy_items(study: Study, made: Study) -> int:
     feed = ItemFeed.objects.filter(study=study).first()
     if feed:
         ItemFeed.objects.create(study=made, source=feed.source, arms=feed.arms, follow=feed.follow)
+    copy_media(study=study, to=made)
     count = 0
     items = Item.objects.filter(study=study).order_by("position")
     while batch := list(items[count : count + BATCH]):

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from annotation.models import Item, ItemAuthor, Output, Study
 from annotation.services.audit import record
+from annotation.services.media import Images, attach_images
 from annotation.services.studies import Frozen, delete_items
 from annotation.tables import Table, TableProblems
 from annotation.task_types.base import TaskType
@@ -29,7 +30,7 @@ SOURCE_IDS = {"file": "rows", "run": "samples", "study": "outputs"}
 class ItemsRead:
     """The items of a table, with the type and settings that decided how it was read.
 
-    ``sources`` contains what each item came from, in the order of ``items``.
+    ``sources`` contains what each item came from, in the order of ``items``; ``images`` has the images that they show.
     """
 
     items: Sequence[ItemData]
@@ -39,20 +40,26 @@ class ItemsRead:
     name: str
     n_rows: int
     sources: Sequence[Json] = field(default_factory=list)
+    images: Images = field(default_factory=Images)
 
 
-def read_items(task_type: str, config: Json, table: Table) -> ItemsRead:
-    """All items of a table. Raises TableProblems."""
+def read_items(task_type: str, config: Json, table: Table, images: Images | None = None) -> ItemsRead:
+    """All items of a table, with the ``images`` that its column ``image`` names. Raises TableProblems."""
     task = get_type(task_type)
     items, found = task.read_items(table.rows, config)
     problems = list(found) or _id_problems(items)
+    images = images or Images()
+    if table.origin == "file":
+        items, wrong = attach_images(items, table.rows, images)
+        problems += wrong
     if not problems and not items:
         what = "There are no items in this file." if table.origin == "file" else f"{table.name} contains no items."
         problems = [RowProblem(0, "", what, "Add one row per item below the header.")]
     if problems:
         raise TableProblems(problems)
     sources = _sources(items, table)
-    return ItemsRead(items, task_type, settings_of(task, config), table.origin, table.name, len(table.rows), sources)
+    settings = settings_of(task, config)
+    return ItemsRead(items, task_type, settings, table.origin, table.name, len(table.rows), sources, images)
 
 
 def settings_of(task: TaskType, config: Json) -> Json:
@@ -100,7 +107,7 @@ def import_items(*, study: Study, table: Table, actor: str, progress: Callable[[
     a draft. Nothing has changed then.
     """
     refuse_unless_draft(study)
-    read = read_items(study.task_type, study.config, table)
+    read = read_items(study.task_type, study.config, table, Images(study))
     return store_items(study=study, read=read, actor=actor, progress=progress)
 
 
@@ -111,6 +118,7 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
     refuse_unless_draft(now)
     _refuse_if_changed(now, read)
     replaced = delete_items(now)
+    read.images.write_rows(now)
     for start in range(0, len(read.items), BATCH):
         batch = range(start, min(start + BATCH, len(read.items)))
         add_items(now, [(read.items[at], read.sources[at]) for at in batch], first=start)

@@ -255,6 +255,14 @@ class TaskType(ABC):
         """The same questions for the analysis. Override it if `ratings` stores other terms than the questions use."""
         return [question.describe() for question in self.questions(config, texts)]
 
+    def records_edits(self, config: Json) -> bool:
+        """Whether pages record how workers type. Default: the setting of `settings.record_edits_field`."""
+        return bool(config.get("record_edits"))
+
+    def recorded(self, page: Page, config: Json) -> Sequence[str]:
+        """The keys of the questions on the page whose edits are recorded. Default: all texts, if any are recorded."""
+        return [each.key for each in page.questions if each.kind == "text"] if self.records_edits(config) else []
+
     # --- 5. live suggestions ---
 
     def suggesters(self, config: Json) -> Sequence[SuggesterNeed]:

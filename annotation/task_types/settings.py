@@ -25,6 +25,17 @@ class ConfigForm(forms.Form):
     """A type's settings. Unknown names are refused automatically. Override ``clean`` for rules across settings."""
 
 
+def record_edits_field(*, initial: bool = False) -> forms.BooleanField:
+    """The setting ``record_edits``, for types with text boxes: whether each change in them is recorded."""
+    return forms.BooleanField(
+        label="Record how workers write",
+        required=False,
+        initial=initial,
+        help_text="Saves each change in a text box with its time, for the replay and the export “events”. Workers are "
+        "told. Needs JavaScript in their browser.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One part of a record in a `TableField`. ``choices`` are (value, label); empty: any text of one line."""

@@ -28,6 +28,8 @@ from annotation.tokens import FormToken, Seat, form_token, read_form_token, read
 from annotation.views.platform_pages import arrival
 from annotation.views.work_brake import note_submission
 from annotation.views.work_done import done_page, work_done
+from annotation.views.work_events import FIELD as EDITS
+from annotation.views.work_events import recording_context, store_sent_edits, work_events
 from annotation.views.work_offers import RELOAD_SECONDS, offers_notice, told, work_offers
 from annotation.views.work_pages import (
     ALREADY_SENT,
@@ -160,6 +162,8 @@ def _step_page(
         "on_platform": read_seat(token).assignment is not None,
         **_waiting(opened, due.number, here),
     }
+    if opened.waiting is None:
+        context |= recording_context(instrument.task, instrument.config, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
 
 
@@ -191,6 +195,7 @@ def _problems(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, str]
 
 def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     form, typed = _read_form(request)
+    edits = typed.pop(EDITS, "")
     try:
         outcome = once_more(
             lambda: submit_step(
@@ -204,6 +209,7 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     except UNAVAILABLE:
         logger.exception("A step could not be stored")
         return _same_page(request, token, seat, form, typed, notice=NOT_SAVED, status=503)
+    store_sent_edits(edits, seat.participant)
     if outcome.kind == "submitted":
         note_submission(seat.participant)
     if outcome.kind in ("stored", "repeated", "waiting", "submitted"):
@@ -304,6 +310,7 @@ urlpatterns = [
     path("s/<slug:slug>/preview/", study_preview, name="study_preview"),
     path("w/<str:token>/", work, name="work"),
     path("w/<str:token>/draft", work_draft, name="work_draft"),
+    path("w/<str:token>/events", work_events, name="work_events"),
     path("w/<str:token>/offers", work_offers, name="work_offers"),
     path("w/<str:token>/return", work_return, name="work_return"),
     path("w/<str:token>/done", work_done, name="work_done"),

@@ -133,7 +133,7 @@ def once_more(action: Callable[[], T]) -> T:
 
 def _is_written(name: str, value: str) -> bool:
     """Whether to show a field: a text of some length that the page did not fill in itself."""
-    return name not in ("form", "timing", "start", "k") and (len(value) > 10 or "\n" in value)
+    return name not in ("form", "timing", "start", "k", "edit_log") and (len(value) > 10 or "\n" in value)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:

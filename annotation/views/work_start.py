@@ -18,8 +18,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import study_for
-from annotation.instrument import Instrument, item_data, whole_texts
+from annotation.instrument import Instrument, item_data, whole_texts, with_image
 from annotation.models import Arm, Invitation, Participant, Study, Worker
+from annotation.queries.events import arms_record_edits
 from annotation.queries.example_offers import example_offers
 from annotation.queries.platforms import is_posted
 from annotation.queries.work import invitation_by_key, openings, participant_of, study_by_slug
@@ -32,6 +33,7 @@ from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.tokens import BadToken, BotToken, participant_token, read_bot_token, read_start_token, start_token
 from annotation.views.work_brake import cancel_start, note_start, take_start, too_many_starts
+from annotation.views.work_events import RECORDING
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 from common.numbers import whole_number
 
@@ -188,6 +190,7 @@ def start_context(study: Study, arm: Arm | None = None) -> dict[str, Any]:
         "instructions": _instructions(study, arms),
         "reward": min(rewards),
         "at_least": len(rewards) > 1,
+        "recording": RECORDING if arms_record_edits(study, arms) else "",
     }
 
 
@@ -317,7 +320,7 @@ def preview_pages(study: Study, *, items: int, arm: Arm | None = None, first: in
     shown = instrument.shown(found, order)
     walk = instrument.walk(shown)
     if walk.fixed:
-        return list(walk.fixed.pages(shown))
+        return [with_image(each, shown) or each for each in walk.fixed.pages(shown)]
     worker = SimulatedWorker.named("preview", "careful")
     pages: list[Page] = []
     given: list[Answers] = []
@@ -336,6 +339,7 @@ def preview_pages(study: Study, *, items: int, arm: Arm | None = None, first: in
 
 def preview_context(study: Study, shown_page: Page, *, at: int, steps: int, arm: Arm | None = None) -> dict[str, Any]:
     """What a page's template needs for a preview. The caller adds ``start_url``, where its links lead."""
+    instrument = Instrument.of(study, arm)
     return {
         **shown_page.context,
         "preview": True,
@@ -345,8 +349,9 @@ def preview_context(study: Study, shown_page: Page, *, at: int, steps: int, arm:
         "steps": steps,
         "study_title": study.title,
         "contact": study.contact,
-        "instructions": Instrument.of(study, arm).texts["instructions"],
+        "instructions": instrument.texts["instructions"],
         "values": shown_page.initial,
+        "recording": RECORDING if instrument.records_edits else "",
         "errors": {},
         "feedback_box": study.feedback_box and at == steps,
     }

@@ -22,7 +22,9 @@ from common.problems import Problem, invalid, refuse_if_any
 from hitserver.backup import archive
 from hitserver.backup.databases import Database, Sqlite, copy_sqlite, holds_data, this_database
 
-FILES, KEY = "files", "secret_key"
+KEY = "secret_key"
+#: Folders with files: their name in a backup, and the setting that says where they are.
+FOLDERS = {"files": "MARKETPLACE_FILES", "media": "MEDIA_FILES"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def back_up(path: Path, *, with_key: bool = True) -> Outcome:
         rows = database.copy_to(copy)
         writer.add(database.member, copy)
         copy.unlink()
-        files = _add_files(writer)
+        files = sum(_add_files(writer, name) for name in FOLDERS)
         if with_key:
             writer.add_text(KEY, settings.SECRET_KEY)
         writer.finish(
@@ -71,7 +73,7 @@ def restore(path: Path, *, force: bool = False) -> Outcome:
         if database.rows() != manifest["rows"]:
             raise invalid(path.name, "The restored tables do not have the rows that the backup names.", "Try again.")
         database.check_references()
-        files = _put_files(folder / FILES)
+        files = sum(_put_files(folder, name) for name in FOLDERS)
         notes += _put_key(folder / KEY)
         if _migrations_due():
             call_command("migrate", interactive=False, verbosity=0)
@@ -123,11 +125,15 @@ def _stamp() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(2)}"
 
 
-def _add_files(writer: archive.Writer) -> int:
-    home, count = Path(settings.MARKETPLACE_FILES), 0
+def _home(name: str) -> Path:
+    return Path(getattr(settings, FOLDERS[name]))
+
+
+def _add_files(writer: archive.Writer, name: str) -> int:
+    home, count = _home(name), 0
     for path in sorted(each for each in home.rglob("*") if each.is_file() and not each.is_symlink()):
         try:
-            writer.add(f"{FILES}/{path.relative_to(home).as_posix()}", path)
+            writer.add(f"{name}/{path.relative_to(home).as_posix()}", path)
             count += 1
         except FileNotFoundError:
             continue  # its time was up while the backup ran
@@ -164,11 +170,10 @@ def _migrations_due() -> bool:
 def _make_room(database: Database, *, force: bool) -> list[str]:
     """Refuses to overwrite anything unless forced. If forced, first backs up the current data."""
     filled = holds_data(database.rows())
-    home = Path(settings.MARKETPLACE_FILES)
-    files = home.is_dir() and any(home.iterdir())
+    files = [home for home in map(_home, FOLDERS) if home.is_dir() and any(home.iterdir())]
     shown = ", ".join(filled[:3]) + (" …" if filled[3:] else "")
     problems = [Problem("the database", f"It holds data ({shown}).")] if filled else []
-    problems += [Problem(str(home), "The folder is not empty.")] if files else []
+    problems += [Problem(str(home), "The folder is not empty.") for home in files]
     if not problems:
         return []
     if not force:
@@ -176,13 +181,13 @@ def _make_room(database: Database, *, force: bool) -> list[str]:
         refuse_if_any([*problems, Problem("restore", "Nothing was changed.", fix)])
     kept = _private(Path(settings.VAR) / "copies") / f"before-restoring-{_stamp()}.tar.gz"
     back_up(kept)
-    if files:
+    for home in files:
         shutil.rmtree(home)
     return [f"What was here before is in {kept}."]
 
 
-def _put_files(folder: Path) -> int:
-    home = _private(Path(settings.MARKETPLACE_FILES))
+def _put_files(unpacked: Path, name: str) -> int:
+    home, folder = _private(_home(name)), unpacked / name
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     for path in files:
         target = home / path.relative_to(folder)

@@ -27,6 +27,7 @@ from annotation.services import payments as paying
 from annotation.services import studies as service
 from annotation.services.applying import apply
 from annotation.services.duplicating import duplicate_study
+from annotation.services.media import add_media
 from annotation.study_files import FileRefused, read_study_file
 from annotation.tables import TableProblems
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
@@ -63,6 +64,11 @@ class Command(ReviewActions):
         run.add_argument("slug")
         run.add_argument("run_name", metavar="run", help="a run's name, see: manage.py generate status")
         run.add_argument("options", nargs="*", metavar="NAME=VALUE", help="options of the type: manage.py study keys")
+        image = add("add-image", "store an image that items of a draft can show", self.add_image)
+        image.add_argument("slug")
+        image.add_argument("file", type=Path, help="PNG, JPEG or WebP")
+        image.add_argument("--alt", required=True, help="what it shows, for people who cannot see it")
+        image.add_argument("--name", default="", help="what items files call it (default: the file's name)")
         take = add("take-outputs", "make items of another study's outputs", self.take_outputs)
         take.add_argument("slug")
         take.add_argument("--from-study", metavar="SLUG", help="for a draft: the study whose outputs become items")
@@ -185,6 +191,15 @@ class Command(ReviewActions):
         left_out = f" {counted(done.left_out, 'sample')} {verb} left over." if done.left_out else ""
         self.say([f"{study.slug}: {counted(done.items, 'item')} from the run {found.name}.{left_out}"])
         self.warn_of_identical(study)
+
+    def add_image(self, *, slug: str, file: Path, alt: str, name: str) -> None:
+        study = study_called(slug)
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
+        media = add_media(study=study, name=name or file.name, data=data, alt=alt, actor=ACTOR)
+        self.say([f"{study.slug}: {media.name}, {media.width} × {media.height} pixels. Items show it by that name."])
 
     def take_outputs(self, *, slug: str, from_study: str | None, arm: list[str], follow: bool) -> None:
         study = study_called(slug)

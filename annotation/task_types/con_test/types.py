@@ -13,7 +13,7 @@ from annotation.task_types.con_test.simulation import written
 from annotation.task_types.hds.words import WORDING
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
-from annotation.task_types.settings import ConfigForm
+from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.text_checks import normalised, paste_flags, text_flags
 from annotation.task_types.wording import task_in_sentences
@@ -44,6 +44,7 @@ class ConTestConfig(ConfigForm):
         help_text="Each worker writes this many different responses, then says one of them again this many times.",
     )
     max_words = forms.IntegerField(label="Most words in a response", min_value=3, max_value=200, initial=15)
+    record_edits = record_edits_field()
 
 
 class ConTest(TaskType):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.task_types.settings import ConfigForm, SuggestersField
+from annotation.task_types.settings import ConfigForm, SuggestersField, record_edits_field
 from annotation.task_types.topics import TopicsField
 
 MOST_ROUNDS = 20
@@ -51,6 +51,7 @@ class CyoaConfig(ConfigForm):
     )
     statements = TopicsField(question="Statement", reserved=TOPICS, label="Statements at the end", initial=STATEMENTS)
     questions = TopicsField(question="Question", reserved=TOPICS, label="Open questions at the end", initial=QUESTIONS)
+    record_edits = record_edits_field(initial=True)
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data

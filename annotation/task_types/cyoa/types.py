@@ -160,8 +160,11 @@ class Cyoa(TaskType):
         return Page(f"final-{place.story + 1}", texts["final.title"], "cyoa/final.html", parts, context, index)
 
     def _context(self, shown: Shown, place: Place, turns: Sequence[Turn]) -> Json:
-        return {
-            "prompt": shown.items[shown.order["items"][place.story]].payload["prompt"],
+        payload = shown.items[shown.order["items"][place.story]].payload
+        image = {name: payload.get(name) for name in ("image", "image_alt", "image_size")}
+        return image | {
+            "prompt": payload["prompt"],
+            "is_first": place.turn == 1,
             "prompt_heading": shown.texts["prompt.heading"],
             "heading": shown.texts["story.heading"],
             "paragraphs": as_paragraphs(turns),

@@ -89,6 +89,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         "narrowed": which.narrows,
         "which": which,
         "filters": query_of(which),
+        "recorded": instrument.records_edits,
         "offers": found.assignment.offers.order_by("step", "number", "side"),
         "holds_place": found.assignment.state == Assignment.State.SUBMITTED,
         "latest": latest,

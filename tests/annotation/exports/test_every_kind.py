@@ -24,7 +24,9 @@ from tests.factories import make_participant, make_study, make_submission
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns")])
+@pytest.mark.parametrize(
+    ("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events")]
+)
 def test_no_export_says_who_a_worker_is_unless_told_to(kind: str, format: str) -> None:
     study = make_study(items=1, ratings_per_item=1)
     make_submission(study=study, participant=make_participant(study=study, platform="mturk", name="A2SECRET"))
@@ -75,7 +77,8 @@ def test_a_study_without_ratings_or_without_items_gives_the_header(kind: str) ->
 def test_unknown_kind_and_format_are_refused_with_those_there_are() -> None:
     study = make_study(items=1)
     with pytest.raises(
-        exports.ExportError, match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, cyoa-script, bundle"
+        exports.ExportError,
+        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, cyoa-script, bundle",
     ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):

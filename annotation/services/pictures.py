@@ -1,0 +1,176 @@
+"""Checks an uploaded image and makes it again from its pixels, so that nothing else in the file is ever served.
+
+Accepts PNG, JPEG and WebP of one frame in RGB or grey. Turns the image as its EXIF data say, converts its colours to
+sRGB, and drops all metadata: place, camera, comments, thumbnails, and whatever was hidden between or behind the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+
+from django.conf import settings
+from PIL import Image, ImageCms, ImageOps
+
+#: Formats that are accepted, with the extension of the stored file.
+FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
+_ENCODING = {"PNG": {}, "JPEG": {"quality": 92}, "WEBP": {"quality": 92, "method": 4}}
+#: Modes of 8 bits or less per channel. The others (CMYK, 16 bits, Lab) would change their colours unnoticed.
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX")
+#: What a file of these formats begins with.
+_MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF")
+_SAVE_AGAIN = "Open it in an image editor and save a copy as PNG, JPEG or WebP."
+
+
+class BadPicture(ValueError):
+    """An image that cannot be used. ``what`` says why, ``fix`` what to do about it."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        self.what, self.fix = what, fix
+        super().__init__(f"{what} {fix}")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image as it is stored. ``key`` is its file name; ``source`` is the SHA-256 of the uploaded file.
+
+    ``size`` is in bytes, ``width`` and ``height`` are in pixels.
+    """
+
+    key: str
+    source: str
+    data: bytes
+    size: int
+    format: str
+    width: int
+    height: int
+
+
+def source_of(data: bytes) -> str:
+    """The SHA-256 of an uploaded file, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_picture(data: bytes) -> Picture:
+    """The image in an uploaded file, encoded again. Raises BadPicture."""
+    _refuse_by_size(data)
+    image = _opened(data)
+    form = str(image.format)
+    _refuse_by_header(image, data)
+    try:
+        image.load()
+        pixels = _plain(image)
+    except Exception as error:  # decoders raise nearly anything on damaged data
+        raise BadPicture(f"The image is damaged or incomplete ({_short(error)}).", _SAVE_AGAIN) from None
+    out = io.BytesIO()
+    pixels.save(out, form, **_ENCODING[form])
+    encoded = out.getvalue()
+    key = f"{hashlib.sha256(encoded).hexdigest()}.{FORMATS[form]}"
+    return Picture(key, source_of(data), encoded, len(encoded), form, *pixels.size)
+
+
+def _refuse_by_size(data: bytes) -> None:
+    if not data:
+        raise BadPicture("The file is empty.", "Choose another file.")
+    if len(data) > settings.MEDIA_MAX_BYTES:
+        most = settings.MEDIA_MAX_BYTES / 1024**2
+        raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
+
+
+def _opened(data: bytes) -> Image.Image:
+    """The image with its header read, and no pixel of it yet."""
+    start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<svg", b"<?xml", b"<!doctype svg")) or b"<svg" in start:
+        raise BadPicture("SVG files are not accepted, because they can contain scripts.", "Export it as PNG.")
+    try:
+        return Image.open(io.BytesIO(data), formats=tuple(FORMATS))
+    except Image.DecompressionBombError:
+        raise _too_many_pixels() from None
+    except Exception:  # as above
+        if data.startswith(_MAGIC):
+            raise BadPicture("The image is damaged or incomplete.", _SAVE_AGAIN) from None
+        raise BadPicture("This is not a PNG, JPEG or WebP image.", _SAVE_AGAIN) from None
+
+
+def _refuse_by_header(image: Image.Image, data: bytes) -> None:
+    if image.width * image.height > settings.MEDIA_MAX_PIXELS:
+        raise _too_many_pixels(image)
+    if getattr(image, "n_frames", 1) > 1:
+        raise BadPicture("The file contains several pictures or is animated.", "Save one picture as a file of its own.")
+    if image.mode not in _MODES:
+        raise BadPicture(f"The image's colour mode is {image.mode}.", "Save it in RGB with 8 bits per channel.")
+    if data[_end_of(data, str(image.format)) :].strip(b"\x00\r\n\t "):
+        what = "The file contains other data after the image, such as the video of a live photo or a hidden file."
+        raise BadPicture(what, _SAVE_AGAIN)
+
+
+def _too_many_pixels(image: Image.Image | None = None) -> BadPicture:
+    most = settings.MEDIA_MAX_PIXELS / 1e6
+    size = f" ({image.width:,} × {image.height:,})" if image else ""
+    return BadPicture(f"The image has more than {most:,.4g} megapixels{size}.", "Scale it down.")
+
+
+def _plain(image: Image.Image) -> Image.Image:
+    """Upright, in sRGB, without metadata."""
+    profile = image.info.get("icc_profile")
+    upright = ImageOps.exif_transpose(image)
+    has_alpha = "A" in upright.mode or "transparency" in upright.info
+    mode = "RGBA" if has_alpha else "L" if upright.mode in ("1", "L") else "RGB"
+    plain = upright.convert(mode)
+    if profile and mode != "L":
+        plain = _in_srgb(plain, profile)
+    plain.info.clear()
+    return plain
+
+
+def _in_srgb(image: Image.Image, profile: bytes) -> Image.Image:
+    """A broken profile says nothing about the colours; browsers ignore it, too."""
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=image.mode)
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image
+    return converted or image
+
+
+def _end_of(data: bytes, form: str) -> int:
+    """Where the image ends in the file; the file's end if that cannot be said, because the image is incomplete."""
+    if form == "PNG":
+        return _end_of_png(data)
+    if form == "WEBP":
+        return min(len(data), 8 + int.from_bytes(data[4:8], "little"))
+    return _end_of_jpeg(data)
+
+
+def _end_of_png(data: bytes) -> int:
+    """After the chunk IEND (PNG specification, 5.3: length, type, data and checksum)."""
+    at = 8
+    while at + 12 <= len(data):
+        kind, at = data[at + 4 : at + 8], at + 12 + int.from_bytes(data[at : at + 4], "big")
+        if kind == b"IEND":
+            return min(at, len(data))
+    return len(data)
+
+
+def _end_of_jpeg(data: bytes) -> int:
+    """After the marker EOI (ITU T.81, annex B): segments have a length, and in a scan 0xFF is followed by 0 or RSTn."""
+    at = 2
+    while 0 <= at < len(data) - 1:
+        if data[at] != 0xFF:
+            at = data.find(b"\xff", at)
+            continue
+        marker = data[at + 1]
+        if marker == 0xD9:
+            return at + 2
+        if marker == 0xFF:
+            at += 1
+        elif marker in (0x00, 0x01) or 0xD0 <= marker <= 0xD7:
+            at += 2
+        else:
+            at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return len(data)
+
+
+def _short(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:100]
