@@ -1,6 +1,6 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
-from annotation.models.offers import Offer
+from annotation.models.offers import Offer, Pull
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import AuditEntry, Flag, Payment, Review
@@ -38,6 +38,7 @@ __all__ = [
     "Payment",
     "PlatformCall",
     "Posting",
+    "Pull",
     "Rating",
     "Review",
     "Step",

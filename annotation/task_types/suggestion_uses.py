@@ -20,9 +20,12 @@ SOURCE = Scale(
 
 
 def fate_of(suggested: str, submitted: str) -> float:
-    """``KEPT``: only white space differs. ``DELETED``: no two neighbouring words of the suggestion are neighbours in the
-    text (or, of a suggestion of one word, the word is missing). ``EDITED``: everything else. Case and punctuation do
-    not count as a difference of words."""
+    """What a writer did with a suggestion.
+
+    ``KEPT``: only white space differs. ``DELETED``: no two neighbouring words of the suggestion are neighbours in the
+    text; of a suggestion of one word, the word is missing. ``EDITED``: everything else. Words are compared without
+    case and punctuation.
+    """
     if suggested.split() == submitted.split():
         return KEPT
     before, after = normalised(suggested).split(), normalised(submitted).split()

@@ -14,7 +14,7 @@ SIDE = "1"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page is in its hit: the story (from 0) and its sentence (from 1), or the statements after the last one."""
+    """Where a page is in its hit: the story (from 0) and its sentence (from 1), or the statements after the last."""
 
     story: int
     sentence: int
