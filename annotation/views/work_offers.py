@@ -114,13 +114,11 @@ def pull_context(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
     """What a page with a button for suggestions needs to draw it and to show the progress."""
     if opened.page is None or not opened.page.pulls:
         return {}
-    left = opened.page.pulls - len(opened.walk.shown.offers.tries(number))
     return {
         "pull": {
             "url": f"{here}suggest",
             "progress_url": f"{here}offers",
             "step": number,
-            "left": left,
             "waiting": told(opened.pulling) if opened.pulling else None,
         }
     }

@@ -105,6 +105,7 @@ class Slogan(TaskType):
         tries = shown.offers.tries(2 * number)
         words = ("heading", "button", "spent", "none", "use", "back")
         context |= {f"pull_{word}": texts[f"pull.{word}"] for word in words} | {"tries": history(tries)}
+        context |= {"pull_left": max(0, config["most_tries"] - len(tries))}
         parts: list[Part] = [_keywords(texts), _slogan(config, texts), _used_question(tuple(offered(tries)))]
         return Page(name, title, template, parts, context, index, pulls=config["most_tries"])
 
