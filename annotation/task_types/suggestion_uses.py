@@ -9,6 +9,8 @@ from annotation.task_types.offers import OfferData
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.text_checks import normalised
 
+#: Topic, name of the scale, value and text of a rating about a suggestion.
+StoredUse = tuple[str, str, float | None, str]
 KEPT, EDITED, DELETED = 1.0, 2.0, 3.0
 FATE = Scale("fate", "nominal", (Point(KEPT, "Kept"), Point(EDITED, "Edited"), Point(DELETED, "Deleted")))
 SOURCES: dict[str, float] = {"live": 1.0, "second_try": 2.0, "pool": 3.0, "none": 4.0}
@@ -43,9 +45,9 @@ def use_questions() -> list[Question]:
     ]
 
 
-def use_values(offer: OfferData, submitted: str) -> list[tuple[str, str, float | None, str]]:
-    """Topic, scale, value and text of each rating about a suggestion that a writer got."""
-    stored: list[tuple[str, str, float | None, str]] = [("source", SOURCE.name, SOURCES[offer.source], "")]
+def use_values(offer: OfferData, submitted: str) -> list[StoredUse]:
+    """The ratings about a suggestion that a writer got."""
+    stored: list[StoredUse] = [("source", SOURCE.name, SOURCES[offer.source], "")]
     if offer.text:
         stored.append(("suggested", "text", None, offer.text))
         stored.append(("fate", FATE.name, fate_of(offer.text, submitted), ""))

@@ -16,7 +16,7 @@ from annotation.task_types.slogan.config import SloganConfig
 from annotation.task_types.slogan.simulation import ASKS, keywords, written_slogan
 from annotation.task_types.slogan.used import COUNT, MOST, UsedQuestion, history, offered, used_offer, uses_of
 from annotation.task_types.slogan.words import texts_of
-from annotation.task_types.suggestion_uses import use_questions, use_values
+from annotation.task_types.suggestion_uses import StoredUse, use_questions, use_values
 from annotation.task_types.surveys import open_topics, statements, survey_page, survey_questions
 from annotation.task_types.text_checks import paste_flags, text_flags
 
@@ -138,7 +138,8 @@ class Slogan(TaskType):
             if not page.pulls:
                 continue
             tries, text = shown.offers.tries(step), str(given["slogan"])
-            stored = [("tries", COUNT.name, float(min(len(tries), MOST)), "")]
+            requests = float(min(len(tries), MOST))
+            stored: list[StoredUse] = [("tries", COUNT.name, requests, "")]
             offer = used_offer(tries, _used(given), text)
             stored += use_values(offer, text) if offer else []
             rows += [
@@ -198,7 +199,7 @@ def _slogan(config: Json, texts: Mapping[str, str]) -> TextQuestion:
 
 def _keywords(texts: Mapping[str, str]) -> TextQuestion:
     label, help_text = texts["keywords.label"], texts["keywords.help"]
-    return TextQuestion("keywords", label, "keywords", help=help_text, required=False, max_chars=300, rows=1)
+    return TextQuestion("keywords", label, "keywords", help=help_text, required=False, rows=1)
 
 
 def _used_question(refs: tuple[str, ...]) -> UsedQuestion:
