@@ -94,7 +94,7 @@ class _Reader(HTMLParser):
             self.hidden[found.get("name", "")] = found.get("value", "")
         elif tag == "input" and found.get("name") == "agree":
             self.asks_consent = True
-        self.waits = self.waits or found.get("id") == "waiting"
+        self.waits = self.waits or found.get("id") in ("waiting", "pull-waiting")
         self._in_code = "code" in found.get("class", "").split()
 
     def handle_data(self, data: str) -> None:
@@ -219,6 +219,10 @@ class Bot:
         page = instrument.page(shown, about.step, lambda: before)
         if page is None:
             raise BotError(f"{path} shows step {about.step + 1}, behind the last")
+        while page.pulls and (typed := instrument.task.simulate_pull(self.worker, shown, page)) is not None:
+            self._ask(path, typed | {"form": token})
+            shown = shown_to(assignment, instrument)
+            page = instrument.page(shown, about.step, lambda: before) or page
         form = instrument.task.simulate(self.worker, shown, page, before)
         form |= {"form": token, "timing": json.dumps(timing(page, self.worker))}
         sent = self.browser.post(path, form)
@@ -229,6 +233,13 @@ class Bot:
             return False
         self.done()
         return True
+
+    def _ask(self, path: str, form: dict[str, str]) -> None:
+        """Press the page's button for suggestions, and wait for them."""
+        sent = self.browser.post(f"{path}suggest", form)
+        if not sent.goes_on or "?" in sent.location:
+            raise BotError(f"POST {path}suggest answered {sent.status} and led to {sent.location or 'nowhere'}")
+        self._read(path)
 
     def _read(self, path: str) -> _Reader:
         """The page, as soon as it no longer waits for suggestions."""

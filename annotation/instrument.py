@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from annotation import sql
-from annotation.models import Arm, Assignment, Item, Study
+from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.items import ItemData, Json
-from annotation.task_types.offers import OfferData, Offers
+from annotation.task_types.offers import OfferData, Offers, PullData
 from annotation.task_types.registry import get_type
 
 
@@ -163,13 +163,20 @@ _OFFERS = """
 SELECT step, side, suggester, text, source, number FROM annotation_offer WHERE assignment_id = %s
 ORDER BY step, number, side
 """
+_PULLS = "SELECT step, number, typed FROM annotation_pull WHERE assignment_id = %s ORDER BY step, number"
 
 
 def offers_to(assignment_id: int, instrument: Instrument) -> Offers:
     """The suggestions that this assignment has shown so far. No query if the type asks for none."""
     if not instrument.asks:
         return Offers()
-    return Offers(tuple(OfferData(*row) for row in sql.fetch_all(_OFFERS, assignment_id)))
+    shown = tuple(OfferData(*row) for row in sql.fetch_all(_OFFERS, assignment_id))
+    return Offers(shown, _pulls(assignment_id) if instrument.task.has_pulls else ())
+
+
+def _pulls(assignment_id: int) -> tuple[PullData, ...]:
+    rows = sql.fetch_all(_PULLS, assignment_id)
+    return tuple(PullData(step, number, sql.from_json(Pull, "typed", typed)) for step, number, typed in rows)
 
 
 def asks_for_offers(study: Study) -> bool:

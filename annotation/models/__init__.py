@@ -2,7 +2,7 @@
 
 from annotation.models.events import EventBatch
 from annotation.models.media import Media
-from annotation.models.offers import Offer
+from annotation.models.offers import Offer, Pull
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
@@ -47,6 +47,7 @@ __all__ = [
     "PlatformCall",
     "PlatformJob",
     "Posting",
+    "Pull",
     "Rating",
     "Review",
     "Step",

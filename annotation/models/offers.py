@@ -10,6 +10,26 @@ from annotation.models.work import Assignment
 from generation.models import Suggestion
 
 
+class Pull(models.Model):
+    """One press of a page's button for suggestions, with what the writer had typed. A trigger refuses changes.
+
+    Its offers have the same assignment, step and number. Without them, the suggestions have not come yet.
+    """
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, db_index=False, related_name="pulls")
+    step = models.PositiveSmallIntegerField(help_text="The page, counted from 0.")
+    number = models.PositiveSmallIntegerField(help_text="Counts the presses on the page, from 1.")
+    typed = models.JSONField(help_text="The texts on the page at that moment, by question.")
+    asked_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["step", "number"]
+        constraints = [models.UniqueConstraint(fields=["assignment", "step", "number"], name="pull_once")]
+
+    def __str__(self) -> str:
+        return f"pull {self.number} on page {self.step + 1} of assignment {self.assignment_id}"
+
+
 class Offer(models.Model):
     """One suggestion on one side of one page, stored when the page first shows it.
 

@@ -90,7 +90,8 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     if errors:
         return Outcome("invalid", errors)
     sent, now = SentStep(number, page.name, given, clean_timing(timing, page)), timezone.now()
-    uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, given)) if page.asks else []
+    offered = page.asks or page.pulls
+    uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, given)) if offered else []
     if not walk.is_complete([*before, given]):
         _store(work, sent, now, uses)
         if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, given])):

@@ -37,12 +37,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class OpenPage:
-    """The page that is due, its offers by side, and what it is waiting for, if anything."""
+    """The page that is due, its offers by side, and what it is waiting for, if anything.
+
+    ``pulling``: the suggestions that its button has asked for are on their way. The page can be used meanwhile.
+    """
 
     walk: Walk
     page: Page | None
     waiting: Waiting | None = None
     offers: Mapping[str, OfferData] = field(default_factory=dict)
+    pulling: Waiting | None = None
 
 
 def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> OpenPage:
@@ -55,14 +59,32 @@ def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order:
         return walk, walk.page(number, answers)
 
     walk, page = drawn()
-    waiting = None
-    if page is not None and lacks_offers(walk, page, number):
-        found = deliver(requests=requests_for(assignment_id, number, page))
-        waiting = _waiting(found)
-        if waiting is None:
-            _store_offers(assignment_id, hit_id, number, page, found)
-            walk, page = drawn()
+    needed = None if page is None else _needed(walk, page, number)
+    if page is None or needed is None:
+        return OpenPage(walk, page, offers={} if page is None or page.pulls else walk.shown.offers.at(number))
+    found = deliver(requests=_requests(assignment_id, number, needed))
+    waiting = _waiting(found)
+    if waiting is None:
+        _store_offers(assignment_id, hit_id, number, page, found, needed)
+        walk, page = drawn()
+    if needed.pull:
+        return OpenPage(walk, page, pulling=waiting)
     return OpenPage(walk, page, waiting, walk.shown.offers.at(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The suggestions that a page needs now. ``pull`` is the press of its button; 0 for those it cannot do without."""
+
+    asks: Sequence[Ask]
+    pull: int = 0
+
+
+def _needed(walk: Walk, page: Page, number: int) -> Needed | None:
+    if lacks_offers(walk, page, number):
+        return Needed(page.asks)
+    pull = walk.shown.offers.open_pull(number) if page.pulls else None
+    return Needed(walk.task.pull(walk.shown, page, pull.typed), pull.number) if pull else None
 
 
 def _read_once(read: Callable[[], Sequence[Answers]]) -> Callable[[], Sequence[Answers]]:
@@ -87,28 +109,37 @@ def request_offers(*, assignment_id: int, number: int, page: Page) -> None:
         deliver(requests=requests_for(assignment_id, number, page))
 
 
+def request_pulled(*, assignment_id: int, number: int, asks: Sequence[Ask], pull: int) -> None:
+    """Request what a press of the page's button asks for."""
+    deliver(requests=_requests(assignment_id, number, Needed(asks, pull)))
+
+
 def progress(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> Waiting | None:
     """What the page is waiting for; None if it can be loaded. Shows nothing, so it stores no offer."""
     walk = instrument.walk(instrument.shown(shown_items(hit_id), order, offers_to(assignment_id, instrument)))
     page = walk.page(number, lambda: given_answers(assignment_id))
-    if page is None or not lacks_offers(walk, page, number):
-        return None
-    return _waiting(deliver(requests=requests_for(assignment_id, number, page)))
+    needed = None if page is None else _needed(walk, page, number)
+    return _waiting(deliver(requests=_requests(assignment_id, number, needed))) if needed else None
 
 
 def requests_for(assignment_id: int, number: int, page: Page) -> list[Request]:
+    """What to ask the suggesters for before the page can be used."""
+    return _requests(assignment_id, number, Needed(page.asks))
+
+
+def _requests(assignment_id: int, number: int, needed: Needed) -> list[Request]:
     """What to ask the suggesters for. The seed is the assignment's. With its key, each request gets its own seed."""
     seed = Assignment.objects.values_list("seed", flat=True).get(pk=assignment_id)
     return [
         Request(
-            key=_key(assignment_id, number, ask),
+            key=_key(assignment_id, number, ask, needed.pull),
             suggester=ask.suggester,
             fields=ask.fields,
             round=ask.round,
             story=f"{_story(assignment_id)}{ask.story}",
             seed=seed,
         )
-        for ask in page.asks
+        for ask in needed.asks
     ]
 
 
@@ -116,8 +147,8 @@ def _story(assignment_id: int) -> str:
     return f"assignment {assignment_id}/"
 
 
-def _key(assignment_id: int, number: int, ask: Ask) -> str:
-    return f"{_story(assignment_id)}{number}/{ask.side}"
+def _key(assignment_id: int, number: int, ask: Ask, pull: int) -> str:
+    return f"{_story(assignment_id)}{number}/{f'{pull}/' if pull else ''}{ask.side}"
 
 
 def _waiting(found: Sequence[Delivery]) -> Waiting | None:
@@ -135,12 +166,20 @@ def _waiting(found: Sequence[Delivery]) -> Waiting | None:
 _ONCE = " ON CONFLICT (assignment_id, step, number, side) DO NOTHING"
 
 
-def _store_offers(assignment_id: int, hit_id: int, number: int, page: Page, found: Sequence[Delivery]) -> None:
-    """Store all offers of the page, as they are shown now. What another tab has already stored stays."""
+def _store_offers(
+    assignment_id: int,
+    hit_id: int,
+    number: int,
+    page: Page,
+    found: Sequence[Delivery],
+    needed: Needed | None = None,
+) -> None:
+    """Store these offers of the page, as they are shown now. What another tab has already stored stays."""
+    needed = needed or Needed(page.asks)
     made_by = origins(suggestions=[each.suggestion for each in found if each.suggestion is not None and each.text])
     now = timezone.now()
     rows = []
-    for ask, each in zip(page.asks, found, strict=True):
+    for ask, each in zip(needed.asks, found, strict=True):
         origin = made_by.get(each.suggestion or 0, Origin())
         rows.append(
             {
@@ -149,7 +188,7 @@ def _store_offers(assignment_id: int, hit_id: int, number: int, page: Page, foun
                 "item": None if page.item is None else hit_items(hit_id)[page.item][0],
                 "step": number,
                 "side": ask.side,
-                "number": 1,
+                "number": needed.pull or 1,
                 "round": ask.round,
                 "suggester": ask.suggester,
                 "model": origin.model,

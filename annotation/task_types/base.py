@@ -100,8 +100,9 @@ class Page:
 
     ``item`` is the index of the item that its questions are about; None if they are about no item. ``asks`` lists the
     live suggestions that the page needs. They depend on the answers before it, never on its own offers: while these are
-    missing, the page is rendered without them and cannot be sent. ``initial`` is the content of form fields before the
-    worker types anything.
+    missing, the page is rendered without them and cannot be sent. ``pulls``: how many times the worker may press the
+    button that asks for suggestions (see `TaskType.pull`); 0 for a page without one. ``initial`` is the content of form
+    fields before the worker types anything.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Page:
     item: int | None = 0
     asks: Sequence[Ask] = ()
     initial: Mapping[str, str] = field(default_factory=dict)
+    pulls: int = 0
 
     @property
     def questions(self) -> list[Question]:
@@ -273,6 +275,17 @@ class TaskType(ABC):
         """What the worker did with the offers on a page that was sent. Offers left out were not used."""
         return ()
 
+    #: Whether pages may have a button for suggestions (`Page.pulls`).
+    has_pulls: ClassVar[bool] = False
+
+    def pull(self, shown: Shown, page: Page, typed: Mapping[str, str]) -> Sequence[Ask]:
+        """What a press of the page's button asks for; empty if nothing is typed that suggestions could begin from.
+
+        ``typed`` has the page's text questions by key. A pure function: it is called again until the suggestions are
+        there. `OfferData.number` counts the presses.
+        """
+        return ()
+
     # --- 6. ratings, flags, outputs ---
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
@@ -360,6 +373,10 @@ class TaskType(ABC):
         for question in page.questions:
             form |= worker.answer(question, item=item, true=self.true_answer(shown, page, question))
         return form
+
+    def simulate_pull(self, worker: SimulatedWorker, shown: Shown, page: Page) -> dict[str, str] | None:
+        """What a simulated worker has typed when they press the page's button for suggestions; None: they do not."""
+        return None
 
     # --- worked cases ---
 

@@ -18,7 +18,8 @@ class Example:
     ``config`` contains what differs from the settings' initial values. ``posts`` contains one form per page.
     ``ratings`` lists [item's external id, question, target, value or text], ``flags`` the reasons, ``outputs`` [kind,
     texts, label's name, its value]. ``order`` fixes what is shown if it matters. ``offers`` lists live suggestions by
-    page (``step``, from 0) and ``side``. An invalid example has ``problems`` [row, column] (of the file) or
+    page (``step``, from 0) and ``side``, ``pulls`` the presses of a button for suggestions by ``step`` and ``number``
+    (from 1), with what was ``typed``. An invalid example has ``problems`` [row, column] (of the file) or
     ``errors`` [page's name, question's key] (of the posts) instead of ratings.
     """
 
@@ -27,6 +28,7 @@ class Example:
     config: Mapping[str, Any] = field(default_factory=dict)
     order: Json | None = None
     offers: Sequence[Mapping[str, Any]] = ()
+    pulls: Sequence[Mapping[str, Any]] = ()
     posts: Sequence[Mapping[str, str]] = ()
     ratings: Sequence[Sequence[Any]] = ()
     flags: Sequence[str] = ()

@@ -28,10 +28,10 @@ class Ask:
     - *Choice* (``cyoa``): two asks with the sides 1 and 2, in the recorded random order. The page draws both.
     - *Push* (``mil_story``): one ask on every second page. The page puts the text of its offer into the box by
       ``Page.initial``; without one (source ``none``) the box is empty.
-    - *Pull* (``slogan``): the page itself has no asks, so the worker never waits for it. A button posts what is
-      typed; the type turns it into up to three asks, whose fields hold the keywords and the slogan so far. Each press
-      counts up ``OfferData.number`` on the same step, so `Shown.offers` holds the whole history and the page draws
-      all of it.
+    - *Pull* (``slogan``): the page itself has no asks, so the worker never waits for it. It has ``Page.pulls``, and a
+      button posts what is typed. `TaskType.pull` turns that into up to three asks, whose fields hold the keywords and
+      the slogan so far. Each press counts up ``OfferData.number`` on the same step, and `Offers.tries` has the whole
+      history, so that the page draws all of it.
     """
 
     side: str
@@ -56,6 +56,24 @@ class OfferData:
     text: str
     source: Source = "live"
     number: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PullData:
+    """One press of a page's button for suggestions. ``typed`` is what was in the page's text boxes, by question."""
+
+    step: int
+    number: int
+    typed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One press of the button with its suggestions in the order of their sides. None: they have not come yet."""
+
+    number: int
+    typed: Mapping[str, str]
+    offers: Sequence[OfferData] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,25 @@ class Offers:
     """All offers of one assignment, in the order shown."""
 
     shown: Sequence[OfferData] = field(default_factory=tuple)
+    pulls: Sequence[PullData] = field(default_factory=tuple)
 
     def at(self, step: int) -> dict[str, OfferData]:
         """The offers on one page by side; the newest if a side was asked several times."""
         return {each.side: each for each in self.shown if each.step == step}
+
+    def tries(self, step: int) -> list[Try]:
+        """The presses of the button on one page, the oldest first."""
+        return [
+            Try(
+                pull.number,
+                pull.typed,
+                tuple(each for each in self.shown if (each.step, each.number) == (step, pull.number)) or None,
+            )
+            for pull in self.pulls
+            if pull.step == step
+        ]
+
+    def open_pull(self, step: int) -> PullData | None:
+        """The press whose suggestions have not come yet. There is at most one on a page."""
+        answered = {each.number for each in self.shown if each.step == step}
+        return next((pull for pull in self.pulls if pull.step == step and pull.number not in answered), None)

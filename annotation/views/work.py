@@ -30,7 +30,15 @@ from annotation.views.work_brake import note_submission
 from annotation.views.work_done import done_page, work_done
 from annotation.views.work_events import FIELD as EDITS
 from annotation.views.work_events import recording_context, store_sent_edits, work_events
-from annotation.views.work_offers import RELOAD_SECONDS, offers_notice, told, work_offers
+from annotation.views.work_offers import (
+    NOT_PULLED,
+    RELOAD_SECONDS,
+    offers_notice,
+    pull_context,
+    told,
+    work_offers,
+    work_suggest,
+)
 from annotation.views.work_pages import (
     ALREADY_SENT,
     RETRY_SECONDS,
@@ -90,6 +98,7 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         return _take_step(request, token, seat)
     found, notice = _standing(seat), ALREADY_SENT if "already" in request.GET else None
+    notice = notice or NOT_PULLED.get(request.GET.get("suggest", ""))
     if found.open is None and seat.assignment is not None:
         return to("work_done", token)
     if found.open is None and request.method == "GET":
@@ -161,6 +170,7 @@ def _step_page(
         "return_url": f"{here}return",
         "on_platform": read_seat(token).assignment is not None,
         **_waiting(opened, due.number, here),
+        **pull_context(opened, due.number, here),
     }
     if opened.waiting is None:
         context |= recording_context(instrument.task, instrument.config, due_page, due.assignment_id, due.number)
@@ -312,6 +322,7 @@ urlpatterns = [
     path("w/<str:token>/draft", work_draft, name="work_draft"),
     path("w/<str:token>/events", work_events, name="work_events"),
     path("w/<str:token>/offers", work_offers, name="work_offers"),
+    path("w/<str:token>/suggest", work_suggest, name="work_suggest"),
     path("w/<str:token>/return", work_return, name="work_return"),
     path("w/<str:token>/done", work_done, name="work_done"),
 ]

@@ -6,15 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.instrument import live_instrument
 from annotation.queries.work import standing
 from annotation.services import offers as service
-from annotation.services.offers import Waiting
+from annotation.services.offers import OpenPage, Waiting
+from annotation.services.pulls import Pulled, pull_offers
 from annotation.task_types.offers import OfferData
-from annotation.tokens import read_seat
-from annotation.views.work_pages import Notice, workers_page
+from annotation.tokens import read_form_token, read_seat
+from annotation.views.work_pages import Notice, SeeOther, workers_page
 from common.words import counted
 
 #: Seconds between reloads of a waiting page in a browser without JavaScript.
@@ -29,6 +31,15 @@ NONE_CAME = Notice(
     "There is no suggestion this time",
     "Please write this part yourself. Everything you wrote before is saved.",
 )
+#: Why a press of the button for suggestions asked for none, by the parameter of the address that it leads to.
+NOT_PULLED: dict[str, Notice] = {
+    "empty": Notice(
+        "warn",
+        "There is nothing to start from yet",
+        "Write a few words first. Suggestions are made from what is in the boxes.",
+    ),
+    "spent": Notice("warn", "There are no more suggestions for this text", "You can still use those on the page."),
+}
 SOME_CAME = Notice("", "One suggestion is missing", "It did not come in time. Please use what is here.")
 
 
@@ -78,3 +89,36 @@ def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
     if "none" in sources:
         return SOME_CAME
     return FROM_POOL if "pool" in sources else None
+
+
+@workers_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
+    """The button for suggestions: saves what is typed, asks, and leads back to the page, which shows the progress."""
+    here = reverse("work", args=[token])
+    if request.method != "POST":
+        return SeeOther(here)
+    form = read_form_token(request.POST.get("form", ""))
+    pulled: Pulled = pull_offers(
+        assignment_id=form.assignment,
+        participant_id=read_seat(token).participant,
+        number=form.step,
+        data={name: str(text) for name, text in request.POST.items() if name != "form"},
+    )
+    # A notice is at the top of the page, the suggestions are further down.
+    where = {"closed": "?already", "empty": "?suggest=empty", "spent": "?suggest=spent"}.get(pulled, "#pull")
+    return SeeOther(here + where)
+
+
+def pull_context(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
+    """What a page with a button for suggestions needs to draw it and to show the progress."""
+    if opened.page is None or not opened.page.pulls:
+        return {}
+    return {
+        "pull": {
+            "url": f"{here}suggest",
+            "progress_url": f"{here}offers",
+            "step": number,
+            "waiting": told(opened.pulling) if opened.pulling else None,
+        }
+    }

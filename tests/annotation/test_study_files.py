@@ -481,7 +481,8 @@ def test_every_example_can_be_applied_twice_and_published(path: Path) -> None:
     assert study is not None
     for need in needs_of(study, []):
         lines = [f"A line for when {need.name} is late, number {at}." for at in range(need.rounds * need.per_round)]
-        make_pool(make_suggester(need.name), *lines)
+        template = " ".join(f"{{{name}}}" for name in need.fields)
+        make_pool(make_suggester(need.name, template=template), *lines)
     assert run(path).differences == []
     publish(study=study, actor="ann")
     assert study.hits.exists()
@@ -538,13 +539,18 @@ def documented(heading: str) -> dict[str, tuple[str, str]]:
     section = DOCS.read_text().partition(f"{heading}\n")[2]
     table = re.split(r"\n#+ ", section)[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|", table, re.MULTILINE)
-    return {key: (takes, default.strip("`")) for key, takes, default in rows}
+    return {key: (takes, LISTED.sub(r"\1", default.strip("`"))) for key, takes, default in rows}
+
+
+#: A list of records is only counted there.
+NUMBERS = ("one", "two", "three", "four", "five", "six")
+LISTED = re.compile(rf"^({'|'.join(NUMBERS)}) \w+$")
 
 
 def in_words(value: Any) -> str:
     """As the documentation writes a default; a list of records is only counted there."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return {1: "one criterion", 2: "two questions", 5: "five statements"}[len(value)]
+        return NUMBERS[len(value) - 1]
     if isinstance(value, list) and value:
         return ", ".join(value)
     return "empty" if value in ("", [], None) else str(value).lower() if isinstance(value, bool) else str(value)

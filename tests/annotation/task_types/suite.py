@@ -23,7 +23,8 @@ from annotation.models import Item, Offer, Output, Rating, Step
 from annotation.task_types.base import Answers, ArmPlan, Design, FixedPages, Page, Shown, TaskType
 from annotation.task_types.examples import Example
 from annotation.task_types.items import ItemData, Json, Row, RowProblem
-from annotation.task_types.offers import OfferData, Offers
+from annotation.task_types.offers import OfferData, Offers, PullData, SuggesterNeed
+from annotation.task_types.questions import TextQuestion
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
 
 LEVELS = ("ordinal", "nominal", "interval", "pairwise", "text")
@@ -72,7 +73,8 @@ def shown_of(task: TaskType, example: Example, *, seed: int = 1, slot: int = 0) 
     items, problems = read(task, example)
     assert problems == []
     order = example.order or stored(task.arrange(items, config, slot=slot, rng=random.Random(seed)))
-    offers = Offers(tuple(OfferData(**each) for each in example.offers))
+    pulls = tuple(PullData(**each) for each in example.pulls)
+    offers = Offers(tuple(OfferData(**each) for each in example.offers), pulls)
     return with_offers(task, Shown(items, config, texts_of(task, config), order, offers=offers))
 
 
@@ -89,7 +91,7 @@ def with_offers(task: TaskType, shown: Shown) -> Shown:
             for ask in page.asks
             if ask.side not in there
         ]
-        shown = replace(shown, offers=Offers((*shown.offers.shown, *new)))
+        shown = replace(shown, offers=Offers((*shown.offers.shown, *new), shown.offers.pulls))
         page = task.next_page(shown, answers)
         assert page is not None
         answers.append(page.clean(task.simulate(worker, shown, page, answers))[0])
@@ -273,7 +275,10 @@ def check_stable(task: TaskType, example: Example) -> None:
         places = [*range(len(answers) + 1)] * 2
         random.Random(number).shuffle(places)
         for at in places:
-            seen = Offers(tuple(each for each in shown.offers.shown if each.step <= at))
+            seen = Offers(
+                tuple(each for each in shown.offers.shown if each.step <= at),
+                tuple(each for each in shown.offers.pulls if each.step <= at),
+            )
             again = Shown(
                 copy.deepcopy(shown.items),
                 stored(shown.config),
@@ -294,7 +299,7 @@ def check_asks(task: TaskType, example: Example) -> None:
     needs = {need.name: need for need in task.suggesters(shown.config)}
     pages, answers = walk(task, shown)
     for number, page in enumerate(pages):
-        seen = Offers(tuple(each for each in shown.offers.shown if each.step < number))
+        seen = Offers(tuple(each for each in shown.offers.shown if each.step < number), shown.offers.pulls)
         before = task.next_page(replace(shown, offers=seen), answers[:number])
         assert before is not None
         assert before.asks == page.asks
@@ -302,6 +307,9 @@ def check_asks(task: TaskType, example: Example) -> None:
         assert len(set(sides)) == len(sides)
         assert all(0 < len(side) <= longest(Offer, "side") for side in sides)
         assert not page.asks or before.name == page.name
+        check_pulls(task, shown, page, needs)
+        if page.pulls:
+            sides = [each.side for each in shown.offers.shown if each.step == number]
         for ask in page.asks:
             assert ask.suggester in needs, f"suggesters() does not list {ask.suggester}"
             need = needs[ask.suggester]
@@ -309,6 +317,20 @@ def check_asks(task: TaskType, example: Example) -> None:
             assert set(ask.fields) == set(need.fields)
             assert [each.suggester for each in page.asks].count(ask.suggester) <= need.per_round
         assert all(use.side in sides for use in task.uses(shown, page, answers[number]))
+
+
+def check_pulls(task: TaskType, shown: Shown, page: Page, needs: dict[str, SuggesterNeed]) -> None:
+    """What a button asks for is declared, for every press; nothing typed asks for nothing."""
+    if not page.pulls:
+        return
+    assert task.has_pulls and not page.asks
+    boxes = [question.key for question in page.questions if isinstance(question, TextQuestion)]
+    assert list(task.pull(shown, page, dict.fromkeys(boxes, ""))) == []
+    asks = task.pull(shown, page, dict.fromkeys(boxes, "A few words."))
+    assert asks and len({ask.side for ask in asks}) == len(asks)
+    for ask in asks:
+        assert set(ask.fields) == set(needs[ask.suggester].fields)
+        assert 1 <= ask.round <= needs[ask.suggester].rounds
 
 
 def check_simulated_workers(task: TaskType, example: Example) -> None:

@@ -1,0 +1,21 @@
+"""What simulated writers do with a box that is empty or has a suggestion in it."""
+
+from __future__ import annotations
+
+from annotation.task_types.base import Page
+from annotation.task_types.questions import TextQuestion, count_characters
+from annotation.task_types.simulation import SimulatedWorker
+
+ADDITIONS = ("Nobody knew why.", "It was late.", "And then it rained.", "That was all.")
+
+
+def written_sentence(worker: SimulatedWorker, page: Page, question: TextQuestion) -> dict[str, str]:
+    """The form of one page. Careless writers keep every suggestion; others keep, edit or delete it."""
+    rng = worker.rng(page.name)
+    text = page.initial.get("sentence", "")
+    if text and worker.profile != "careless":
+        chance = rng.random()
+        text = "" if chance < 0.25 else f"{text} {rng.choice(ADDITIONS)}" if chance < 0.6 else text
+    if not question.min_chars <= count_characters(text) <= question.max_chars:
+        text = worker.text(question, rng)
+    return {question.key: text}

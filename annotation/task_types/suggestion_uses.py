@@ -1,0 +1,54 @@
+"""What became of a suggestion that a writer was given: kept, edited or deleted, by its text and the text submitted."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from analysis.description import Point, Scale
+from annotation.task_types.offers import OfferData
+from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
+from annotation.task_types.text_checks import normalised
+
+#: Topic, name of the scale, value and text of a rating about a suggestion.
+StoredUse = tuple[str, str, float | None, str]
+KEPT, EDITED, DELETED = 1.0, 2.0, 3.0
+FATE = Scale("fate", "nominal", (Point(KEPT, "Kept"), Point(EDITED, "Edited"), Point(DELETED, "Deleted")))
+SOURCES: dict[str, float] = {"live": 1.0, "second_try": 2.0, "pool": 3.0, "none": 4.0}
+SOURCE = Scale(
+    "source",
+    "nominal",
+    (Point(1.0, "In time"), Point(2.0, "Second try"), Point(3.0, "From the pool"), Point(4.0, "None")),
+)
+
+
+def fate_of(suggested: str, submitted: str) -> float:
+    """What a writer did with a suggestion.
+
+    ``KEPT``: only white space differs. ``DELETED``: no two neighbouring words of the suggestion are neighbours in the
+    text; of a suggestion of one word, the word is missing. ``EDITED``: everything else. Words are compared without
+    case and punctuation.
+    """
+    if suggested.split() == submitted.split():
+        return KEPT
+    before, after = normalised(suggested).split(), normalised(submitted).split()
+    if len(before) < 2:
+        return EDITED if set(before) & set(after) else DELETED
+    return EDITED if set(pairwise(before)) & set(pairwise(after)) else DELETED
+
+
+def use_questions() -> list[Question]:
+    """What is stored about the suggestions that writers were given, for the analysis. No page asks these."""
+    return [
+        TextQuestion("suggested", "The suggestion, before it was edited", "suggested"),
+        ChoiceQuestion("fate", "What became of the suggestion", "fate", FATE),
+        ChoiceQuestion("source", "Where the suggestion came from", "source", SOURCE),
+    ]
+
+
+def use_values(offer: OfferData, submitted: str) -> list[StoredUse]:
+    """The ratings about a suggestion that a writer got."""
+    stored: list[StoredUse] = [("source", SOURCE.name, SOURCES[offer.source], "")]
+    if offer.text:
+        stored.append(("suggested", "text", None, offer.text))
+        stored.append(("fate", FATE.name, fate_of(offer.text, submitted), ""))
+    return stored

@@ -1,0 +1,133 @@
+"""What writing studies with and without suggestions ask: statements about each text and a survey at the end.
+
+Source: Clark 2021, §2.4–2.5: 7-point ratings of each text, then a survey whose questions depend on the arm. The wording
+is ours, and a study can change all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from analysis.description import Scale
+from annotation.task_types.base import Page, Text
+from annotation.task_types.items import Json
+from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.settings import ConfigForm
+from annotation.task_types.topics import TopicsField
+from annotation.task_types.wording import scale_texts, worded
+
+AGREEMENT = Scale.numbered("agreement", 7, low="Strongly disagree", high="Strongly agree")
+LIKELIHOOD = Scale.of("likelihood", "ordinal", ["Very likely", "Somewhat likely", "Somewhat unlikely", "Very unlikely"])
+AGAIN = "use_again"
+LISTS = ("statements", "survey_statements", "survey_questions", "solo_questions", "suggestion_statements")
+#: Names of parts of these pages.
+RESERVED = (AGAIN, *LISTS)
+
+
+class SurveyForm(ConfigForm):
+    """Whether there are suggestions, and the questions that depend on that. Subclasses add the instrument's own."""
+
+    suggestions = forms.BooleanField(
+        label="Suggestions",
+        required=False,
+        initial=True,
+        help_text="Without them, people write alone. An arm can set this, so that a study compares both.",
+    )
+    survey_statements = TopicsField(
+        question="Statement",
+        reserved=RESERVED,
+        label="Statements at the end",
+        initial=[{"topic": "enjoyed", "question": "I enjoyed the task."}],
+    )
+    survey_questions = TopicsField(
+        question="Question",
+        reserved=RESERVED,
+        label="Open questions at the end",
+        initial=[
+            {"topic": "interface", "question": "What did you think of the page that you wrote on?"},
+            {"topic": "difficulty", "question": "What was difficult?"},
+            {"topic": "improvements", "question": "What would you improve?"},
+        ],
+    )
+    solo_questions = TopicsField(
+        question="Question",
+        reserved=RESERVED,
+        label="Open questions at the end for people who wrote without suggestions",
+        initial=[{"topic": "tools", "question": "Which tools would have helped you to write?"}],
+    )
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        seen: dict[str, str] = {}
+        for name in LISTS:
+            for row in given.get(name) or []:
+                first = seen.setdefault(row["topic"], name)
+                if first != name:
+                    what = f"The topic “{row['topic']}” is already in “{self.fields[first].label}”. Use another name."
+                    self.add_error(name, what)
+        return given
+
+
+def statements(config: Json, texts: Mapping[str, str], name: str) -> list[ScaleQuestion]:
+    """The statements that a setting lists, on the 7-point scale."""
+    scale = worded("agreement", AGREEMENT, texts)
+    return [ScaleQuestion(row["topic"], row["question"], row["topic"], scale) for row in config[name]]
+
+
+def survey_parts(config: Json, texts: Mapping[str, str]) -> list[Part]:
+    """The parts of the last page."""
+    grid = Grid("survey_statements", texts["survey.statements"], tuple(statements(config, texts, "survey_statements")))
+    parts: list[Part] = [grid]
+    if config["suggestions"]:
+        about = statements(config, texts, "suggestion_statements")
+        parts += [Grid("suggestion_statements", texts["survey.suggestions"], tuple(about)), _again(texts)]
+    return parts + _open_questions(config)
+
+
+def survey_page(config: Json, texts: Mapping[str, str]) -> Page:
+    """The last page. It is about no item."""
+    return Page("survey", texts["survey.title"], "annotation/work.html", survey_parts(config, texts), {}, None)
+
+
+def survey_questions(config: Json, texts: Mapping[str, str]) -> list[Question]:
+    """One question per topic of the last page."""
+    found: list[Question] = [*statements(config, texts, "survey_statements")]
+    if config["suggestions"]:
+        found += [*statements(config, texts, "suggestion_statements"), _again(texts)]
+    return found + _open_questions(config)
+
+
+def _again(texts: Mapping[str, str]) -> ScaleQuestion:
+    scale = worded("likelihood", LIKELIHOOD, texts)
+    return ScaleQuestion(AGAIN, texts["survey.again"], AGAIN, scale)
+
+
+def _open_questions(config: Json) -> list[TextQuestion]:
+    rows = [*config["survey_questions"], *([] if config["suggestions"] else config["solo_questions"])]
+    return [TextQuestion(row["topic"], row["question"], row["topic"], rows=3) for row in rows]
+
+
+def open_topics(config: Json) -> list[str]:
+    """The topics of the open questions on the last page."""
+    return [question.topic for question in _open_questions(config)]
+
+
+def survey_texts(config: Json) -> Sequence[Text]:
+    """The texts of the last page, and the names of the points of its scales."""
+    last = "Last page"
+    found = [
+        Text("survey.title", "Title", "A few questions about the task", last),
+        Text("survey.statements", "Line above the statements", "How far do you agree?", last),
+    ]
+    if config["suggestions"]:
+        about = "And about the suggestions: how far do you agree?"
+        again = "How likely is it that you would use such suggestions again?"
+        found += [
+            Text("survey.suggestions", "Line above the statements about suggestions", about, last),
+            Text("survey.again", "Question about using suggestions again", again, last),
+        ]
+        found += scale_texts("likelihood", LIKELIHOOD, "Scale of the question about using suggestions again")
+    return [*found, *scale_texts("agreement", AGREEMENT, "Scale of the statements")]
