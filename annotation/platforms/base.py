@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
+from django.db.models import Sum
 from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
@@ -250,6 +251,22 @@ class Platform(ABC):
         return PlatformTrouble(
             f"{self.title} cannot {what} from here.", "Do it on its site, or mark the reward as paid.", sent=False
         )
+
+
+class ByReward(Platform):
+    """A platform on which one posting offers all hits of one reward; every worker gets the next free one."""
+
+    def plan(self, study: Study, settings: Json) -> list[Posting]:
+        there = {posting.pays for posting in study.postings.filter(platform=self.name)}
+        wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
+        return [
+            Posting(study=study, platform=self.name, reward=reward, wanted=count)
+            for reward, count in wanted
+            if reward not in there
+        ]
+
+    def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
+        return replace(super().cost(offered, settings), hits=len({each.reward for each in offered}))
 
 
 def posting_url(posting: Posting) -> str:
