@@ -26,6 +26,7 @@ from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
 from annotation.task_types.settings import ConfigForm
 from annotation.tokens import posting_token
 from common.problems import Problem
+from common.words import counted
 
 Json = dict[str, Any]
 #: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
@@ -124,8 +125,9 @@ class Platform(ABC):
     form: ClassVar[type[ConfigForm]]
     #: Settings that may change while the study is posted.
     later: ClassVar[frozenset[str]] = frozenset()
-    #: What the platform calls one posting; such words are counted: “3 HITs”.
+    #: What the platform calls one posting, and several (empty: with an s).
     unit: ClassVar[str] = "posting"
+    units: ClassVar[str] = ""
     #: What a worker does there, and what they should do if there is nothing for them.
     task: ClassVar[str] = "task"
     way_out: ClassVar[str] = "Please go back to the site that you came from."
@@ -149,6 +151,11 @@ class Platform(ABC):
     def offline(cls) -> Platform:
         """An instance that describes postings, calls and costs, but makes no calls. It needs no keys."""
         return cls.connected()
+
+    @classmethod
+    def count_of(cls, postings: int) -> str:
+        """Such as “3 HITs”."""
+        return counted(postings, cls.unit, cls.units)
 
     # --- before anything is posted ---
 

@@ -102,6 +102,7 @@ class Panel(ByReward):
     form = PanelForm
     later = frozenset({"return_url"})
     unit = "address"
+    units = "addresses"
     way_out = "Please go back to the site that you came from, and give the task back there if you can."
     confirms = False
     pays = False

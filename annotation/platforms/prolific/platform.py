@@ -74,6 +74,7 @@ class Prolific(ByReward):
     title = "Prolific"
     form = ProlificForm
     unit = "Prolific study"
+    units = "Prolific studies"
     task = "study"
     way_out = "Please return your submission on Prolific."
 

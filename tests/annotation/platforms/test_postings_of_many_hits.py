@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import threading
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -36,12 +38,10 @@ def posted(platform: str = "prolific", **values: Any) -> Posting:
     )
 
 
-def arrive(
-    posting: Posting, worker: str = "W1", session: str = "A1", *, expires_at: datetime | None = None
-) -> Assignment:
+def arrive(posting: Posting, worker: str = "W1", session: str = "A1") -> Assignment:
     claim = Claim(posting.platform, worker, session)
     soon = timezone.now() + timedelta(hours=1)
-    return accept_hit(posting=posting, claim=claim, expires_at=expires_at or soon, consented=False)
+    return accept_hit(posting=posting, claim=claim, expires_at=soon, consented=False)
 
 
 def submit(assignment: Assignment) -> None:
@@ -239,3 +239,28 @@ def test_a_study_on_prolific_cannot_be_joined_by_its_link() -> None:
     answer = Client().get(f"/s/{posting.study.slug}/")
     assert answer.status_code == 403
     assert b"done on another site" in answer.content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_come_at_once_all_get_a_place_and_nobody_loses_one() -> None:
+    posting = posted(items=1, ratings_per_item=8)
+    start = threading.Barrier(8)
+    troubles: list[Exception] = []
+
+    def come(number: int) -> None:
+        try:
+            start.wait(30)
+            arrive(Posting.objects.select_related("study").get(pk=posting.pk), f"W{number}", f"A{number}")
+        except Exception as error:  # the main thread reports it
+            troubles.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=come, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not troubles
+    assert list(Assignment.objects.values_list("state", flat=True)) == ["accepted"] * 8
+    assert live(posting) == [8]
