@@ -127,6 +127,9 @@ class Platform(ABC):
     later: ClassVar[frozenset[str]] = frozenset()
     #: What the platform calls one posting; such words are counted: “3 HITs”.
     unit: ClassVar[str] = "posting"
+    #: What a worker does there, and what they should do if there is nothing for them.
+    task: ClassVar[str] = "task"
+    way_out: ClassVar[str] = "Please go back to the site that you came from."
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
     confirms: ClassVar[bool] = True
     #: Whether a person enters the posting's address on the platform's own site.
