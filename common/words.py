@@ -6,8 +6,14 @@ from decimal import ROUND_HALF_UP, Decimal
 
 
 def counted(count: int, thing: str, plural: str = "") -> str:
-    """``1 item``, ``2,000 items``. ``plural`` is only needed if adding an s is not enough."""
-    return f"{count:,} {thing if count == 1 else plural or f'{thing}s'}"
+    """``1 item``, ``2,000 items``. ``plural`` is only needed if `plural_of` does not know it."""
+    return f"{count:,} {thing if count == 1 else plural or plural_of(thing)}"
+
+
+def plural_of(thing: str) -> str:
+    """``items``, ``studies``, ``days``."""
+    consonant_y = thing.endswith("y") and thing[-2:-1] not in ("a", "e", "o", "u")
+    return f"{thing[:-1]}ies" if consonant_y else f"{thing}s"
 
 
 def money(amount: Decimal) -> str:

@@ -148,6 +148,12 @@ def usd(amount: Decimal) -> str:
 
 
 @register.filter
+def plural(thing: str) -> str:
+    """``HITs``, ``studies``."""
+    return words.plural_of(thing)
+
+
+@register.filter
 def count_of(count: int, thing: str) -> str:
     """``{{ 1|count_of:"item" }}`` is 1 item; a plural that is not just an s follows a comma: ``"reply,replies"``."""
     one, _, several = thing.partition(",")

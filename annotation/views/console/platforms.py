@@ -25,7 +25,7 @@ from annotation.services.platform_work import replaces_lost
 from annotation.services.studies import change_study
 from annotation.task_types.settings import ConfigForm
 from annotation.views.console.page import SignedIn, member, say_refused, study_page
-from annotation.views.console.plan import fingerprint, plan_of
+from annotation.views.console.plan import Check, fingerprint, plan_of
 from common.problems import Refused
 from common.words import money
 
@@ -157,8 +157,15 @@ def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
         "problems": list(dict.fromkeys(problems)),
         "version": version_of(study, found),
         "endpoint": platform.endpoint(),
-        "pay_checks": [c for c in plan_of(study).checks if c.level == "warn"] if study.status == "draft" else [],
+        "warnings": _warnings(study) if study.status == Study.Status.DRAFT else [],
     }
+
+
+def _warnings(study: Study) -> list[Check]:
+    """What the launch page warns of, without what is about the link, or is said beside the pay per hour."""
+    about_elsewhere = ("link", "hour")
+    found = [check for check in plan_of(study).checks if check.level == "warn"]
+    return [check for check in found if not any(word in check.text for word in about_elsewhere)]
 
 
 def _platform_problems(study: Study, platform: Platform, settings: dict[str, Any]) -> list[Any]:

@@ -44,7 +44,12 @@ def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) 
 def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Jobs are not run where they are requested; their ids."""
     sent: list[int] = []
-    monkeypatch.setattr(platform_jobs, "send", lambda job_id: bool(sent.append(job_id)) or True)
+
+    def note(job_id: int) -> bool:
+        sent.append(job_id)
+        return True
+
+    monkeypatch.setattr(platform_jobs, "send", note)
     return sent
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from annotation import platform_tasks
 from annotation.models import Assignment, AuditEntry, Compensation, PlatformJob, Posting, Study
+from annotation.platforms import known
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk import api as api_module
 from annotation.platforms.mturk.platform import Mturk
@@ -338,6 +339,13 @@ def test_a_worker_is_compensated_from_the_page(posted: Study) -> None:
     assert Compensation.objects.count() == 1
     other = make_study(slug="other", items=1)
     assert as_role("owner", other).post(reverse("console_compensate", args=["other"]), form).status_code == 404
+
+
+@pytest.mark.parametrize("name", [name for name in known() if name != "link"])
+def test_every_platform_has_a_page_with_or_without_a_key(name: str, draft: Study) -> None:
+    page = get(as_role("owner", draft), "console_platform", name)
+    assert known()[name].title in page
+    assert "Total" in page
 
 
 def test_a_study_by_its_link_shows_the_choices(draft: Study) -> None:

@@ -129,7 +129,7 @@ def test_more_ratings_fill_postings_up_to_nine(study: Study, posting: Posting, a
     assert there(posting).max_assignments == 9
     lifecycle.add_ratings(study=study, ratings=30, actor="test")
     assert sync(study, api) == republishing.Replaced(planned=3)  # 21 more: three of seven, at the low fee
-    assert sorted(study.postings.values_list("wanted", flat=True)) == [7, 7, 7, 9]
+    assert sorted(each.wanted or 0 for each in study.postings.all()) == [7, 7, 7, 9]
 
 
 def test_nothing_is_offered_again_after_the_end_or_while_paused(study: Study, posting: Posting, api: Mturk) -> None:
@@ -148,6 +148,7 @@ def test_nothing_is_offered_again_after_the_end_or_while_paused(study: Study, po
 def test_returned_and_abandoned_places_stay_with_the_platform(study: Study, posting: Posting, api: Mturk) -> None:
     worker = make_market_worker()
     accepted = accept_there(posting, worker)
+    assert posting.hit is not None
     work = Assignment.objects.create(
         hit=posting.hit,
         participant=send_both(posting).participant,
