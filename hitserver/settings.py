@@ -210,11 +210,12 @@ CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
     CELERY_IMPORTS += ["annotation.report_tasks"]
     CELERY_IMPORTS += ["annotation.decision_tasks"]
-    CELERY_BEAT_SCHEDULE["continue-bulk"] = {
-        "task": "annotation.tasks.continue_bulk",
-        "schedule": timedelta(minutes=1),
-        "options": {"expires": 60},
-    }
+    for name in ("continue_bulk", "grant_qualifications"):
+        CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
+            "task": f"annotation.tasks.{name}",
+            "schedule": timedelta(minutes=1),
+            "options": {"expires": 60},
+        }
     CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),

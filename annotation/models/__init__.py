@@ -1,7 +1,7 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
 from annotation.models.offers import Offer
-from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
+from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import AuditEntry, BulkAction, Flag, PayDecision, Payment, Review
 from annotation.models.work import (
@@ -40,6 +40,7 @@ __all__ = [
     "Payment",
     "PlatformCall",
     "Posting",
+    "QualificationType",
     "Rating",
     "Review",
     "Step",

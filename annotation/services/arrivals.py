@@ -18,6 +18,7 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, ItemAuthor, Participant, Posting, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.platforms.base import Claim
+from annotation.queries.exams import has_passed
 from annotation.services.allocation import (
     NotAdmitted,
     again_after_deadlock,
@@ -84,6 +85,8 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         return known
     if took_part_in_excluded(study_id=posting.study_id, worker_id=worker.pk):
         raise NotAdmitted("took_part")
+    if not has_passed(posting.study, worker.pk):
+        raise NotAdmitted("exam")
     Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
     return Participant.objects.create(
         study=posting.study,

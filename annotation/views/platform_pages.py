@@ -38,6 +38,10 @@ REFUSALS = {
     ),
     "own_text": ("You wrote a text in this HIT", "Nobody rates their own text. Please return this HIT."),
     "done": ("You have sent this HIT before", "Each person can do it once. Please return it."),
+    "exam": (
+        "This HIT is for people who passed another one",
+        "You need a good enough result there first. Please return this HIT.",
+    ),
     "took_part": (
         "You have already taken part in a related study",
         "Each person can take part in only one of these studies. Please return this HIT.",
