@@ -61,17 +61,19 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
     total = publishing.progress(study, platform).total
     with progress_bar(progress, f"{platform.unit}s", total=total) as step:
         done = publishing.post_all(study=study, platform=platform, step=step)
-    yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, platform.unit)}."
-    yield from _address_lines(study, platform)
+    if platform.by_hand:
+        yield f"{study.slug} is live. Enter on the site of the panel:"
+        yield from _address_lines(study, platform)
+    else:
+        yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, platform.unit)}."
 
 
 def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
     """Where workers come in, for a platform that has to be given the address by hand."""
-    if not platform.by_hand:
-        return
+    settings = publishing.settings_of(study, platform)
     for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
-        pays = f", {money(posting.pays)} per submission" if posting.reward is not None else ""
-        yield f"Address for workers{pays}: {platform.address(posting, publishing.settings_of(study, platform))}"
+        places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
+        yield f"  {platform.address(posting, settings)}  ({places})"
 
 
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
+from django.db.models import Sum
 from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
@@ -125,12 +126,17 @@ class Platform(ABC):
     later: ClassVar[frozenset[str]] = frozenset()
     #: What the platform calls one posting; such words are counted: “3 HITs”.
     unit: ClassVar[str] = "posting"
+    #: What a worker does there, and what they should do if there is nothing for them.
+    task: ClassVar[str] = "task"
+    way_out: ClassVar[str] = "Please go back to the site that you came from."
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
     confirms: ClassVar[bool] = True
     #: Whether a person enters the posting's address on the platform's own site.
     by_hand: ClassVar[bool] = False
     #: Whether approving there pays. If not, the researcher pays by completion code.
     pays: ClassVar[bool] = True
+    #: Why work can be rejected, where the platform asks for one of these besides the reason.
+    categories: ClassVar[tuple[str, ...]] = ()
     #: Whether it has qualifications, which keep workers from accepting work that is not for them.
     qualifies: ClassVar[bool] = False
     #: The parameter for the token that keeps a call from taking effect twice; empty: the platform has none.
@@ -265,6 +271,22 @@ class Platform(ABC):
         return PlatformTrouble(
             f"{self.title} cannot {what} from here.", "Do it on its site, or mark the reward as paid.", sent=False
         )
+
+
+class ByReward(Platform):
+    """A platform on which one posting offers all hits of one reward; every worker gets the next free one."""
+
+    def plan(self, study: Study, settings: Json) -> list[Posting]:
+        there = {posting.pays for posting in study.postings.filter(platform=self.name)}
+        wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
+        return [
+            Posting(study=study, platform=self.name, reward=reward, wanted=count)
+            for reward, count in wanted
+            if reward not in there
+        ]
+
+    def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
+        return replace(super().cost(offered, settings), hits=len({each.reward for each in offered}))
 
 
 def posting_url(posting: Posting) -> str:
