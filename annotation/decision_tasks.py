@@ -7,9 +7,9 @@ import logging
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from annotation.models import BulkAction
-from annotation.platforms import connect
-from annotation.services import bulk
+from annotation.models import BulkAction, QualificationType
+from annotation.platforms import PlatformTrouble, connect
+from annotation.services import bulk, qualifying
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,18 @@ def continue_bulk() -> int:
     for pk in list(running):
         bulk.run_action(bulk_id=pk, connect=connect)
     return len(running)
+
+
+@shared_task(name="annotation.tasks.grant_qualifications")  # type: ignore[untyped-decorator]
+def grant_qualifications() -> int:
+    """Grant the qualifications that workers have earned since the last time. Returns how many."""
+    made = 0
+    for kind in QualificationType.objects.select_related("study").order_by("pk"):
+        try:
+            made += qualifying.grant_all(kind=kind, platform=connect(kind.platform))
+        except PlatformTrouble as trouble:
+            log.warning("%s could not be granted; trying again in a minute: %s", kind, trouble)
+    return made
 
 
 def start(bulk_id: int) -> None:

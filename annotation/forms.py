@@ -70,6 +70,8 @@ class StudyForm(_StudyModelForm):
             "identity",
             "identity_parameter",
             "panel",
+            "exam_study",
+            "exam_percent",
             "feedback_box",
             "seed",
         )
@@ -87,6 +89,8 @@ class StudyForm(_StudyModelForm):
             "identity": "How people with the open link are told apart",
             "identity_parameter": "Name of the panel's parameter",
             "panel": "Name of the panel",
+            "exam_study": "Only people who passed the exam in this study",
+            "exam_percent": "Right answers needed in the exam (percent)",
             "feedback_box": "Ask for feedback at the end",
         }
         help_texts = {
@@ -105,6 +109,9 @@ class StudyForm(_StudyModelForm):
             "sends people here and adds their id to the link, use that id. Personal links always tell people apart.",
             "identity_parameter": "Such as PROLIFIC_PID, for links that end in ?PROLIFIC_PID=…",
             "panel": "Such as prolific. The same id from the same panel is the same person in all studies.",
+            "exam_study": "The short name of a study whose items have right answers. Leave it empty for no exam. "
+            "People are recognised by personal link, browser or panel id, whichever both studies use.",
+            "exam_percent": "Only used with an exam. Answers that somebody left out count as wrong.",
             "feedback_box": "An optional box on the last page of a hit.",
             "seed": "Fixes the order in which items are given out, so that the plan can be reproduced.",
         }

@@ -227,11 +227,12 @@ if "studies" in PARTS:
             "options": {"expires": seconds},
         }
     CELERY_IMPORTS += ["annotation.decision_tasks"]
-    CELERY_BEAT_SCHEDULE["continue-bulk"] = {
-        "task": "annotation.tasks.continue_bulk",
-        "schedule": timedelta(minutes=1),
-        "options": {"expires": 60},
-    }
+    for name in ("continue_bulk", "grant_qualifications"):
+        CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
+            "task": f"annotation.tasks.{name}",
+            "schedule": timedelta(minutes=1),
+            "options": {"expires": 60},
+        }
     CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
         "task": "annotation.tasks.reclaim_expired",
         "schedule": timedelta(seconds=30),

@@ -4,7 +4,7 @@ from annotation.models.events import EventBatch
 from annotation.models.media import Media
 from annotation.models.offers import Offer, Pull
 from annotation.models.platform_jobs import Compensation, PlatformJob
-from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
+from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import AuditEntry, BulkAction, Flag, PayDecision, Payment, Review
 from annotation.models.work import (
@@ -48,6 +48,7 @@ __all__ = [
     "PlatformJob",
     "Posting",
     "Pull",
+    "QualificationType",
     "Rating",
     "Review",
     "Step",

@@ -105,6 +105,28 @@ class PlatformCall(models.Model):
         return f"{self.operation} for {self.key} ({self.state})"
 
 
+class QualificationType(models.Model):
+    """A qualification on a platform that stands for something workers did in ``study``. Its id there is stored once."""
+
+    class Purpose(models.TextChoices):
+        EXAM = "exam", "The result of the exam, as a percentage"
+        TOOK_PART = "took_part", "Took part"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="qualification_types")
+    platform = models.CharField(max_length=20)
+    purpose = models.CharField(max_length=10, choices=Purpose.choices)
+    external_id = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "platform", "purpose"], name="qualificationtype_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} of {self.study_id} on {self.platform}"
+
+
 class OutsideAssignment(models.Model):
     """An assignment as the platform reports it: who has it there, and what became of it. Only a poll writes this.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.conf import settings
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
@@ -82,6 +82,14 @@ class Study(models.Model):
     )
     platforms = models.JSONField(
         default=dict, blank=True, help_text="Settings for each platform, by its name. Validated by the platform's form."
+    )
+    exam_study = models.CharField(
+        max_length=60, blank=True, help_text="The study whose exam people must have passed. Empty: none."
+    )
+    exam_percent = models.PositiveSmallIntegerField(
+        default=80,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="The result that this study asks for, as a percentage of right answers.",
     )
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")

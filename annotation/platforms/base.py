@@ -139,6 +139,10 @@ class Platform(ABC):
     by_hand: ClassVar[bool] = False
     #: Whether approving there pays. If not, the researcher pays by completion code.
     pays: ClassVar[bool] = True
+    #: Why work can be rejected, where the platform asks for one of these besides the reason.
+    categories: ClassVar[tuple[str, ...]] = ()
+    #: Whether it has qualifications, which keep workers from accepting work that is not for them.
+    qualifies: ClassVar[bool] = False
     #: The parameter for the token that keeps a call from taking effect twice; empty: the platform has none.
     token_field: ClassVar[str] = ""
     #: How long the platform remembers a token. Later (or without tokens: always) a second try first searches.
@@ -250,6 +254,18 @@ class Platform(ABC):
     def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
         """The calls that keep a worker from all work of this account."""
         raise self._cannot("block workers")
+
+    def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
+        """The calls that make a qualification, once. ``name`` is unique to this server's study and purpose."""
+        raise self._cannot("make qualifications")
+
+    def qualification_id(self, results: Sequence[Json]) -> str:
+        """The platform's id of the qualification, from the results of these calls."""
+        raise self._cannot("make qualifications")
+
+    def grant(self, qualification: str, worker_id: str, *, value: int, key: str) -> Sequence[Call]:
+        """The calls that give a worker the qualification, or a new value of it."""
+        raise self._cannot("grant qualifications")
 
     def call(self, operation: str, **params: Any) -> Json:
         """Make one call."""

@@ -26,6 +26,7 @@ from annotation import sql
 from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
+from annotation.queries.exams import has_passed
 from annotation.task_types.items import Json
 
 State = Assignment.State
@@ -80,7 +81,8 @@ class NothingLeft(Exception):
 
 class NotAdmitted(Exception):
     """This worker cannot take part. ``reason`` is one of took_part (see NothingLeft), full (no arm needs anybody),
-    invited (only people with a personal link may take part)."""
+    invited (only people with a personal link may take part), exam (they have not passed the exam that this study asks
+    for)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -161,6 +163,8 @@ def enrol(
         raise NotAdmitted("invited")
     if took_part_in_excluded(study_id=study.pk, worker_id=worker.pk):
         raise NotAdmitted("took_part")
+    if not (worker.synthetic or has_passed(study, worker.pk)):
+        raise NotAdmitted("exam")
     return Participant.objects.create(
         study=study,
         worker=worker,

@@ -19,6 +19,7 @@ from annotation.models import Arm, Assignment, Hit, ItemAuthor, Participant, Pos
 from annotation.models.work import LIVE_STATES
 from annotation.platforms import platform_class
 from annotation.platforms.base import Claim
+from annotation.queries.exams import has_passed
 from annotation.services.allocation import (
     NotAdmitted,
     again_after_deadlock,
@@ -96,6 +97,8 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         return known
     if took_part_in_excluded(study_id=posting.study_id, worker_id=worker.pk):
         raise NotAdmitted("took_part")
+    if not has_passed(posting.study, worker.pk):
+        raise NotAdmitted("exam")
     if posting.hit is None:
         arm_id = take_least_filled_arm(posting.study, posting.reward).pk
     else:

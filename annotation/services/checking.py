@@ -77,11 +77,13 @@ def check_study(
     ``platforms``: settings for each platform; None for those of ``instance``, unchanged. ``visible``: the studies that
     the person who changes this one may see; None for all.
     """
+    exam_before = instance.exam_study
     clean_values, problems = check_values(instance=instance, values=values)
     excluded, wrong = check_excluded(
         slug=str(clean_values.get("slug") or ""), instance=instance, slugs=exclude_studies, visible=visible
     )
     problems += wrong
+    problems += check_exam(before=exam_before, values=clean_values, visible=visible)
     offered, wrong = (instance.platforms, []) if platforms is None else check_platforms(platforms)
     problems += wrong
     task, wrong = find_type(task_type)
@@ -135,6 +137,18 @@ def check_excluded(
             what = f"There is no study “{name[:60]}”, or you may not see it."
             problems.append(Problem("exclude_studies", what, "Check the short name, or ask an owner to add you."))
     return tuple(sorted(set(slugs))), problems
+
+
+def check_exam(*, before: str, values: Mapping[str, Any], visible: QuerySet[Study] | None) -> list[Problem]:
+    """What is wrong with the exam that the study names. ``before``: the one that it named so far."""
+    name = str(values.get("exam_study") or "")
+    if name and name == values.get("slug"):
+        return [Problem("exam_study", "A study cannot be its own exam.", "Name another study.")]
+    known = Study.objects.all() if visible is None else visible
+    if name not in ("", before) and not known.filter(slug=name).exists():
+        what = f"There is no study “{name[:60]}”, or you may not see it."
+        return [Problem("exam_study", what, "Check the short name, or ask an owner to add you.")]
+    return []
 
 
 def check_config(*, task: TaskType, config: Mapping[str, Any], prefix: str = "config.") -> tuple[Json, list[Problem]]:

@@ -50,7 +50,8 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
         deciding.approve(outside=outside, platform=platform, actor=actor, feedback=feedback)
     elif decision == Decision.REJECT and outside.state == OutsideState.SUBMITTED:
         platform = connect(outside.posting.platform)
-        deciding.reject(outside=outside, platform=platform, actor=actor, feedback=feedback)
+        category, text = _category(platform, feedback)
+        deciding.reject(outside=outside, platform=platform, actor=actor, feedback=text, category=category)
     elif decision == Decision.REJECT and outside.state == OutsideState.APPROVED:
         raise invalid("state", "The platform has approved and paid this work.", "It cannot be rejected any more.")
     elif outside.state == OutsideState.RETURNED:
@@ -84,6 +85,14 @@ def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str,
             actor=actor,
         )
         record(study=submission.study, actor=actor, action="bonus", submission=submission.pk, amount=str(amount))
+
+
+def _category(platform: Platform, feedback: str) -> tuple[str, str]:
+    """The category that a reason begins with, as in “LOW_EFFORT: All answers are the same.”, and the rest of it."""
+    head, colon, rest = feedback.partition(":")
+    if colon and head.strip().upper() in platform.categories:
+        return head.strip().upper(), rest.strip()
+    return "", feedback
 
 
 def _paid_there(submission: Submission) -> bool:

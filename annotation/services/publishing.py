@@ -21,6 +21,7 @@ from annotation.queries.platforms import platforms_of
 from annotation.services.audit import record
 from annotation.services.checking import platform_settings
 from annotation.services.platform_calls import make_all
+from annotation.services.qualifying import prepare
 from common.problems import Problem, refuse_if_any
 
 BATCH = 1_000
@@ -114,6 +115,7 @@ def post_all(*, study: Study, platform: Platform, step: Callable[[int], None] = 
     ``step`` gets the number of postings so far.
     """
     settings = settings_of(study, platform)
+    prepare(study=study, platform=platform)
     found = progress(study, platform)
     for done, posting in enumerate(_to_post(study, platform), start=found.posted + 1):
         _post(posting, settings, platform)

@@ -58,7 +58,7 @@ _CLOSED = "The study is closed."
 FROZEN_WHEN_CLOSED: dict[str, str] = FROZEN_WHEN_LIVE | dict.fromkeys(
     (
         *("ratings_per_item", "hits_per_worker", "estimated_minutes", "time_limit_minutes", "access"),
-        *("identity", "identity_parameter", "panel", "exclude_studies"),
+        *("identity", "identity_parameter", "panel", "exclude_studies", "exam_study", "exam_percent"),
     ),
     _CLOSED,
 )

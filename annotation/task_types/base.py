@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib import import_module
@@ -20,7 +20,7 @@ from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
-from annotation.task_types.reading import read_rows
+from annotation.task_types.reading import EXAM, read_rows
 from annotation.task_types.settings import ConfigForm
 
 if TYPE_CHECKING:
@@ -174,6 +174,14 @@ class OutputData:
     texts: Sequence[str]
     label: tuple[str, float] | None = None
     item: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExamItem:
+    """An item of an exam and what one worker answered, by topic: as text, and numbers as ``%g`` writes them."""
+
+    item: ItemData
+    given: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class TaskType(ABC):
@@ -360,7 +368,28 @@ class TaskType(ABC):
         """
         raise NotImplementedError
 
-    # --- 9. simulated workers ---
+    # --- 9. exams ---
+
+    def exam_answers(self, item: ItemData, config: Json) -> Mapping[str, Collection[str]]:
+        """The right answers of an exam item, by topic: as text, and numbers as ``%g`` writes them.
+
+        Default: the cells of further columns called ``exam:TOPIC``; a cell may name several right answers, as in 4|5.
+        """
+        cells = self.export_columns(item.payload).items()
+        right = {name.partition(":")[2]: cell.split("|") for name, cell in cells if name.startswith(EXAM)}
+        return {topic: [each.strip() for each in answers] for topic, answers in right.items() if any(answers)}
+
+    def exam_percent(self, exam: Sequence[ExamItem], config: Json) -> float | None:
+        """The result of one worker over all exam items, from 0 to 100; None if nothing in the study has a right answer.
+
+        This is the type's pass rule: a study that asks for the exam says which result is enough. Default: the share of
+        right answers. What is not answered counts as wrong.
+        """
+        asked = [(each, topic, right) for each in exam for topic, right in self.exam_answers(each.item, config).items()]
+        good = sum(bool(set(each.given.get(topic, ())) & set(right)) for each, topic, right in asked)
+        return 100 * good / len(asked) if asked else None
+
+    # --- 10. simulated workers ---
 
     def true_answer(self, shown: Shown, page: Page, question: Question) -> float | None:
         """A perfect simulated worker's answer on the question's scale; None: drawn at random for each item."""

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from annotation.task_types.items import Column, ItemData, Row, RowProblem
 
 LONGEST_ID = 160
+#: How the names of columns with the right answers of an exam begin.
+EXAM = "exam:"
 
 
 def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[ItemData], list[RowProblem]]:
     """Items with payloads as `TaskType.read_items` describes them, and all problems.
 
-    The first required column contains the id.
+    The first required column contains the id. A row with a right answer is an item of an exam.
     """
     if not rows:
         return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per item below the header.")]
@@ -75,4 +77,6 @@ def _item(row: Row, columns: Sequence[Column], identity: str) -> ItemData:
     # Lists, because PostgreSQL does not preserve the order of an object's names.
     order = [name for name in row.cells if name in named]
     extra = [[name, cell] for name, cell in row.cells.items() if name not in named]
-    return ItemData(row.cells[identity], {**named, "columns": order, "extra": extra}, rows=(row.number,))
+    exam = any(name.startswith(EXAM) and cell.strip() for name, cell in extra)
+    payload = {**named, "columns": order, "extra": extra}
+    return ItemData(row.cells[identity], payload, "exam" if exam else "main", rows=(row.number,))

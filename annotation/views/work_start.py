@@ -243,6 +243,10 @@ REFUSALS = {
         "You have already taken part in a related study",
         "Each person can take part in only one of these studies. Thank you for your interest.",
     ),
+    "exam": (
+        "This study is for people who passed another one",
+        "You need a good enough result there first, with the same link or browser. Thank you for your interest.",
+    ),
     "full": (
         "This study has all the participants it needs",
         "Thank you for your interest. You can look again later, in case a place becomes free.",

@@ -9,8 +9,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from django import forms
+from django.conf import settings
 
-from annotation.models import Study
+from annotation.models import QualificationType, Study
 from annotation.platforms.costs import CENT
 from annotation.task_types.settings import ConfigForm, ListField
 
@@ -18,6 +19,10 @@ ADULT_TYPE = "00000000000000000060"
 LOCALE_TYPE = "00000000000000000071"
 PERCENT_APPROVED_TYPE = "000000000000000000L0"
 NUMBER_APPROVED_TYPE = "00000000000000000040"
+#: In Amazon's reference, “QualificationRequirement”: Masters, and Masters in the sandbox.
+MASTERS_TYPE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
+MASTERS_SANDBOX_TYPE = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
+GUARDED = {"ActionsGuarded": "PreviewAndAccept"}
 
 
 class MturkForm(ConfigForm):
@@ -67,7 +72,7 @@ class MturkConfig:
             "Reward": str(reward.quantize(CENT)),
             "AssignmentDurationInSeconds": study.time_limit_minutes * 60,
             "AutoApprovalDelayInSeconds": self.approve_after_hours * 3600,
-            "QualificationRequirements": self.qualifications(),
+            "QualificationRequirements": [*self.qualifications(), *study_requirements(study)],
         }
 
     def qualifications(self) -> list[dict[str, Any]]:
@@ -82,7 +87,10 @@ class MturkConfig:
             if least is not None:
                 comparison = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [least]}
                 found.append({"QualificationTypeId": type_id, **comparison})
-        return [each | {"ActionsGuarded": "PreviewAndAccept"} for each in found]
+        if self.masters:
+            masters = MASTERS_SANDBOX_TYPE if "sandbox" in settings.MTURK_ENDPOINT else MASTERS_TYPE
+            found.append({"QualificationTypeId": masters, "Comparator": "Exists"})
+        return [each | GUARDED for each in found]
 
     def hit(self, *, hit_type_id: str, url: str, wanted: int, annotation: str) -> dict[str, Any]:
         """Parameters of CreateHITWithHITType."""
@@ -93,6 +101,22 @@ class MturkConfig:
             "Question": external_question(url, self.frame_height),
             "RequesterAnnotation": annotation,
         }
+
+
+def study_requirements(study: Study) -> list[dict[str, Any]]:
+    """Requirements from other studies: the result of the exam, and that a worker has not taken part in some of them.
+
+    ``services.qualifying`` makes these qualifications before the study is posted.
+    """
+    types = QualificationType.objects.filter(platform="mturk").order_by("study")
+    exam = types.filter(study__slug=study.exam_study or None, purpose=QualificationType.Purpose.EXAM).first()
+    found: list[dict[str, Any]] = []
+    if exam is not None:
+        least = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [study.exam_percent]}
+        found.append({"QualificationTypeId": exam.external_id, **least})
+    took_part = types.filter(study__excluded_by=study, purpose=QualificationType.Purpose.TOOK_PART)
+    found += [{"QualificationTypeId": each.external_id, "Comparator": "DoesNotExist"} for each in took_part]
+    return [each | GUARDED for each in found]
 
 
 def _locale(place: str) -> dict[str, str]:

@@ -52,6 +52,7 @@ class Mturk(Platform):
     title = "MTurk"
     form = MturkForm
     unit = "HIT"
+    qualifies = True
     task = "HIT"
     way_out = "Please return this HIT."
     token_field = "UniqueRequestToken"  # noqa: S105 - the name of a parameter
@@ -261,6 +262,32 @@ class Mturk(Platform):
 
     def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
         return [_call(f"block/{worker_id}", "create_worker_block", {"WorkerId": worker_id, "Reason": reason})]
+
+    def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
+        params = {"Name": name, "Description": description, "QualificationTypeStatus": "Active"}
+        return [
+            _call(key, "create_qualification_type", params, self._made_before(name), ("AlreadyExists", "Duplicate"))
+        ]
+
+    def _made_before(self, name: str) -> Search:
+        """The account's own qualification with exactly this name, on any page of the list."""
+
+        def search(call: PlatformCall) -> Json | None:
+            about = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+            for each in self.pages("list_qualification_types", "QualificationTypes", **about):
+                if each["Name"] == name:
+                    return {"QualificationTypeId": each["QualificationTypeId"]}
+            return None
+
+        return search
+
+    def qualification_id(self, results: Sequence[Json]) -> str:
+        return str(results[-1]["QualificationTypeId"])
+
+    def grant(self, qualification: str, worker_id: str, *, value: int, key: str) -> Sequence[Call]:
+        about = {"QualificationTypeId": qualification, "WorkerId": worker_id, "IntegerValue": value}
+        params = about | {"SendNotification": False}
+        return [_call(key, "associate_qualification_with_worker", params)]
 
     def _paid_before(self, call: PlatformCall) -> Json | None:
         """Whether the platform has one more such bonus than those whose calls are known to be done."""

@@ -75,6 +75,7 @@ class Prolific(ByReward):
     form = ProlificForm
     unit = "Prolific study"
     units = "Prolific studies"
+    categories = CATEGORIES
     task = "study"
     way_out = "Please return your submission on Prolific."
 

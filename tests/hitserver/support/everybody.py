@@ -14,7 +14,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from accounts import tokens
-from annotation.models import Item, Membership, Study, Submission
+from annotation.models import BulkAction, Item, Membership, Study, Submission
+from annotation.services.bulk import plan_action
 from annotation.tokens import participant_token
 from generation.models import GenerationRun
 from marketplace import clock
@@ -64,7 +65,9 @@ class Everybody:
             values["token"] = participant_token(self.study.participants.get().pk)
         else:
             values["token"] = self.market.get(route.split("<")[0].strip("/"), "")
-        if route.startswith("console/studies/"):
+        if "/actions/" in route:
+            values["pk"] = str(BulkAction.objects.get().pk)
+        elif route.startswith("console/studies/"):
             values["pk"] = str((Submission if "submissions/" in route else Item).objects.values_list("pk").get()[0])
         elif route.startswith("console/"):
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
@@ -85,7 +88,9 @@ def make_everybody() -> Everybody:
     users["admin"] = User.objects.create_superuser("admin")
     add_operator(users["operator"])
     study = make_study(items=1)
-    make_submission(study=study)
+    sent = make_submission(study=study)
+    chosen = Submission.objects.filter(pk=sent.pk)
+    plan_action(study=study, action="approve", chosen=chosen, actor="owner")
     Membership.objects.create(study=study, user=users["viewer"], role="viewer")
     Membership.objects.create(study=study, user=users["owner"], role="owner")
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")

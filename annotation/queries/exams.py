@@ -1,0 +1,46 @@
+"""Results of exams, which are studies whose items have right answers. Another study may ask for a result."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from annotation.models import Item, Rating, Study, Submission
+from annotation.task_types.base import ExamItem
+from annotation.task_types.items import ItemData
+from annotation.task_types.registry import get_type
+
+
+def exam_percent(exam: Study, worker_id: int) -> int | None:
+    """The worker's result in whole percent, rounded down, over all that they sent there. None if they sent nothing, or
+    if the exam has no right answers.
+
+    Excluded submissions count, too: whether work is analysed and whether an exam was passed are two questions.
+    """
+    sent = Submission.objects.filter(study=exam, participant__worker=worker_id).first()
+    if sent is None:
+        return None
+    given: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    ratings = Rating.objects.filter(study=exam, participant__worker=worker_id, item__isnull=False)
+    for item, topic, value, text in ratings.values_list("item_id", "question", "value", "text"):
+        given[item or 0][topic].append(text if value is None else f"{value:g}")
+    asked = [
+        ExamItem(ItemData(item.external_id, item.payload, Item.Role.EXAM), given[item.pk])
+        for item in Item.objects.filter(study=exam, role=Item.Role.EXAM).order_by("position")
+    ]
+    percent = get_type(exam.task_type).exam_percent(asked, exam.config)
+    return None if percent is None else int(percent + 1e-9)
+
+
+def has_passed(study: Study, worker_id: int) -> bool:
+    """Whether the worker has the result that the study asks for. A study without an exam asks for none."""
+    if not study.exam_study:
+        return True
+    exam = Study.objects.filter(slug=study.exam_study).first()
+    percent = exam_percent(exam, worker_id) if exam is not None else None
+    return percent is not None and percent >= study.exam_percent
+
+
+def exams_in_use() -> list[Study]:
+    """The studies whose exam another study asks for."""
+    named = Study.objects.exclude(exam_study="").values("exam_study")
+    return list(Study.objects.filter(slug__in=named).order_by("pk"))
