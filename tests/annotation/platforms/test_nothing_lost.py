@@ -69,7 +69,7 @@ def test_made_up_claims_do_not_cost_a_worker_their_work(study: Study, posting: P
 
 
 def study_workers(study: Study) -> list[Any]:
-    used = {name for name in study_data(study).ratings["worker"]}
+    used = set(study_data(study).ratings["worker"])
     return [each.worker for each in study.participants.select_related("worker") if each.pseudonym in used]
 
 
