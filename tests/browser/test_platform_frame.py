@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -125,18 +127,36 @@ def _note(policies: dict[str, str], sites: Sites, got: Any) -> None:
         policies[path.partition("?")[0]] = got.headers.get("content-security-policy", "")
 
 
-def test_nobody_else_may_frame_the_study(page: Page, sites: Sites) -> None:
-    """The study's own site is another site too, as far as the marketplace's page is concerned."""
+class _OtherSite(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>Elsewhere</title><iframe></iframe>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def other_site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _OtherSite)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://localhost:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_nobody_else_may_frame_the_study(page: Page, sites: Sites, other_site: str) -> None:
     join(page, sites)
     page.get_by_role("button", name=re.compile("^Accept: ")).click()
+    expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible()
     address = page.locator("iframe").get_attribute("src")
-    assert address is not None
-    blocked: list[str] = []
-    page.on("console", lambda message: blocked.append(message.text))
-    page.route(
-        "http://other.localhost/", lambda route: route.fulfill(body="<iframe></iframe>", content_type="text/html")
-    )
-    page.goto("http://other.localhost/")
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(other_site)
     page.evaluate("address => { document.querySelector('iframe').src = address }", address)
-    page.wait_for_timeout(1500)
-    assert any("frame-ancestors" in each for each in blocked), blocked
+    page.wait_for_timeout(3000)
+    assert [each for each in said if "frame-ancestors" in each], said
