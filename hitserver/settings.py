@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -314,6 +315,13 @@ MTURK_SECRET_ACCESS_KEY = env.secret("HITSERVER_MTURK_SECRET_ACCESS_KEY", "")
 MTURK_SUBMIT_SITES = env.items(
     "HITSERVER_MTURK_SUBMIT_SITES", ("https://www.mturk.com", "https://workersandbox.mturk.com")
 )
+# Another server's marketplace frames workers' pages, and takes finished work, on the host of its endpoint; Amazon does
+# neither there.
+_endpoint = urlsplit(MTURK_ENDPOINT)
+_market = f"{_endpoint.scheme}://{_endpoint.netloc}"
+if _market != BASE_URL and not (_endpoint.hostname or "").endswith(".amazonaws.com"):
+    FRAME_ANCESTORS.append(_market)
+    MTURK_SUBMIT_SITES.append(_market)
 MTURK_ATTEMPTS = env.integer("HITSERVER_MTURK_ATTEMPTS", 8, least=1, most=50)
 # Calls per second to the endpoint, for all processes of this machine together; 0 means no limit.
 MTURK_CALLS_PER_SECOND = env.integer("HITSERVER_MTURK_CALLS_PER_SECOND", 10, least=0, most=10_000)

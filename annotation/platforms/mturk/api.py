@@ -51,17 +51,44 @@ def client_for(account: Account) -> Any:
 
 
 def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble."""
+    """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble.
+
+    Only an answer in the API's own format counts: boto3 takes any page with status 200 for an empty answer, so a
+    proxy's sign-in page would look like a HIT that was ended, or work that was paid.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     wait_for_turn("mturk", settings.MTURK_CALLS_PER_SECOND)
+    make, endpoint = getattr(client, operation), client.meta.endpoint_url
     try:
-        answer: dict[str, Any] = getattr(client, operation)(**params)
+        answer: dict[str, Any] = make(**params)
     except ClientError as error:
+        if not _speaks_the_api(error.response):
+            raise _unreachable(f"HTTP status {_status(error.response)}", endpoint) from error
         raise _sorted(error) from error
     except BotoCoreError as error:
-        raise _unreachable(error, client.meta.endpoint_url) from error
+        raise _unreachable(str(error), endpoint) from error
+    except (AttributeError, TypeError) as error:  # boto3, when an answer in JSON is not an object
+        raise _unreachable("The answer has another form.", endpoint) from error
+    if not (_speaks_the_api(answer) and _has_its_members(client, operation, answer)):
+        raise _unreachable("The answer is not one of this API.", endpoint)
     return answer
+
+
+def _status(answer: dict[str, Any]) -> int:
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def _speaks_the_api(answer: dict[str, Any]) -> bool:
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    return str(headers.get("content-type", "")).startswith(("application/x-amz-json", "application/json"))
+
+
+def _has_its_members(client: Any, operation: str, answer: dict[str, Any]) -> bool:
+    """Whether the answer has anything of what the operation returns, if it returns something."""
+    shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
+    members = set(shape.members) if shape is not None else set()
+    return not members or bool(members & answer.keys())
 
 
 @lru_cache(maxsize=8)
@@ -98,10 +125,9 @@ _FIXES = {
 def _sorted(error: Any) -> PlatformTrouble:
     about = error.response.get("Error", {})
     name, message = str(about.get("Code", "")), str(about.get("Message", "")) or str(error)
-    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     found = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
     code = found[-1].rpartition(".")[2] if found else name
-    again = status >= 500 or "Throttl" in name or name == "RequestThrottled"
+    again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
     fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
     hit = _IN_QUOTES.search(message)
     return PlatformTrouble(
@@ -109,7 +135,7 @@ def _sorted(error: Any) -> PlatformTrouble:
     )
 
 
-def _unreachable(error: Exception, endpoint: str) -> PlatformTrouble:
-    what = f"{endpoint} did not answer as the Requester API does: {str(error)[:200]}"
+def _unreachable(why: str, endpoint: str) -> PlatformTrouble:
+    what = f"{endpoint} did not answer as the Requester API does: {why[:200]}"
     fix = "Check HITSERVER_MTURK_ENDPOINT and that a server runs there. Publish again: it continues where it stopped."
     return PlatformTrouble(what, fix, again=True)

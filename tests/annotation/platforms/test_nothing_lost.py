@@ -45,9 +45,7 @@ def arrive(posting: Posting, worker_id: str, assignment_id: str) -> Assignment:
 def send_last_step(work: Assignment) -> str:
     work = Assignment.objects.select_related("hit__study", "participant").get(pk=work.pk)
     form = simulated_form(assignment=work, number=0)
-    return submit_step(
-        assignment_id=work.pk, participant_id=work.participant_id, number=0, data=form, timing={}
-    ).kind
+    return submit_step(assignment_id=work.pk, participant_id=work.participant_id, number=0, data=form, timing={}).kind
 
 
 def test_made_up_claims_do_not_cost_a_worker_their_work(study: Study, posting: Posting, api: Mturk) -> None:
@@ -69,7 +67,7 @@ def test_made_up_claims_do_not_cost_a_worker_their_work(study: Study, posting: P
 
 
 def study_workers(study: Study) -> list[Any]:
-    used = {name for name in study_data(study).ratings["worker"]}
+    used = set(study_data(study).ratings["worker"])
     return [each.worker for each in study.participants.select_related("worker") if each.pseudonym in used]
 
 
