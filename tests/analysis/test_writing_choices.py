@@ -23,8 +23,8 @@ def test_published_counts_give_their_p() -> None:
 
 
 def test_the_tests_are_the_binomial_by_hand() -> None:
-    # 2 of 3 against 1/3: P(2) + P(3) = 3·(1/9)(2/3) + 1/27 = 7/27; two-sided: 0 (8/27) and 1 (12/27) are more likely than
-    # 2 (6/27), so the same. 1 of 6 against 1/2: one-sided below, (1 + 6)/64.
+    # 2 of 3 against 1/3: P(2) + P(3) = 3·(1/9)(2/3) + 1/27 = 7/27; two-sided: 0 (8/27) and 1 (12/27) are more likely
+    # than 2 (6/27), so the same. 1 of 6 against 1/2: one-sided below, (1 + 6)/64.
     found = binomial_tests(2, 3, chance=1 / 3)
     assert found.one_sided == pytest.approx(float(Fraction(7, 27)))
     assert found.two_sided == pytest.approx(float(Fraction(7, 27)))
