@@ -44,7 +44,7 @@ def bundle(tmp_path: Path) -> Path:
 def table(tmp_path: Path, **changed: str) -> Path:
     """The same lines as a CSV file; ``changed`` replaces cells of its first row."""
     lines = lines_of(Source(writing_study())).rename(columns={"writer": "worker"})
-    rows = lines.astype(object).to_dict("records")
+    rows: list[dict[Any, Any]] = lines.astype(object).to_dict("records")
     rows[0] |= changed
     path = tmp_path / "lines.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -151,7 +151,16 @@ def test_texts_by_row_and_by_list_give_the_same_figures(
 def test_tags_embeddings_writers_and_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Path, rows: Path) -> None:
     np.save(tmp_path / "v.npy", np.array([[1, 0], [0, 1], [1, 0], [1, 1]]))
     out_file = tmp_path / "out.csv"
-    command = ["variability", rows, "--embeddings", tmp_path / "v.npy", "--writer", "writer", "--out", out_file]
+    command: list[str | Path] = [
+        "variability",
+        rows,
+        "--embeddings",
+        tmp_path / "v.npy",
+        "--writer",
+        "writer",
+        "--out",
+        out_file,
+    ]
 
     found = figures(capsys, *command)["estimates"]
     status, text, _ = run(capsys, *command, *FEW)

@@ -80,7 +80,7 @@ def test_frequent_words_of_long_texts_are_not_ignored() -> None:
 def test_one_edit_has_all_measures() -> None:
     found = edit_of("old piano", "old pianos")
     # One character; {old} of {old, piano, pianos}; 1 of 2 and 2 tokens.
-    assert (found.levenshtein, found.jaccard, found.user) == (1, pytest.approx(100 / 3), pytest.approx(50))
+    assert (found.levenshtein, found.jaccard, found.user) == pytest.approx((1, 100 / 3, 50))
 
 
 def test_mann_whitney_counts_pairs() -> None:

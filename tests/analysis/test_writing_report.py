@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from analysis.data import StudyData, make_study_data, read_bundle, write_bundle
+from analysis.data import OWN_COLUMNS, StudyData, make_study_data, read_bundle, write_bundle
 from analysis.description import ReportSection
 from analysis.report import report_numbers
 from tests.analysis.support.pages import Page, built, is_sound, unknown_numbers
-from tests.analysis.support.studies import LIKERT, NOON, TEXTS_ONLY, a_set, describe, study_data
+from tests.analysis.support.studies import LIKERT, NOON, TEXTS_ONLY, Texts, a_set, describe, study_data
 from tests.analysis.support.writing import WRITING, writing_study
 
 OURS = ("choices", "edits", "story_texts", "arm_tests", "waiting")
@@ -121,13 +123,7 @@ def test_studies_without_data_say_so(tmp_path: Path) -> None:
 
 def judged(values: dict[tuple[str, str], float], own: list[tuple[str, str, str, float]]) -> StudyData:
     data = study_data([f"t{at}" for at in range(4)], values, question="creative", **LIKERT)
-    return make_study_data(
-        data.description,
-        items=data.items.drop(columns="n").to_dict("records"),
-        submissions=data.submissions.to_dict("records"),
-        ratings=data.all_ratings.to_dict("records"),
-        own_ratings=own,
-    )
+    return replace(data, own_ratings=pd.DataFrame(own, columns=list(OWN_COLUMNS)))
 
 
 MEANS = [2.0, 2.0, 4.0, 4.0]
@@ -160,7 +156,7 @@ def test_own_ratings_come_back_from_a_bundle_and_are_shown_only_if_there_are_any
 
 
 def test_variability_of_answers_and_responses(tmp_path: Path) -> None:
-    texts = {
+    texts: Texts = {
         ("i0", "x"): {"own": "a dog ran"},
         ("i0", "y"): {"own": "a cat ran"},
         ("i1", "x"): {"own": ["a dog ran", "a dog ran"]},

@@ -34,7 +34,9 @@ CREATIVITY = {"anna": 6.0, "ben": 4.0, "cora": 5.0}
 def writing_study(*, excluded: Sequence[str] = (), **values: Any) -> StudyData:
     """Three stories in two rounds: alone, chosen, alone, chosen. Suggestions took 1 s and were shown after 2 s."""
     writers = list(CHOSEN)
-    submissions, ratings, offers = [], [], []
+    submissions: list[tuple[Any, ...]] = []
+    ratings: list[tuple[Any, ...]] = []
+    offers: list[tuple[Any, ...]] = []
     for number, writer in enumerate(writers, start=1):
         decision = "exclude" if writer in excluded else ""
         place = "solo" if writer == "ben" else "mil"
