@@ -233,7 +233,7 @@ def figures(args: argparse.Namespace, table: pd.DataFrame) -> dict[str, Any]:
 def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     names = ["context", "mu_human", "mu_model", "mu_cross", "w1_model", "w1_cross"]
     return [
-        {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
+        {str(name): None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
         for row in rows[names].to_dict("records")
     ]
 

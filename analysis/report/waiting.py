@@ -15,7 +15,7 @@ from analysis.writing.waiting import SOURCES, Waits, waits
 from common.words import counted
 
 ALL = "all"
-NAMES = {"live": "Written in time", "second_try": "Asked again", "pool": "From the pool", "none": "None"}
+NAMES = {"live": "Written in time", "second_try": "Asked again", "pool": "From the pool", "none": "No text came"}
 BINS = 20
 
 

@@ -60,8 +60,8 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     values = np.asarray(chosen, dtype=float)
     known, names = known_choices(values), np.asarray(writers)[~np.isnan(values)]
     _, codes = np.unique(names.astype(str), return_inverse=True)
-    n = np.bincount(codes, np.ones(len(known)))
-    wins = np.bincount(codes, known)
+    n = np.asarray(np.bincount(codes, np.ones(len(known))), dtype=float)
+    wins = np.asarray(np.bincount(codes, known), dtype=float)
     reason = _why_not(wins, n)
     if reason:
         return _nothing(len(n), level, reason)

@@ -97,18 +97,13 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
     while page := list(rows.filter(pk__gt=last)[:BATCH]):
         ids = [row[0] for row in page]
         turns, offers = _turns(ids, rules.topic), _offers(ids)
-        about = {pk: rest for pk, *rest in page}
-        yield [
-            Story(
-                pk,
-                *about[pk][:2],
-                pk not in excluded,
-                about[pk][2],
-                item,
-                story_lines(texts, offers.get((pk, item), []), every=rules.every),
-            )
-            for (pk, item), texts in turns.items()
-        ]
+        about = {row[0]: row for row in page}
+        batch = []
+        for (pk, item), texts in turns.items():
+            _, worker, synthetic, arm = about[pk]
+            lines = story_lines(texts, offers.get((pk, item), []), every=rules.every)
+            batch.append(Story(pk, worker, synthetic, pk not in excluded, arm, item, lines))
+        yield batch
         last = ids[-1]
 
 
