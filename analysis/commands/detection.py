@@ -87,15 +87,15 @@ def read_judgements(args: argparse.Namespace) -> Judgements:
     words = {name.casefold(): str(value) for value, name in ANSWERS.items()}
     renamed = [words.get(text.strip().casefold(), text) for text in cells.astype(object).fillna("")]
     answers = numbers(pd.Series(pd.Categorical(renamed), cells.index, name=args.answer), args.file)
-    columns = [frame[name].astype(str).to_numpy() for name in names[:3]]
+    workers, texts, origins = (frame[name].astype(str).to_numpy() for name in names[:3])
     groups = {f"by {name}": frame[name].astype(str).to_numpy() for name in args.by}
-    sources = set(columns[2].tolist())
+    sources = set(origins.tolist())
     if args.human not in sources:
         listed = ", ".join(f'"{name}"' for name in sorted(sources)[:10])
         fix = f"name the human source with --human; there are {listed}"
         raise InputError(args.file, f'column "{args.source}"', f'no text has the source "{args.human}"', fix)
     try:
-        return judgements_from_arrays(*columns, answers, human=args.human, groups=groups)
+        return judgements_from_arrays(workers, texts, origins, answers, human=args.human, groups=groups)
     except ValueError as error:
         raise InputError(args.file, f'column "{args.answer}"', str(error)) from error
 

@@ -38,8 +38,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="Systems compared: scores, strengths and ranks.",
         description="Scores and Bradley–Terry strengths of systems, from a CSV, TSV or JSONL file (UTF-8). Either with "
         "one rating per row, of texts that a worker rated together (--task, --system, --value), or with one choice "
-        "between two systems per row (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). Rows "
-        f"without a value ({', '.join(map(repr, MISSING))}) are left out and counted.",
+        "between two systems per row (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
+        f"Rows without a value ({', '.join(map(repr, MISSING))}) are left out and counted.",
     )
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--task", metavar="COL", help="column that names what one worker rated together")

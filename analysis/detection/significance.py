@@ -137,10 +137,11 @@ def tukey(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> list[Tukey
     found = stats.tukey_hsd(*known.values())
     bounds = found.confidence_interval(level)
     statistic, p_values = np.asarray(found.statistic), np.asarray(found.pvalue)
+    lows, highs = np.asarray(bounds.low), np.asarray(bounds.high)
     pairs = []
     for (i, first), (j, second) in combinations(enumerate(known), 2):
         n = len(known[first]) + len(known[second])
-        low, high = float(bounds.low[i, j]), float(bounds.high[i, j])
+        low, high = float(lows[i, j]), float(highs[i, j])
         value = Estimate(float(statistic[i, j]), low, high, n, "workers", level, "Tukey’s HSD")
         pairs.append(TukeyPair(first, second, value, float(p_values[i, j])))
     return pairs

@@ -10,6 +10,7 @@ which no direction of its parameters separates the outcomes.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from scipy.sparse import csgraph
 
 from analysis.preference.pairs import Comparisons
 
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 NAMED = 5
 
 

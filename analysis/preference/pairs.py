@@ -46,15 +46,15 @@ def comparisons_from_ratings(tasks: ArrayLike, systems: ArrayLike, values: Array
 
     ``tasks`` (N,) names who rated what together: one worker on one task, such as a submission. ``values`` (N,) are
     numbers, higher is better; NaN is left out. Systems are in the order of their names. ValueError: lengths differ; an
-    infinite value; no comparison is left.
+    infinite value; a system without a name; no comparison is left.
     """
-    names, rated = np.asarray(systems).astype(str), np.asarray(values, dtype=float)
+    names, rated = np.asarray(systems), np.asarray(values, dtype=float)
     task_codes, _ = pd.factorize(np.asarray(tasks))
     if not len(task_codes) == len(names) == len(rated):
         raise ValueError("tasks, systems and values must be of equal length")
     if np.isinf(rated).any():
         raise ValueError("a rating is infinite")
-    listed, codes = np.unique(names, return_inverse=True)
+    listed, codes = _sorted_codes(names)
     known = np.nonzero(~np.isnan(rated))[0]
     left, right, alone = _pairs_within(task_codes[known])
     left, right = known[left], known[right]
@@ -65,7 +65,7 @@ def comparisons_from_ratings(tasks: ArrayLike, systems: ArrayLike, values: Array
     left, right = left[apart], right[apart]
     outcome = np.sign(rated[left] - rated[right])
     found = (codes[left].astype(np.int64), codes[right].astype(np.int64), outcome, left, right)
-    return Comparisons(tuple(map(str, listed)), *found, same, alone)
+    return Comparisons(tuple(listed), *found, same, alone)
 
 
 def comparisons_from_choices(first: ArrayLike, second: ArrayLike, choices: ArrayLike) -> Comparisons:
@@ -74,17 +74,17 @@ def comparisons_from_choices(first: ArrayLike, second: ArrayLike, choices: Array
     A choice that is NaN, or between a system and itself, is left out. ValueError: a value other than −1, 0 or 1; no
     comparison is left.
     """
-    one, two = (np.asarray(each).astype(str) for each in (first, second))
+    one, two = np.asarray(first), np.asarray(second)
     outcome = np.asarray(choices, dtype=float)
     if (strange := outcome[~np.isin(outcome, (-1, 0, 1)) & ~np.isnan(outcome)]).size:
         raise ValueError(f"a choice is 1, 0 or −1, not {strange[0]:g}")
-    listed, codes = np.unique(np.concatenate([one, two]), return_inverse=True)
+    listed, codes = _sorted_codes(np.concatenate([one, two]))
     kept = np.nonzero((one != two) & ~np.isnan(outcome))[0]
     if not len(kept):
         raise ValueError("there is no choice between two systems")
     first_codes, second_codes = codes[: len(one)][kept], codes[len(one) :][kept]
     same = int(((one == two) & ~np.isnan(outcome)).sum())
-    return Comparisons(tuple(map(str, listed)), first_codes, second_codes, outcome[kept], kept, kept, same)
+    return Comparisons(tuple(listed), first_codes, second_codes, outcome[kept], kept, kept, same)
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def system_scores(comparisons: Comparisons, clusters: ArrayLike, *, plan: Bootst
     if len(codes) != len(comparisons):
         raise ValueError(f"clusters must name one cluster for each of the {len(comparisons)} comparisons")
     many = len(comparisons.systems)
-    sums, counts = np.zeros(len(names) * many), np.zeros(len(names) * many)
+    flat, sizes = np.zeros(len(names) * many), np.zeros(len(names) * many)
     for side, sign in ((comparisons.first, 1.0), (comparisons.second, -1.0)):
         cells = codes * many + side
-        sums += np.bincount(cells, sign * comparisons.outcome, len(sums))
-        counts += np.bincount(cells, minlength=len(counts))
-    sums, counts = sums.reshape(-1, many), counts.reshape(-1, many)
+        flat += np.bincount(cells, sign * comparisons.outcome, len(flat))
+        sizes += np.bincount(cells, minlength=len(sizes))
+    sums, counts = flat.reshape(-1, many), sizes.reshape(-1, many)
 
     def scores(weights: Floats) -> Floats:
         n = weights @ counts
@@ -166,6 +166,17 @@ def outcome_table(comparisons: Comparisons) -> pd.DataFrame:
 def ranked(estimates: dict[str, Estimate]) -> Sequence[str]:
     """The names, best first; equal values in the order of their names."""
     return sorted(estimates, key=lambda name: (-estimates[name].value, name))
+
+
+def _sorted_codes(names: ArrayLike) -> tuple[Sequence[str], Ints]:
+    """The different names in order, and each row's index of it. Hashing millions of texts is faster than sorting."""
+    given = np.asarray(names)
+    codes, found = pd.factorize(given if given.dtype.kind in "iuO" else given.astype(object))
+    if (codes < 0).any():
+        raise ValueError("a system has no name")
+    texts = found.astype(str)
+    order = np.argsort(texts)
+    return [str(name) for name in texts[order]], np.argsort(order)[codes]
 
 
 def _pairs_within(codes: Ints) -> tuple[Ints, Ints, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,3 +209,12 @@ def test_quality_and_diversity_side_by_side() -> None:
     assert found.spearman.value == pytest.approx(1 - 6 * (9 + 0 + 0 + 9) / 60)
     with pytest.raises(ValueError, match="both a score and an entropy"):
         quality_diversity(scores, {})
+
+
+def test_systems_can_be_numbers_but_not_missing() -> None:
+    found = comparisons_from_choices([1, 2], [2, 10], [1, 1])
+    assert found.systems == ("1", "10", "2")
+    assert outcome_table(found).values.tolist() == [["1", "2", 1, 0, 0, 1.0], ["10", "2", 0, 0, 1, -1.0]]
+    missing: Any = ["A", None]
+    with pytest.raises(ValueError, match="a system has no name"):
+        comparisons_from_choices(missing, ["B", "A"], [1, 1])

@@ -1,0 +1,108 @@
+"""The tasks of a detection study: texts of one domain, half by people and half by one model."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+from annotation.task_types.base import ArmPlan, Design, PlannedHit
+from annotation.task_types.items import ItemData
+from common.problems import invalid
+
+HUMAN = "human"
+
+
+def plan_detection(items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
+    """Each arm's texts in hits of one domain and one model; an arm with practice gets the practice texts in every hit.
+
+    In hits of an odd size, people and machine have the one text more in turn, so half of all texts shown are by people.
+    Texts are shown equally often within their kind, ±1, and at least as often as the study wants ratings. A domain with
+    one kind of text only is divided as it is. Raises Invalid if an arm has no texts, or a practice that it lacks.
+    """
+    return [hit for arm in design.arms for hit in _of_arm(items, arm, design, random.Random(rng.random()))]
+
+
+def _of_arm(items: Sequence[ItemData], arm: ArmPlan, design: Design, rng: random.Random) -> list[PlannedHit]:
+    main = [item for item in items if item.role == "main" and _wanted(item, arm)]
+    if not main:
+        what = f"No text fits the domain “{arm.config['domain']}” and the model “{arm.config['model']}”."
+        raise invalid("config", what, "Correct the names, or leave the settings empty.")
+    practice = _practice(items, arm)
+    bundles: list[list[str]] = []
+    domains: dict[str, list[ItemData]] = defaultdict(list)
+    for item in main:
+        domains[item.payload["domain"].strip()].append(item)
+    for found in domains.values():
+        bundles += _of_domain(found, design, rng)
+    rng.shuffle(bundles)
+    return [PlannedHit([*practice, *bundle], 1, arm.name) for bundle in bundles]
+
+
+def _wanted(item: ItemData, arm: ArmPlan) -> bool:
+    domain, model = arm.config["domain"].strip(), arm.config["model"].strip()
+    source = item.payload["source"].strip()
+    return domain in ("", item.payload["domain"].strip()) and (not model or source in (HUMAN, model))
+
+
+def _practice(items: Sequence[ItemData], arm: ArmPlan) -> list[str]:
+    training = arm.config["training"]
+    if training not in ("examples", "comparison"):
+        return []
+    domain = arm.config["domain"].strip()
+    pairs = training == "comparison"
+    found = [
+        item.external_id
+        for item in items
+        if item.role == "practice"
+        and bool(item.payload["other_text"].strip()) == pairs
+        and domain in ("", item.payload["domain"].strip())
+    ]
+    if not found and any(item.role == "practice" for item in items):
+        kind = "pairs (with other_text)" if pairs else "single texts (without other_text)"
+        raise invalid("items", f"The training “{training}” needs practice {kind}; there are none.", "Add some.")
+    return found
+
+
+def _of_domain(items: Sequence[ItemData], design: Design, rng: random.Random) -> list[list[str]]:
+    size, ratings = design.items_per_hit, design.ratings_per_item
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for item in items:
+        kinds[item.payload["source"].strip()].append(item.external_id)
+    human = kinds.pop(HUMAN, [])
+    more = size - size // 2
+    if size < 2 or len(human) < more or not kinds or min(map(len, kinds.values())) < more:
+        names = [item.external_id for item in items] * ratings if size == 1 else [item.external_id for item in items]
+        rng.shuffle(names)
+        once = [names[start : start + size] for start in range(0, len(names), size)]
+        return once if size == 1 else once * ratings
+    people = _Queue(human, rng)
+    bundles = []
+    for names in kinds.values():
+        machine = _Queue(names, rng)
+        longest = max(len(names), math.ceil(len(human) / len(kinds)))
+        # Two hits of an odd size show `size` texts of either kind.
+        hits = math.ceil(longest * ratings * 2 / size)
+        hits += hits * size % 2
+        for number in range(hits):
+            of_people = size // 2 if number % 2 else more
+            bundles.append(people.take(of_people) + machine.take(size - of_people))
+    return bundles
+
+
+class _Queue:
+    """Names in random order, over and over; one draw never has a name twice."""
+
+    def __init__(self, names: Sequence[str], rng: random.Random) -> None:
+        self.names, self.rng, self.left = list(names), rng, list[str]()
+
+    def take(self, count: int) -> list[str]:
+        found: list[str] = []
+        while len(found) < count:
+            if not self.left:
+                fresh = self.rng.sample(self.names, len(self.names))
+                # Names of this draw go to the end, where the next draw finds them.
+                self.left = [name for name in fresh if name not in found] + [name for name in fresh if name in found]
+            found.append(self.left.pop(0))
+        return found

@@ -1,0 +1,54 @@
+"""Several continuations on one page in a real Chromium, in every size and colour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from annotation.models import Rating
+from annotation.task_types.items import ItemData
+from tests.browser.conftest import NewPage
+from tests.browser.work_helpers import check_looks, open_start, send
+from tests.factories import make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+CONTEXT = "The ferry between the two islands will stop running for three weeks in March while its engines are"
+TEXTS = {
+    "a": "replaced, the harbour office said on Monday. Passengers are asked to take the bus over the new bridge, which",
+    "b": "engines of the ferry and the ferry is a ferry with engines that the engines of the ferry have and the",
+    "c": "being repaired. The company hopes that nobody will have to wait longer than an hour for a bus in the morn",
+}
+
+
+def test_continuations_from_start_to_end(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
+    empty = {"log_prob": "", "log_q": "", "role": "", "known_label": "", "columns": ["sample_id"], "extra": []}
+    payloads = [
+        ItemData(name, {"sample_id": name, "context": CONTEXT, "text": text, "system": f"hidden-{name}", **empty})
+        for name, text in TEXTS.items()
+    ]
+    study = make_study(task_type="quality", payloads=payloads, items_per_hit=3, title="News about ferries")
+    page = new_page()
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#task")).to_be_visible()
+
+    check_looks(page, axe_core, "continuations")
+    assert "hidden-" not in page.content()
+    shown = [page.locator(".pair strong").nth(at).inner_text() for at in range(3)]
+    page.locator(".send button").click()
+    expect(page.locator("#summary li")).to_have_count(3)
+    check_looks(page, axe_core, "continuations without labels")
+    for at, text in enumerate(shown, start=1):
+        label = {"a": "High Quality", "b": "Terrible", "c": "Decent"}[next(n for n, t in TEXTS.items() if t == text)]
+        group = page.get_by_role("radiogroup", name=f"Continuation {at}")
+        group.get_by_role("radio", name=label).check()
+    send(page, "Thank you")
+    assert {row.item.external_id: row.value for row in Rating.objects.select_related("item") if row.item} == {
+        "a": 5.0,
+        "b": 1.0,
+        "c": 4.0,
+    }
