@@ -74,7 +74,9 @@ def test_a_study_without_ratings_or_without_items_gives_the_header(kind: str) ->
 @pytest.mark.django_db
 def test_unknown_kind_and_format_are_refused_with_those_there_are() -> None:
     study = make_study(items=1)
-    with pytest.raises(exports.ExportError, match=r"“broad”.*long, wide, diversity-eval, outputs, offers, events, bundle"):
+    with pytest.raises(
+        exports.ExportError, match=r"“broad”.*long, wide, diversity-eval, outputs, offers, events, bundle"
+    ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):
         exports.pieces(study, kind="long", format="xlsx")
