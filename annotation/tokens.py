@@ -102,7 +102,8 @@ def events_token(assignment_id: int, step: int, *, made_at: int, fields: Sequenc
 
 def read_events_token(token: str) -> EventsToken:
     numbers, *fields = _unsign(_EVENTS, token).split("~")
-    return EventsToken(*_integers(numbers, 3), fields=tuple(fields))
+    assignment, step, made_at = _integers(numbers, 3)
+    return EventsToken(assignment, step, made_at, tuple(fields))
 
 
 def start_token(study_id: int) -> str:

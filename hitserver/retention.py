@@ -74,7 +74,7 @@ RULES: tuple[Rule, ...] = (
         "images that no item shows",
         "annotation.Media",
         "KEEP_MEDIA_DAYS",
-        lambda before: Q(uploaded_at__lt=before) & Q(media.unused()),
+        lambda before: Q(uploaded_at__lt=before) & media.unused(),
     ),
     Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),

@@ -23,8 +23,8 @@
 
   // --- a change: position and lengths in code points, because that is what the server counts ---
 
-  var HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(^|[^\uD800-\uDBFF])[\uDC00-\uDFFF]/;
-  var HALVES = new RegExp(HALF.source, "g");
+  var HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?:^|[^\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+  var PAIR_OR_HALF = /[\uD800-\uDBFF][\uDC00-\uDFFF]|[\uD800-\uDFFF]/g;
   function isHigh(code) { return code >= 0xD800 && code <= 0xDBFF; }
   function isLow(code) { return code >= 0xDC00 && code <= 0xDFFF; }
 
@@ -70,7 +70,7 @@
       // Some keyboards send the two halves of an emoji as two changes: wait for the other half, once. What stays half is
       // sent with the form as U+FFFD, so it is noted as that.
       if (!last && !box.waits) { box.waits = true; return; }
-      now = now.replace(HALVES, "$1\uFFFD").replace(HALVES, "$1\uFFFD");
+      now = now.replace(PAIR_OR_HALF, function (found) { return found.length === 2 ? found : "\uFFFD"; });
     } else { box.waits = false; }
     if (now === box.text || over) { return; }
     note(box.field, difference(box.text, now), kind(event));

@@ -162,10 +162,17 @@
   var timer = null, retry = 0, pending = false, trouble = false, leaving = false, gone = false;
   var draftUrl = task.getAttribute("action") + "draft"; // not task.action: a field may have that name
 
+  function encoded(text) {
+    try { return encodeURIComponent(text); } catch (error) { // half an emoji, while a keyboard sends the other half
+      return encodeURIComponent(text.replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]|[\uD800-\uDFFF]/g, function (found) {
+        return found.length === 2 ? found : "\uFFFD";
+      }));
+    }
+  }
   function body() {
     var found = typed();
     return Object.keys(found).map(function (name) {
-      return encodeURIComponent(name) + "=" + encodeURIComponent(found[name]);
+      return encodeURIComponent(name) + "=" + encoded(found[name]);
     }).join("&");
   }
   function saveHere() { store(function (storage) { storage.setItem(PREFIX + token, JSON.stringify(typed())); }); }

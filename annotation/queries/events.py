@@ -101,8 +101,7 @@ def boxes_of(assignment: Assignment, instrument: Instrument, pages: Sequence[Pag
             if step is not None:
                 answer = step.answers.get(question.key)
                 sent = "" if answer is None else question.typed(answer).get(question.key, "")
-            label = question.label + (f" ({question.about})" if question.about else "")
-            yield BoxLog(number + 1, page.title, question.key, label, mine, sent, bool(on_page))
+            yield BoxLog(number + 1, page.title, question.key, question.label, mine, sent, bool(on_page))
 
 
 def edits_by_page(batches: Iterable[EventBatch]) -> dict[int, list[Edit]]:
@@ -110,5 +109,8 @@ def edits_by_page(batches: Iterable[EventBatch]) -> dict[int, list[Edit]]:
     found: dict[int, list[Edit]] = {}
     for batch in sorted(batches, key=lambda each: (each.step, each.view, each.number)):
         loaded = datetime.fromtimestamp(int(batch.view.partition("-")[0]) / 1000, UTC)
-        found.setdefault(batch.step, []).extend(Edit(*edit, batch.view, loaded) for edit in batch.edits)
+        found.setdefault(batch.step, []).extend(
+            Edit(field, at, position, deleted, inserted, how, batch.view, loaded)
+            for field, at, position, deleted, inserted, how in batch.edits
+        )
     return found

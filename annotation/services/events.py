@@ -66,12 +66,12 @@ def read_batch(sent: Any, *, size: int) -> Batch:
     load, number = sent.get("load"), sent.get("number")
     if not isinstance(load, str) or not _LOAD.fullmatch(load):
         raise Refused("load is 1 to 10 digits or lower-case letters.")
-    if not _is_count(number, 10**6):
+    if not isinstance(number, int) or not _is_count(number, 10**6):
         raise Refused("number is a whole number from 0.")
     edits = sent.get("edits")
     if not isinstance(edits, list) or not edits or len(edits) > MOST_EDITS:
         raise Refused(f"edits is a list of 1 to {MOST_EDITS:,} edits.")
-    return Batch(page, f"{page.made_at:013d}-{load}", int(number), [_edit(each, page.fields) for each in edits], size)
+    return Batch(page, f"{page.made_at:013d}-{load}", number, [_edit(each, page.fields) for each in edits], size)
 
 
 def _edit(sent: Any, fields: Sequence[str]) -> Edit:

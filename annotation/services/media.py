@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 from django.utils import timezone
 
@@ -285,10 +285,10 @@ def _write_file(picture: Picture) -> None:
     path.chmod(0o600)
 
 
-def unused() -> Exists:
+def unused() -> Q:
     """For a filter on Media: no item of its study shows it."""
     shown = Item.objects.annotate(shown=KT("payload__image")).filter(study=OuterRef("study"), shown=OuterRef("key"))
-    return ~Exists(shown)
+    return Q(~Exists(shown))
 
 
 def files_without_rows() -> list[Path]:

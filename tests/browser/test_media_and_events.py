@@ -136,7 +136,8 @@ def test_what_is_typed_pasted_and_deleted_is_recorded_and_replayed(
     matches()
     edits = log_of()[first]
     assert [edit.how for edit in edits][:2] == ["start", "type"]
-    assert [(edit.position, edit.deleted, edit.inserted) for edit in edits if edit.deleted] == [(13, 1, ""), (12, 1, "")]
+    deletions = [(edit.position, edit.deleted, edit.inserted) for edit in edits if edit.deleted]
+    assert deletions == [(13, 1, ""), (12, 1, "")]
     times = [edit.at for edit in edits]
     assert times == sorted(times)
     assert times[-1] > times[1]
@@ -213,7 +214,7 @@ RANDOM_CHANGES = """({id, pieces, steps}) => {
         box.value = box.value.slice(0, from) + inserted + box.value.slice(to);
         box.dispatchEvent(new Event("input", {bubbles: true}));
     }
-    box.value = "It ends: " + box.value.replace(/[\\ud800-\\udbff](?![\\udc00-\\udfff])|(^|[^\\ud800-\\udbff])[\\udc00-\\udfff]/g, "$1");
+    box.value = "It ends: " + box.value;
     box.dispatchEvent(new Event("input", {bubbles: true}));
 }"""
 

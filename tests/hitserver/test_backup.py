@@ -114,11 +114,14 @@ def test_a_backup_made_while_people_work_is_whole_and_can_be_restored(
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """A server's folder and a backup of it, with one user, one uploaded file and a key."""
+    """A server's folder and a backup of it, with one user, one uploaded file, one image and a key."""
     var = tmp_path_factory.mktemp("made") / "var"
     files = var / "marketplace-files" / "ab"
     files.mkdir(parents=True)
     (files / "abcd").write_bytes(b"uploaded")
+    images = var / "media" / "cd"
+    images.mkdir(parents=True)
+    (images / "cdef.png").write_bytes(b"an image")
     copy_sqlite(database_with_tables(), var / "db.sqlite3")
     with closing(sqlite3.connect(var / "db.sqlite3")) as database, database:
         database.execute(
@@ -128,7 +131,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]
     path = var.parent / "b.tar.gz"
     done = manage("backup", str(path), environment=environment(var))
     assert done.returncode == 0, done.stderr
-    assert "1 file," in done.stdout
+    assert "2 files," in done.stdout
     yield var, path
 
 
@@ -141,9 +144,10 @@ def test_a_restored_server_has_users_files_and_key_for_its_user_alone(made: tupl
     restored = tmp_path / "var"
     assert (restored / "secret_key").read_text() == (var / "secret_key").read_text()
     assert (restored / "marketplace-files" / "ab" / "abcd").read_bytes() == b"uploaded"
+    assert (restored / "media" / "cd" / "cdef.png").read_bytes() == b"an image"
     with closing(sqlite3.connect(restored / "db.sqlite3")) as database:
         assert database.execute("SELECT username FROM auth_user").fetchall() == [("ada",)]
-    for name in ("db.sqlite3", "secret_key", "marketplace-files/ab/abcd"):
+    for name in ("db.sqlite3", "secret_key", "marketplace-files/ab/abcd", "media/cd/cdef.png"):
         assert stat.S_IMODE((restored / name).stat().st_mode) == 0o600
     assert not list(restored.glob(".backup-*"))
 

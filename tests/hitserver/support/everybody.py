@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver
 from accounts import tokens
 from annotation.models import BulkAction, Item, Membership, Study, Submission
 from annotation.services.bulk import plan_action
+from annotation.services.media import add_media
 from annotation.tokens import participant_token
 from generation.models import GenerationRun
 from marketplace import clock
@@ -24,6 +25,7 @@ from marketplace.models import Assignment, Requester, UploadedFile, Worker
 from marketplace.services import accounts, assignments, disputes, files, layouts, messages, payments, payroll
 from marketplace.services.sign_ins import invite_user
 from marketplace.sites.work.tasks import FRAME_SALT
+from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
@@ -73,6 +75,9 @@ class Everybody:
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
             values["name"] = "report.html"
+        if "images/" in route or route.startswith("media/"):
+            media = self.study.media.get()
+            values |= {"pk": str(media.pk), "name": media.key}
         if route.startswith("console/models/"):
             values["name"] = "tiny"
         if route.startswith("marketplace/groups/"):
@@ -91,12 +96,20 @@ def make_everybody() -> Everybody:
     sent = make_submission(study=study)
     chosen = Submission.objects.filter(pk=sent.pk)
     plan_action(study=study, action="approve", chosen=chosen, actor="owner")
+    _add_image(study)
     Membership.objects.create(study=study, user=users["viewer"], role="viewer")
     Membership.objects.create(study=study, user=users["owner"], role="owner")
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     return Everybody(users, study, _market(users))
+
+
+def _add_image(study: Study) -> None:
+    """An image of the live study, stored while it is a draft."""
+    Study.objects.filter(pk=study.pk).update(status="draft")
+    add_media(study=study, name="door.png", data=image_file(), alt="A door.", actor="test")
+    Study.objects.filter(pk=study.pk).update(status="live")
 
 
 def _market(users: dict[str, User]) -> dict[str, str]:
