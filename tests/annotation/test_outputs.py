@@ -351,7 +351,8 @@ def test_outputs_of_a_study_without_outputs() -> None:
 
 def test_outputs_of_a_kind_that_the_type_does_not_judge() -> None:
     there = make_study(task_type="con_test", slug="sets")
-    assert "sets produces outputs of the kind set; likert can judge text, turn." in refused_source(draft("likert"), there)
+    told = refused_source(draft("likert"), there)
+    assert "sets produces outputs of the kind set; likert can judge text, turn." in told
     assert "Studies of the type con_test cannot judge the outputs of other studies." in refused_source(
         draft("con_test"), there
     )
