@@ -26,15 +26,17 @@ MAX_BYTES = 1024 * 1024
 REQUIRED = ("slug", "task_type", "title")
 PARTS = ("task_type", "exclude_studies", "platforms", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
-FROM_STUDY = ("from_study", "arms", "follow")
+FROM_STUDY = ("from_study", "arms", "kind", "follow")
 
 
 @dataclass(frozen=True, slots=True)
 class FromStudy:
-    """Items from the outputs of another study: from ``arms`` (empty: all) and, with ``follow``, from later outputs."""
+    """Items from the outputs of another study: from ``arms`` (empty: all), of ``kind`` (empty: the first that fits)
+    and, with ``follow``, from later outputs."""
 
     study: str
     arms: tuple[str, ...] = ()
+    kind: str = ""
     follow: bool = False
 
 
@@ -299,10 +301,13 @@ def _items_source(
         return FromRun(given[kind], options)
     problems += [unknown(f"items.{name[:60]}", name, FROM_STUDY) for name in given if name not in FROM_STUDY]
     arms = _names(given.get("arms"), "items.arms", "names of arms", problems)
+    kind_given = given.get("kind", "")
+    if not isinstance(kind_given, str):
+        problems.append(_wrong_type("items.kind", kind_given, "text: the kind of outputs"))
     follow = given.get("follow", False)
     if not isinstance(follow, bool):
         problems.append(_wrong_type("items.follow", follow, "true or false"))
-    return FromStudy(given[kind], arms, follow is True)
+    return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
 
 
 # --- kinds of values ---

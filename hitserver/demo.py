@@ -28,6 +28,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import django
+import yaml
 from django.apps import apps
 
 from common.words import counted
@@ -40,6 +41,7 @@ from hitserver.demo_marketplace import (
     places_to_look,
     work_on_marketplace,
 )
+from hitserver.demo_suggesters import make_suggesters, told_sources
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 #: Inside the folder in the settings, but never that folder itself: the demo empties it.
 VAR = Path(os.environ.get("HITSERVER_VAR", ROOT / "var")).resolve() / "demo"
-DATA = ROOT / "examples" / "sets.csv"
+EXAMPLES = ROOT / "examples"
+DATA = EXAMPLES / "sets.csv"
 OUT = ROOT / "demo-output"
 USER = "demo"
 ACTOR = "script/demo"
@@ -66,7 +69,7 @@ class DemoError(Exception):
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/demo", description="From a CSV file to ratings to a report.")
-    parser.add_argument("--data", type=Path, default=DATA, help="items as CSV, TSV or JSONL (default: 30 short sets)")
+    parser.add_argument("--data", type=Path, help="items as CSV, TSV or JSONL (default: those of the type's example)")
     parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
     parser.add_argument(
         "--ratings", type=int, help=f"ratings wanted per item (default {JUDGED}; {WRITTEN} where workers write texts)"
@@ -81,6 +84,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
     parser.add_argument("--port", type=int, default=8000, help="where the server listens (default 8000; 0: any)")
     options = parser.parse_args(given)
+    options.data = options.data or example_data(options.task)
     if options.ratings is not None and options.ratings < 1:
         parser.error(f"--ratings is {options.ratings}; it must be at least 1.")
     if not 0 <= options.port <= 65535:
@@ -88,6 +92,13 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     if not options.data.is_file():
         parser.error(f"--data names {options.data}, which is no file.")
     return options
+
+
+def example_data(task: str) -> Path:
+    """The items of the type's example study file; 30 short sets if it has none."""
+    file = EXAMPLES / f"{task}.yaml"
+    items = yaml.safe_load(file.read_text("utf-8")).get("items") if file.is_file() else None
+    return EXAMPLES / items if isinstance(items, str) else DATA
 
 
 @contextmanager
@@ -142,9 +153,9 @@ def make_study(
 def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
     """A live study that judges the outputs of ``source``; None if it made nothing that a type can judge."""
     from annotation.services import outputs, planning
-    from annotation.task_types.registry import all_types, get_type
+    from annotation.task_types.registry import all_types
 
-    made = set(get_type(source.task_type).output_kinds)
+    made = set(source.outputs.values_list("kind", flat=True))
     judge = next((name for name, task in all_types().items() if made & set(task.takes_outputs)), None)
     if judge is None:
         return None
@@ -156,7 +167,10 @@ def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
 
 def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
     from annotation.services import studies
+    from annotation.task_types.registry import get_type
 
+    for line in make_suggesters(get_type(task)):
+        say(line)
     values = {"title": title, "ratings_per_item": ratings, "hits_per_worker": None, "reward": "0.18", "seed": 1}
     return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
 
@@ -182,6 +196,8 @@ def rate(study: Study, base_url: str) -> None:
         raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
     sent = f"{counted(tally.workers, 'simulated worker')} sent {counted(tally.submissions, 'submission')}"
     say(f"{sent} in {tally.seconds:.1f} s.")
+    if shown := told_sources(study):
+        say(shown)
 
 
 def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.instrument import asks_for_offers
-from annotation.models import Offer
+from annotation.models import Offer, Pull
 from annotation.queries.left_out import excluded_submissions
 from annotation.task_types.registry import get_type
 
@@ -16,15 +17,16 @@ BATCH = 2_000
 COLUMNS = (
     *("study", "offer", "submission", "worker", "synthetic", "included", "arm", "item"),
     *("page", "round", "side", "number", "suggester", "model", "decoder", "seed"),
-    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
+    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches", "typed"),
 )
-_TEXTS = ("study", "worker", "arm", "item", "side", "suggester", "model", "decoder", "source", "text")
+_TEXTS = ("study", "worker", "arm", "item", "side", "suggester", "model", "decoder", "source", "text", "typed")
 _FIELDS = (
     *("pk", "assignment__submission__pk", "assignment__participant__pseudonym"),
     *("assignment__participant__synthetic", "assignment__participant__arm__name", "item__external_id"),
     *("step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
     *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
 )
+_WHERE = ("assignment", "step", "number")
 
 
 def offers_sheet(request: Request) -> Sheet:
@@ -43,11 +45,19 @@ def _batches(request: Request) -> Iterator[list[Record]]:
     rows = found.values_list(*_FIELDS)
     last = 0
     while page := list(rows.filter(pk__gt=last)[:BATCH]):
-        yield [_record(row, request, excluded) for row in page]
+        places = {pk: where for pk, *where in found.filter(pk__gt=last).values_list("pk", *_WHERE)[:BATCH]}
+        typed = _typed({assignment for assignment, *_ in places.values()})
+        yield [_record(row, request, excluded, typed.get(tuple(places[row[0]]), "")) for row in page]
         last = page[-1][0]
 
 
-def _record(row: tuple[Any, ...], request: Request, excluded: set[int]) -> Record:
+def _typed(assignments: set[int]) -> dict[tuple[int, ...], str]:
+    """What writers had typed when they asked for suggestions, as JSON, by assignment, step and number."""
+    pulls = Pull.objects.filter(assignment__in=assignments).values_list(*_WHERE, "typed")
+    return {tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True) for *where, typed in pulls}
+
+
+def _record(row: tuple[Any, ...], request: Request, excluded: set[int], typed: str) -> Record:
     pk, submission, worker, synthetic, arm, item, step, *about = row
     *middle, asked_at, shown_at, text, chosen, switches = about
     no, yes = request.yes_no
@@ -55,5 +65,5 @@ def _record(row: tuple[Any, ...], request: Request, excluded: set[int]) -> Recor
     return [
         *(request.study.slug, pk, submission, worker, yes if synthetic else no, yes if included else no, arm),
         *(item or "", step + 1, *middle, utc(asked_at), utc(shown_at), text),
-        *(None if chosen is None else yes if chosen else no, switches),
+        *(None if chosen is None else yes if chosen else no, switches, typed),
     ]

@@ -120,8 +120,10 @@ def all_keys(task: TaskType) -> Iterator[str]:
     yield "    Studies whose participants may not take part in this one."
     yield "items: path of a file with items, relative to the study file"
     if task.takes_outputs:
-        yield f"items: {{from_study: NAME, arms: [NAME, …], follow: true or false}}, of outputs: {_kinds(task)}"
-        yield "    Texts from another study. arms: only these arms; follow: also texts that arrive later."
+        kinds = ", ".join(task.takes_outputs)
+        yield f"items: {{from_study: NAME, arms: [NAME, …], kind: KIND, follow: true or false}}, of outputs: {kinds}"
+        yield "    Texts from another study. arms: only these arms; kind: one of these kinds, by default the first that"
+        yield "    fits; follow: also texts that arrive later."
     if task.sample_form is not None:
         yield "items: {from_run: NAME, …}, the samples of a generation run, with:"
         yield from key_lines(task.sample_form.base_fields, initial_values(task.sample_form), "  ")
@@ -139,10 +141,6 @@ def all_keys(task: TaskType) -> Iterator[str]:
     shared = f", but for {', '.join(task.item_settings)}" if task.item_settings else ""
     yield f"  config: settings as above that differ in this arm{shared}"
     yield "  texts: texts as above that differ in this arm"
-
-
-def _kinds(task: TaskType) -> str:
-    return ", ".join(task.takes_outputs)
 
 
 def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], indent: str) -> Iterator[str]:

@@ -217,12 +217,14 @@ class Item(models.Model):
 class ItemFeed(models.Model):
     """A study whose items are the outputs of another. ``arms`` narrows it to some arms of that study (empty: all).
 
-    With ``follow``, outputs that arrive after this study went live become items too.
+    ``kind``: the kind of outputs. Empty: the first kind that this study's type judges and the other study makes. With
+    ``follow``, outputs that arrive after this study went live become items too.
     """
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="item_feed")
     source = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="feeds")
     arms = models.JSONField(default=list)
+    kind = models.CharField(max_length=20, blank=True)
     follow = models.BooleanField(default=False)
 
     def __str__(self) -> str:

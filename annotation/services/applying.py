@@ -54,12 +54,14 @@ class _Feed:
 
     source: Study
     arms: tuple[str, ...]
+    kind: str
     follow: bool
 
     def terms(self) -> dict[str, Any]:
         return {
             "items.from_study": self.source.slug,
             "items.arms": list(self.arms),
+            "items.kind": self.kind,
             "items.follow": self.follow,
         }
 
@@ -139,8 +141,9 @@ def _find_feed(
         source_slug=named.study,
         arms=named.arms,
         visible=_visible(study, owner),
+        kind=named.kind,
     )
-    return (_Feed(source, named.arms, named.follow) if source else None), problems
+    return (_Feed(source, named.arms, named.kind, named.follow) if source else None), problems
 
 
 def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
@@ -157,7 +160,7 @@ def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
 def _read(file: StudyFile, checked: Checked, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
     task = get_type(file.task_type)
     if feed is not None:
-        return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms)
+        return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms, kind=feed.kind)
     if isinstance(file.items, Path):
         images = Images(study, file.items.parent)
         return read_items(file.task_type, checked.config, _file_table(file, file.items), images)
@@ -212,7 +215,7 @@ def _differences(study: Study | None, wanted: _Wanted, owner: User | None) -> li
 
 def _feed_terms(study: Study | None) -> dict[str, Any]:
     feed = ItemFeed.objects.select_related("source").filter(study=study).first() if study else None
-    return _Feed(feed.source, tuple(feed.arms), feed.follow).terms() if feed else {}
+    return _Feed(feed.source, tuple(feed.arms), feed.kind, feed.follow).terms() if feed else {}
 
 
 def _item_difference(study: Study | None, wanted: _Wanted) -> list[Difference]:
@@ -277,7 +280,8 @@ def _write_items(study: Study, read: ItemsRead, feed: _Feed | None, progress: Ca
     if feed is None:
         store_items(study=study, read=read, actor=ACTOR, progress=progress)
     else:
-        store_feed(study=study, read=read, source=feed.source, arms=feed.arms, follow=feed.follow, actor=ACTOR)
+        about: dict[str, Any] = {"arms": feed.arms, "kind": feed.kind, "follow": feed.follow}
+        store_feed(study=study, read=read, source=feed.source, **about, actor=ACTOR)
 
 
 def _refuse_frozen(study: Study, differences: list[Difference]) -> None:

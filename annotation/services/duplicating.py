@@ -46,7 +46,7 @@ def _copy_items(study: Study, made: Study) -> int:
     """Copy the items with their sources and authors, so that nobody judges their own text here either."""
     feed = ItemFeed.objects.filter(study=study).first()
     if feed:
-        ItemFeed.objects.create(study=made, source=feed.source, arms=feed.arms, follow=feed.follow)
+        ItemFeed.objects.create(study=made, source=feed.source, arms=feed.arms, kind=feed.kind, follow=feed.follow)
     copy_media(study=study, to=made)
     count = 0
     items = Item.objects.filter(study=study).order_by("position")

@@ -42,7 +42,13 @@ FOLLOWER = "annotation.tasks.follow_feeds"
 
 
 def check_source(
-    *, task: TaskType, slug: str, source_slug: str, arms: Sequence[str], visible: QuerySet[Study]
+    *,
+    task: TaskType,
+    slug: str,
+    source_slug: str,
+    arms: Sequence[str],
+    visible: QuerySet[Study],
+    kind: str = "",
 ) -> tuple[Study | None, list[Problem]]:
     """The study to import outputs from, or why that is impossible. ``visible``: the studies that the owner may see."""
     if source_slug == slug:
@@ -53,6 +59,9 @@ def check_source(
         what = f"There is no study “{source_slug[:60]}”, or the owner of this study may not see it."
         return None, [Problem("items.from_study", what, "Check the short name, or ask an owner to add a member.")]
     problems = kind_problems(task, source)
+    shared = [each for each in task.takes_outputs if each in output_kinds(source)]
+    if kind and not problems and kind not in shared:
+        problems.append(unknown("items.kind", kind, shared))
     known = set(source.arms.exclude(name="").values_list("name", flat=True))
     for name in dict.fromkeys(arms):
         if name not in known:
@@ -84,18 +93,19 @@ def output_kinds(source: Study) -> Sequence[str]:
         return ()
 
 
-def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str]) -> QuerySet[Output]:
-    """The outputs of ``source`` that can become items now: of the right kinds and arms, of submissions that count."""
-    found = Output.objects.filter(study=source, kind__in=task.takes_outputs)
+def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str], kind: str = "") -> QuerySet[Output]:
+    """The outputs of ``source`` that can become items now: of the right kind and arms, of submissions that count."""
+    shared = [each for each in task.takes_outputs if each in output_kinds(source)]
+    found = Output.objects.filter(study=source, kind__in=[kind] if kind else shared[:1])
     if arms:
         found = found.filter(submission__participant__arm__name__in=arms)
     counted = found.exclude(submission__in=excluded_submissions(source))
     return counted.select_related("submission__participant__arm", "item").order_by("pk")
 
 
-def read_outputs(*, task: TaskType, config: Json, source: Study, arms: Sequence[str]) -> ItemsRead:
+def read_outputs(*, task: TaskType, config: Json, source: Study, arms: Sequence[str], kind: str = "") -> ItemsRead:
     """The items from the source's outputs so far. There may be none, because more may come. Raises TableProblems."""
-    outputs = list(outputs_to_take(task=task, source=source, arms=arms))
+    outputs = list(outputs_to_take(task=task, source=source, arms=arms, kind=kind))
     table = outputs_table(task=task, source=source, outputs=outputs)
     if not table.rows:
         return ItemsRead([], task.name, settings_of(task, config), "study", source.slug, 0)
@@ -106,7 +116,9 @@ def read_outputs(*, task: TaskType, config: Json, source: Study, arms: Sequence[
 
 
 @transaction.atomic
-def set_feed(*, study: Study, source: Study, arms: Sequence[str] = (), follow: bool = False, actor: str) -> int:
+def set_feed(
+    *, study: Study, source: Study, arms: Sequence[str] = (), kind: str = "", follow: bool = False, actor: str
+) -> int:
     """Replace the draft's items with items from the outputs of ``source``. Returns how many there are now.
 
     Raises Invalid, TableProblems or Frozen.
@@ -114,15 +126,24 @@ def set_feed(*, study: Study, source: Study, arms: Sequence[str] = (), follow: b
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     task = get_type(now.task_type)
     _, problems = check_source(
-        task=task, slug=now.slug, source_slug=source.slug, arms=arms, visible=Study.objects.all()
+        task=task, slug=now.slug, source_slug=source.slug, arms=arms, visible=Study.objects.all(), kind=kind
     )
     refuse_if_any(problems)
-    read = read_outputs(task=task, config=now.config, source=source, arms=arms)
-    return store_feed(study=now, read=read, source=source, arms=arms, follow=follow, actor=actor)
+    read = read_outputs(task=task, config=now.config, source=source, arms=arms, kind=kind)
+    return store_feed(study=now, read=read, source=source, arms=arms, kind=kind, follow=follow, actor=actor)
 
 
 @transaction.atomic
-def store_feed(*, study: Study, read: ItemsRead, source: Study, arms: Sequence[str], follow: bool, actor: str) -> int:
+def store_feed(
+    *,
+    study: Study,
+    read: ItemsRead,
+    source: Study,
+    arms: Sequence[str],
+    kind: str = "",
+    follow: bool,
+    actor: str,
+) -> int:
     """The second half of ``set_feed``, for items already read."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     refuse_unless_draft(now)
@@ -130,8 +151,9 @@ def store_feed(*, study: Study, read: ItemsRead, source: Study, arms: Sequence[s
         store_items(study=now, read=read, actor=actor)
     else:
         delete_items(now)
-    ItemFeed.objects.create(study=now, source=source, arms=list(arms), follow=follow)
-    record(study=now, actor=actor, action="set source", source=source.slug, arms=list(arms), follow=follow)
+    ItemFeed.objects.create(study=now, source=source, arms=list(arms), kind=kind, follow=follow)
+    about = {"arms": list(arms), "follow": follow} | ({"kind": kind} if kind else {})
+    record(study=now, actor=actor, action="set source", source=source.slug, **about)
     return len(read.items)
 
 
@@ -165,11 +187,11 @@ def feed_items(*, study: Study, actor: str, whole_hits: bool = False) -> int:
     if now.status != Status.DRAFT:
         return _append(now, feed, task, actor=actor, whole_hits=whole_hits)
     before = Item.objects.filter(study=now).count()
-    read = read_outputs(task=task, config=now.config, source=feed.source, arms=feed.arms)
+    read = read_outputs(task=task, config=now.config, source=feed.source, arms=feed.arms, kind=feed.kind)
     if not read.items:
         raise invalid("items", f"{feed.source.slug} has no outputs yet.", "Try again after somebody has taken part.")
     store_items(study=now, read=read, actor=actor)
-    ItemFeed.objects.create(study=now, source=feed.source, arms=feed.arms, follow=feed.follow)
+    ItemFeed.objects.create(study=now, source=feed.source, arms=feed.arms, kind=feed.kind, follow=feed.follow)
     return len(read.items) - before
 
 
@@ -184,7 +206,8 @@ def _feed_of(study: Study) -> ItemFeed:
 def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_hits: bool) -> int:
     items = Item.objects.filter(study=study)
     used = dict.fromkeys(_used(items))
-    free = list(outputs_to_take(task=task, source=feed.source, arms=feed.arms).exclude(pk__in=used))
+    there = outputs_to_take(task=task, source=feed.source, arms=feed.arms, kind=feed.kind)
+    free = list(there.exclude(pk__in=used))
     if not free:
         return 0
     # Outputs imported earlier come first, in the same order, so that their rows are the same as before.

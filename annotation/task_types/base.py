@@ -354,7 +354,8 @@ class TaskType(ABC):
 
     #: The form of options for `from_samples`; None if the type cannot use generated samples.
     sample_form: ClassVar[type[ConfigForm] | None] = None
-    #: The kinds of other types' outputs that `from_outputs` accepts.
+    #: The kinds of other types' outputs that `from_outputs` accepts, one kind at a time. Unless a study names a kind,
+    #: it gets the first that the other study makes.
     takes_outputs: ClassVar[Sequence[str]] = ()
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:

@@ -351,7 +351,8 @@ def test_outputs_of_a_study_without_outputs() -> None:
 
 def test_outputs_of_a_kind_that_the_type_does_not_judge() -> None:
     there = make_study(task_type="con_test", slug="sets")
-    assert "sets produces outputs of the kind set; likert can judge text." in refused_source(draft("likert"), there)
+    told = refused_source(draft("likert"), there)
+    assert "sets produces outputs of the kind set; likert can judge text, turn." in told
     assert "Studies of the type con_test cannot judge the outputs of other studies." in refused_source(
         draft("con_test"), there
     )
@@ -438,3 +439,56 @@ def test_who_may_see_the_source() -> None:
         task=get_type("abs_hds"), slug="mine", source_slug="theirs", arms=[], visible=Study.objects.filter(members=ann)
     )
     assert (found, problems) == (there, [])
+
+
+# --- which kind ---
+
+
+def stories(submissions: int = 1) -> Study:
+    """A live study whose submissions make a story (kind text) and two sentences (kind turn) each."""
+    study = make_study(
+        task_type="mil_story", items=1, ratings_per_item=50, config={"sentences": 2, "suggestions": False}
+    )
+    for _ in range(submissions):
+        make_submission(study=study)
+    return study
+
+
+@pytest.mark.parametrize(("kind", "items"), [("", 2), ("text", 2), ("turn", 4)])
+def test_one_kind_of_outputs_is_taken_by_default_the_whole_texts(kind: str, items: int) -> None:
+    there = stories(2)
+    study = draft("likert")
+
+    assert set_feed(study=study, source=there, kind=kind, actor="ann") == items
+
+    made = {tuple(each.texts) for each in Output.objects.filter(kind=kind or "text")}
+    assert {(item.payload["text"],) for item in study.items.all()} == made
+    assert study.items.filter(authors__isnull=True).count() == 0
+
+
+def test_later_outputs_are_of_the_same_kind_and_a_turn_has_the_story_before_it() -> None:
+    there = stories()
+    study = draft("likert")
+    set_feed(study=study, source=there, kind="turn", actor="ann")
+    publish(study=study, actor="ann")
+    make_submission(study=there)
+
+    assert feed_items(study=study, actor="ann") == 2
+    first, second = Output.objects.filter(kind="turn").order_by("pk")[:2]
+    contexts = [item.payload["context"] for item in study.items.order_by("position")[:2]]
+    assert contexts == ["", first.texts[0]] == [first.context, second.context]
+
+
+def test_a_kind_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(Invalid) as refused:
+        set_feed(study=draft("likert"), source=stories(), kind="turns", actor="ann")
+    assert "turn" in said(refused)
+
+
+def test_turns_of_two_writers_meet_in_pairs() -> None:
+    there = stories(2)
+    study = draft("pairwise")
+
+    assert set_feed(study=study, source=there, kind="turn", actor="ann") == 1, "first sentences have the same context"
+    (item,) = study.items.all()
+    assert item.authors.count() == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.urls import reverse
 from annotation.models import Draft, Offer, Pull, Rating, Step, Study
 from annotation.task_types.questions import MAX_CHARS
 from generation.models import Suggester, Suggestion
+from tests.annotation.exports.helpers import exported, read_jsonl
 from tests.annotation.offers_helpers import answer, pass_time
 from tests.annotation.pages import WorkerBrowser, fields
 from tests.factories import make_participant, make_study
@@ -232,6 +234,22 @@ def test_a_whole_hit_becomes_ratings() -> None:
         "use_again": 3,
         "difficulty": "Nothing was.",
     }
+
+
+def test_the_export_of_offers_has_what_was_typed_at_each_press() -> None:
+    study = slogan_study()
+    browser = writer(study)
+    for number, keywords in enumerate(("storm", "=rain"), start=1):
+        press(browser, keywords=keywords, slogan="Let it")
+        bring(number)
+        browser.get()
+
+    rows = read_jsonl(exported(study, "offers", "jsonl"))
+
+    assert [(row["number"], json.loads(str(row["typed"]))) for row in rows] == [
+        (number, {"keywords": keywords, "slogan": "Let it"})
+        for number, keywords in ((1, "storm"), (1, "storm"), (2, "=rain"), (2, "=rain"))
+    ]
 
 
 # --- twice, at once, too late, forged ---

@@ -73,6 +73,7 @@ class Command(ReviewActions):
         take.add_argument("slug")
         take.add_argument("--from-study", metavar="SLUG", help="for a draft: the study whose outputs become items")
         take.add_argument("--arm", action="append", default=[], metavar="NAME", help="only outputs of this arm")
+        take.add_argument("--kind", default="", help="kind of outputs, such as turn (default: the first that fits)")
         take.add_argument("--follow", action="store_true", help="also add outputs that arrive while the study is live")
 
     def add_running(self, add: AddAction) -> None:
@@ -201,16 +202,16 @@ class Command(ReviewActions):
         media = add_media(study=study, name=name or file.name, data=data, alt=alt, actor=ACTOR)
         self.say([f"{study.slug}: {media.name}, {media.width} × {media.height} pixels. Items show it by that name."])
 
-    def take_outputs(self, *, slug: str, from_study: str | None, arm: list[str], follow: bool) -> None:
+    def take_outputs(self, *, slug: str, from_study: str | None, arm: list[str], kind: str, follow: bool) -> None:
         study = study_called(slug)
         if from_study is None:
-            if arm or follow:
-                raise CommandError("--arm and --follow need --from-study.")
+            if arm or kind or follow:
+                raise CommandError("--arm, --kind and --follow need --from-study.")
             new = outputs.feed_items(study=study, actor=ACTOR)
             self.say([f"{study.slug}: {counted(new, 'new item')}, {study.items.count():,} in total."])
             return
         source = study_called(from_study)
-        count = outputs.set_feed(study=study, source=source, arms=arm, follow=follow, actor=ACTOR)
+        count = outputs.set_feed(study=study, source=source, arms=arm, kind=kind, follow=follow, actor=ACTOR)
         self.say([f"{study.slug}: {counted(count, 'item')} from outputs of {source.slug}."])
 
     def duplicate(self, *, slug: str, new_slug: str, title: str | None, without_items: bool, owner: str | None) -> None:

@@ -31,7 +31,7 @@ class Likert(FixedPages):
     source = "Clark 2021, §2.6.2"
     config_form = LikertConfig
     sample_form = ConfigForm
-    takes_outputs = ("text",)
+    takes_outputs = ("text", "turn")
 
     # --- items ---
 

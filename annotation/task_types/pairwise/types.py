@@ -58,7 +58,7 @@ class Pairwise(FixedPages):
     source = "Clark 2021, §3.7, appendix B.7"
     config_form = PairwiseConfig
     sample_form = SystemsForm
-    takes_outputs = ("text",)
+    takes_outputs = ("text", "turn")
 
     # --- items ---
 

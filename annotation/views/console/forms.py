@@ -101,6 +101,10 @@ class DuplicateForm(forms.Form):
         return short_name(self.cleaned_data["slug"], str(self.data.get("title", "")))
 
 
+#: Kinds of outputs in words, as far as a type that judges them has to tell them apart.
+KINDS = {"turn": "Single turns of a story, each after the story before it"}
+
+
 class OutputsForm(forms.Form):
     """The study whose outputs become items: any study that ``user`` can see and the type can judge."""
 
@@ -111,17 +115,30 @@ class OutputsForm(forms.Form):
         required=False,
         help_text="Names of arms, separated by commas. Empty: all arms.",
     )
+    kind = forms.ChoiceField(
+        label="Which texts", required=False, help_text="What the other study's submissions contain."
+    )
     follow = forms.BooleanField(
         label="Also add outputs that arrive after the launch",
         required=False,
         help_text="They are added every minute, as soon as they fill a hit.",
     )
 
-    def __init__(self, *args: Any, sources: Sequence[Study], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sources: Sequence[Study], kinds: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._choose_kind(kinds)
         field = self.fields["source"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
         field.choices = [(study.slug, f"{study.title} ({study.slug})") for study in sources]
+
+    def _choose_kind(self, kinds: Sequence[str]) -> None:
+        """Only a type that can judge several kinds of outputs has to be told which."""
+        if len(kinds) < 2:
+            del self.fields["kind"]
+            return
+        field = self.fields["kind"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
+        field.choices = [("", "Whole texts"), *((kind, KINDS.get(kind, kind)) for kind in kinds[1:])]
 
     def clean_arms(self) -> list[str]:
         return [name.strip() for name in self.cleaned_data["arms"].split(",") if name.strip()]

@@ -65,7 +65,9 @@ def _forms(request: SignedIn, study: Study, way: str) -> _Forms:
     takes_runs = task.sample_form is not None
     return _Forms(
         file,
-        OutputsForm(data("study"), sources=feeding, prefix="study") if task.takes_outputs else None,
+        OutputsForm(data("study"), sources=feeding, kinds=task.takes_outputs, prefix="study")
+        if task.takes_outputs
+        else None,
         RunChoiceForm(data("run"), runs=runs, prefix="run") if takes_runs else None,
         task.sample_form(data("run"), prefix="options") if task.sample_form is not None else None,
     )
@@ -106,7 +108,8 @@ def _import(request: SignedIn, study: Study, forms: _Forms, way: str) -> str:
     if way == "study" and forms.study is not None:
         chosen = forms.study.cleaned_data
         source = studies_of(request.user).get(slug=chosen["source"])
-        count = outputs.set_feed(study=study, source=source, arms=chosen["arms"], follow=chosen["follow"], actor=actor)
+        terms = {"arms": chosen["arms"], "kind": chosen.get("kind", ""), "follow": chosen["follow"]}
+        count = outputs.set_feed(study=study, source=source, **terms, actor=actor)
         return f"{counted(count, 'item')} imported from the study {source.slug}."
     if way == "run" and forms.run is not None and forms.options is not None:
         run = run_for(request.user, forms.run.cleaned_data["run"])
