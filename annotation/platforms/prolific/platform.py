@@ -76,6 +76,7 @@ class Prolific(ByReward):
     unit = "Prolific study"
     units = "Prolific studies"
     task = "study"
+    site = "Prolific"
     way_out = "Please return your submission on Prolific."
 
     def __init__(self, api: Api | None) -> None:
