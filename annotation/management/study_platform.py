@@ -149,6 +149,27 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
         yield from (f"  Refused: {line}" for line in done.refused or ())
 
 
+def pause_lines(study: Study, *, actor: str) -> Iterator[str]:
+    """Pause the study on the platforms that can do that; on others, their workers are turned away here."""
+    for name in queries.platforms_of(study):
+        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.OPEN))
+        if not any(platform_class(name).offline().pause(posting, 1) for posting in postings):
+            continue
+        platform = connect(name)
+        paused = [deciding.pause_posting(posting=each, platform=platform, actor=actor) for each in postings]
+        yield f"{platform.count_of(sum(paused))} paused there."
+
+
+def resume_lines(study: Study, *, actor: str) -> Iterator[str]:
+    for name in queries.platforms_of(study):
+        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.PAUSED))
+        if not postings:
+            continue
+        platform = connect(name)
+        resumed = [deciding.resume_posting(posting=each, platform=platform, actor=actor) for each in postings]
+        yield f"{platform.count_of(sum(resumed))} offered there again."
+
+
 def end_lines(study: Study, *, actor: str) -> Iterator[str]:
     offered = (Posting.State.OPEN, Posting.State.PAUSED)
     for platform in _platforms_of(study):

@@ -132,6 +132,8 @@ class Platform(ABC):
     units: ClassVar[str] = ""
     #: What a worker does there, and what they should do if there is nothing for them.
     task: ClassVar[str] = "task"
+    #: As a worker knows it: “Back to …”.
+    site: ClassVar[str] = "the site that you came from"
     way_out: ClassVar[str] = "Please go back to the site that you came from."
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
     confirms: ClassVar[bool] = True

@@ -77,6 +77,7 @@ class Prolific(ByReward):
     units = "Prolific studies"
     categories = CATEGORIES
     task = "study"
+    site = "Prolific"
     way_out = "Please return your submission on Prolific."
 
     def __init__(self, api: Api | None) -> None:

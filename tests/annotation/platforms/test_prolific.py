@@ -230,6 +230,15 @@ def test_a_returned_submission_frees_its_place_and_confirms_nothing(
     assert queries.unconfirmed_submissions(posting.study).count() == 1
 
 
+def test_a_list_that_changes_while_it_is_read_does_no_harm(
+    posting: Posting, prolific: Prolific, server: Server
+) -> None:
+    session = server.submit(posting.external_id, "a" * 24)
+    server.submissions["copy"] = server.submissions[session]  # as if it had moved to the next page
+    assert syncing.sync_study(study=posting.study, platform=prolific).changed == 1
+    assert OutsideAssignment.objects.count() == 1
+
+
 def test_a_study_deleted_there_is_marked(posting: Posting, prolific: Prolific, server: Server) -> None:
     server.studies.clear()
     assert syncing.sync_study(study=posting.study, platform=prolific).deleted == 1
@@ -334,6 +343,8 @@ def test_the_whole_circle_from_the_command_line(server: Server, settings: Any) -
     settings.PROLIFIC_TOKEN = TOKEN
     assert "the platform has 1 of 1 Prolific study" in run("publish", "weather", "--platform", "prolific")
     posting = Posting.objects.get()
+    assert "1 Prolific study paused there." in run("pause", "weather")
+    assert "1 Prolific study offered there again." in run("resume", "weather")
     session = server.submit(posting.external_id, "a" * 24, code="GUESSED")
     assert "nothing arrived here" in run("sync", "weather")
     send_claim(posting, "a" * 24, session)
