@@ -59,19 +59,21 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
     yield from cost_lines(study, platform)
     publishing.plan_postings(study=study, platform=platform, actor=actor)
     total = publishing.progress(study, platform).total
-    with progress_bar(progress, f"{platform.unit}s", total=total) as step:
+    with progress_bar(progress, platform.units or f"{platform.unit}s", total=total) as step:
         done = publishing.post_all(study=study, platform=platform, step=step)
-    yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, platform.unit)}."
-    yield from _address_lines(study, platform)
+    if platform.by_hand:
+        yield f"{study.slug} is live. Enter on the site of the panel:"
+        yield from _address_lines(study, platform)
+    else:
+        yield f"{study.slug}: the platform has {done.posted:,} of {platform.count_of(done.total)}."
 
 
 def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
     """Where workers come in, for a platform that has to be given the address by hand."""
-    if not platform.by_hand:
-        return
+    settings = publishing.settings_of(study, platform)
     for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
-        pays = f", {money(posting.pays)} per submission" if posting.reward is not None else ""
-        yield f"Address for workers{pays}: {platform.address(posting, publishing.settings_of(study, platform))}"
+        places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
+        yield f"  {platform.address(posting, settings)}  ({places})"
 
 
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
@@ -83,7 +85,7 @@ def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
 
 def _cost_line(cost: Cost, platform: Platform) -> str:
     return (
-        f"{counted(cost.hits, platform.unit)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
+        f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
         f"rewards and {money(cost.fees)} in fees, {money(cost.total)} in total."
     )
 
@@ -106,12 +108,12 @@ def sync_lines(study: Study, *, progress: bool) -> Iterator[str]:
             claimed = counted(queries.claimed_submissions(study).count(), "submission")
             yield f"{platform.title} cannot confirm who did what: {claimed} counted as the workers' browsers said."
             continue
-        with progress_bar(progress, f"{platform.unit}s") as step:
+        with progress_bar(progress, platform.units or f"{platform.unit}s") as step:
             found = syncing.sync_study(study=study, platform=platform, step=step)
         there = counted(found.assignments, "assignment")
-        yield (f"{counted(found.postings, platform.unit)} asked for, {there} there, {found.changed:,} new or changed.")
+        yield (f"{platform.count_of(found.postings)} asked for, {there} there, {found.changed:,} new or changed.")
         if found.deleted:
-            gone = counted(found.deleted, platform.unit)
+            gone = platform.count_of(found.deleted)
             yield f"{gone} no longer on the platform: deleted there by somebody else."
     yield from difference_lines(study)
 
@@ -153,7 +155,7 @@ def end_lines(study: Study, *, actor: str) -> Iterator[str]:
         postings = list(Posting.objects.filter(study=study, platform=platform.name, state__in=offered))
         for posting in postings:
             deciding.end_posting(posting=posting, platform=platform, actor=actor)
-        yield f"{counted(len(postings), platform.unit)} ended."
+        yield f"{platform.count_of(len(postings))} ended."
     if out := deciding.still_out(study):
         yield f"{counted(out, 'assignment')} still in progress: their workers may finish."
 

@@ -165,8 +165,10 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
     """
     theirs = _hits_for(participant, posting)
     found = _first_free(theirs)
-    if found is None and reclaim_expired(study_id=posting.study_id):
-        found = _first_free(theirs)
+    if found is None:
+        reclaim_expired(study_id=posting.study_id)
+        # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
+        found = _first_free(theirs) or _first_free(theirs, wait=True) or _first_free(theirs, wait=True)
     if found is not None:
         return found
     busy = Assignment.objects.filter(posting=posting, state=State.ACCEPTED, hit__in=theirs).order_by(
@@ -178,8 +180,9 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
     return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
 
 
-def _first_free(hits: QuerySet[Hit]) -> Hit | None:
-    skip = connection.features.has_select_for_update_skip_locked
+def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
+    """A hit with a free place, locked. ``wait``: for hits that others are giving out, too."""
+    skip = connection.features.has_select_for_update_skip_locked and not wait
     free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
     return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
 

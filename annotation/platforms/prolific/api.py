@@ -122,13 +122,16 @@ _WRONG_ADDRESS = "Check HITSERVER_PROLIFIC_API."
 _FIXES = {
     401: "Check HITSERVER_PROLIFIC_TOKEN: the token may be wrong or deleted.",
     403: "The token's owner may not do this: check their role in the workspace.",
-    404: "Check that the token belongs to the researcher who owns the study.",
+    404: "Check HITSERVER_PROLIFIC_API, and that the token belongs to the researcher who owns the study.",
 }
 
 
 def _refusal(error: HTTPError) -> _Refused:
     """An error status. Under 500, the request had no effect."""
-    what = _words(error.read(100_000), error.headers.get_content_type())
+    try:
+        what = _words(error.read(100_000), error.headers.get_content_type())
+    except (OSError, HTTPException):
+        what = "the rest was lost."
     asked = str(error.headers.get("Retry-After", ""))
     trouble = PlatformTrouble(
         f"Prolific answered with status {error.code}: {what}",

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db.models import Sum
 from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.dateparse import parse_datetime
@@ -20,11 +19,11 @@ from django.utils.dateparse import parse_datetime
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import (
     BadArrival,
+    ByReward,
     Call,
     Claim,
     Finish,
     Json,
-    Platform,
     PlatformTrouble,
     PostingGone,
     Reported,
@@ -68,13 +67,14 @@ OPERATIONS = {
 _KEPT = ("id", "status", "currency_code", "presentment_currency_code")
 
 
-class Prolific(Platform):
+class Prolific(ByReward):
     """The account whose token is HITSERVER_PROLIFIC_TOKEN."""
 
     name = "prolific"
     title = "Prolific"
     form = ProlificForm
     unit = "Prolific study"
+    units = "Prolific studies"
     task = "study"
     way_out = "Please return your submission on Prolific."
 
@@ -132,13 +132,10 @@ class Prolific(Platform):
     # --- publish ---
 
     def plan(self, study: Study, settings: Json) -> list[Posting]:
-        there = {posting.pays for posting in study.postings.filter(platform=self.name)}
-        wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
-        return [
-            Posting(study=study, platform=self.name, reward=reward, wanted=count, code=get_random_string(10).upper())
-            for reward, count in wanted
-            if reward not in there
-        ]
+        planned = super().plan(study, settings)
+        for posting in planned:
+            posting.code = get_random_string(10).upper()
+        return planned
 
     def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
         """A draft, then its publication: in between, nobody has seen or paid anything."""

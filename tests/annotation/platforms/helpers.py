@@ -36,6 +36,11 @@ def send_claim(posting: Posting, worker_id: str, assignment_id: str, *, pages: i
     claim = Claim(posting.platform, worker_id, assignment_id)
     expires_at = timezone.now() + timedelta(hours=1)
     made = accept_hit(posting=posting, claim=claim, expires_at=expires_at, consented=False)
+    return finish_assignment(made, pages=pages)
+
+
+def finish_assignment(made: Assignment, *, pages: int = 100) -> Assignment:
+    """Answer the pages as a simulated worker would."""
     made = Assignment.objects.select_related("hit__study", "participant").get(pk=made.pk)
     number = 0
     while made.state == "accepted" and number < pages:

@@ -62,7 +62,8 @@ class Prolific:
         for pattern, wanted, action in ROUTES:
             found = re.fullmatch(pattern, path)
             if found and wanted == method:
-                return action(self, *found.groups(), query=query, body=body)
+                made: Answer = action(self, *found.groups(), query=query, body=body)
+                return made
         return _error(404, "Not Found", "The resource does not exist.")
 
 

@@ -270,7 +270,7 @@ def test_a_decision_that_prolific_refuses_changes_nothing(posting: Posting, prol
     outside = sent(posting, prolific, server)
     server.submissions[outside.external_id]["status"] = "RETURNED"
     done = deciding.approve_all(outside=[outside], platform=prolific, actor="test")
-    assert (done.count, done.total) == (0, 0)
+    assert (done.count, done.total) == (0, Decimal(0))
     assert done.refused and "The submission is RETURNED" in done.refused[0]
     assert not Payment.objects.exists()
 

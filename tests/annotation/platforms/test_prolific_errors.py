@@ -73,7 +73,7 @@ def test_a_refusal_after_a_lost_answer_may_still_have_had_an_effect(api: Api, se
 
 
 def test_a_wrong_token_is_named(server: Server) -> None:
-    with pytest.raises(PlatformTrouble, match="status 401.* Check HITSERVER_PROLIFIC_TOKEN"):
+    with pytest.raises(PlatformTrouble, match=r"status 401.* Check HITSERVER_PROLIFIC_TOKEN"):
         Api(Account(server.address, "another")).send("GET", "users/me/")
 
 
@@ -96,7 +96,7 @@ def test_an_answer_that_is_not_the_apis_is_explained(answer: Answer, said: str, 
 
 
 def test_nobody_listens_at_the_address(waits: list[float]) -> None:
-    with pytest.raises(PlatformTrouble, match="did not answer.* Check HITSERVER_PROLIFIC_API") as trouble:
+    with pytest.raises(PlatformTrouble, match=r"did not answer.* Check HITSERVER_PROLIFIC_API") as trouble:
         Api(Account("http://127.0.0.1:9/api/v1/", TOKEN), sleep=waits.append).send("POST", "studies/", {}, repeat=False)
     assert (trouble.value.again, trouble.value.sent, len(waits)) == (True, False, 4)
 
@@ -126,7 +126,7 @@ def test_the_balance_is_in_whole_units(api: Api) -> None:
 def test_the_command_says_what_is_wrong_and_loses_nothing(server: Server, settings: Any) -> None:
     settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = server.address, "wrong"
     make_study(live=False, slug="weather", reward=1, estimated_minutes=5)
-    with pytest.raises(CommandError, match="status 401.* Check HITSERVER_PROLIFIC_TOKEN"):
+    with pytest.raises(CommandError, match=r"status 401.* Check HITSERVER_PROLIFIC_TOKEN"):
         call_command("study", "publish", "weather", "--platform", "prolific")
     settings.PROLIFIC_TOKEN = TOKEN
     settings.PROLIFIC_API = server.address.replace("/api/v1/", "/elsewhere/")
