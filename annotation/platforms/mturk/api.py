@@ -61,6 +61,9 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         raise _sorted(error) from error
     except BotoCoreError as error:
         raise _unreachable(error, client.meta.endpoint_url) from error
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    if "json" not in headers.get("content-type", "json"):  # such as a sign-in page: botocore would find an empty answer
+        raise _no_api(client.meta.endpoint_url, headers["content-type"])
     return answer
 
 
@@ -102,11 +105,19 @@ def _sorted(error: Any) -> PlatformTrouble:
     found = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
     code = found[-1].rpartition(".")[2] if found else name
     again = status >= 500 or "Throttl" in name or name == "RequestThrottled"
+    if message.lstrip().startswith("<"):
+        return _no_api("", "a web page")
     fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
     hit = _IN_QUOTES.search(message)
     return PlatformTrouble(
         f"The platform answered: {message[:500]}", fix, again=again, code=code, about=hit[1] if hit else ""
     )
+
+
+def _no_api(endpoint: str, kind: str) -> PlatformTrouble:
+    what = f"{endpoint or settings.MTURK_ENDPOINT} answered with {kind[:60]}, not as the Requester API does."
+    fix = "Check HITSERVER_MTURK_ENDPOINT, and that no proxy or sign-in page is in between. Then try again."
+    return PlatformTrouble(what, fix, again=True)
 
 
 def _unreachable(error: Exception, endpoint: str) -> PlatformTrouble:
