@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -27,6 +28,7 @@ from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
 from tests.annotation.platforms.helpers import posted_study, send_both
 from tests.factories import make_study
+from tests.marketplace.support.clients import Key, boto3_client
 
 pytestmark = pytest.mark.django_db
 Kind, State = PlatformJob.Kind, PlatformJob.State
@@ -319,3 +321,34 @@ def test_two_processes_take_a_job_only_once(nothing_is_sent: list[int]) -> None:
     for thread in threads:
         thread.join()
     assert sorted(took) == [False, False, False, True]
+
+
+# --- an endpoint that is none ---
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_web_page_in_place_of_an_answer_is_no_success(status: int, settings: Any, own_var_folder: Path) -> None:
+    """A sign-in page of a network answers every request with 200 and HTML: nothing counts as posted or paid."""
+
+    class SignIn(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = b"<html><body>Sign in</body></html>"
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SignIn)
+    Thread(target=server.serve_forever, daemon=True).start()
+    client = boto3_client(f"http://127.0.0.1:{server.server_port}/", Key("A" * 16, "b" * 20))
+    try:
+        for operation, params in (("get_account_balance", {}), ("approve_assignment", {"AssignmentId": "3A"})):
+            with pytest.raises(PlatformTrouble, match="HITSERVER_MTURK_ENDPOINT"):
+                api_module.call(client, operation, params)
+    finally:
+        server.shutdown()
+        server.server_close()
