@@ -27,6 +27,7 @@ MOST = {
     "estimated_minutes": 43_200,
     "time_limit_minutes": 43_200,
     "seed": 2_147_483_647,
+    "exam_percent": 100,
     "wanted": 1_000_000,
 }
 ARM_NAME = RegexValidator(

@@ -24,7 +24,7 @@ def exam_percent(exam: Study, worker_id: int) -> int | None:
     for item, topic, value, text in ratings.values_list("item_id", "question", "value", "text"):
         given[item or 0][topic].append(text if value is None else f"{value:g}")
     asked = [
-        ExamItem(ItemData(item.external_id, item.payload, Item.Role.EXAM), given[item.pk])
+        ExamItem(ItemData(item.external_id, item.payload, "exam"), given[item.pk])
         for item in Item.objects.filter(study=exam, role=Item.Role.EXAM).order_by("position")
     ]
     percent = get_type(exam.task_type).exam_percent(asked, exam.config)

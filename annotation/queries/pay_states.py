@@ -42,7 +42,7 @@ def delay_of(study: Study) -> timedelta | None:
     return timedelta(hours=int(hours)) if hours else None
 
 
-def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Submission]:
+def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Any]:
     """The study's submissions, each with its ``pay``: a key of PAY_STATES. Simulated workers are never paid."""
     delay = delay_of(study)
     cutoff = (now or timezone.now()) - delay if delay else None
@@ -102,4 +102,7 @@ def rewards(study: Study) -> QuerySet[Payment]:
 
 def in_state(study: Study, *states: str) -> QuerySet[Submission, int]:
     """Ids of the submissions in one of these states: a query, for use in another one."""
-    return with_pay_state(study).filter(pay__in=states).order_by().values_list("pk", flat=True)
+    found: QuerySet[Submission, int] = (
+        with_pay_state(study).filter(pay__in=states).order_by().values_list("pk", flat=True)
+    )
+    return found

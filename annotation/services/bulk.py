@@ -196,24 +196,24 @@ def _note(bulk: BulkAction, text: str) -> None:
 
 def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
     """Do one row. Returns why not, or an empty text. Raises PlatformTrouble."""
-    if user is None and bulk.action in REVIEWS:
-        return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
     try:
-        if bulk.action in OF_WORKERS:
+        if bulk.action not in REVIEWS:
+            _pay(bulk, row, connect)
+        elif user is None:
+            return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
+        elif bulk.action in OF_WORKERS:
             _on_worker(bulk, row, user, connect)
-        elif bulk.action in ("include", "exclude"):
+        else:
             submission = Submission.objects.get(pk=row["submission"])
             review_submission(
                 submission=submission, decision=bulk.action, note=bulk.note, user=user, release=bulk.release
             )
-        else:
-            _pay(bulk, row, connect)
     except Refused as refused:
         return f"{_named(row)}: {' '.join(f'{each.what} {each.fix}'.strip() for each in refused.problems)}"
     return ""
 
 
-def _on_worker(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> None:
+def _on_worker(bulk: BulkAction, row: Row, user: User, connect: Connect) -> None:
     participant = Participant.objects.select_related("worker", "study").get(pk=row["participant"])
     if bulk.action == "block":
         block_worker(participant=participant, reason=bulk.note, actor=bulk.actor, connect=connect)

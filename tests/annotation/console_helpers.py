@@ -52,6 +52,7 @@ def settings_form(task_type: str = "abs_hds", **changes: Any) -> dict[str, Any]:
         "time_limit_minutes": 30,
         "access": "open",
         "identity": "none",
+        "exam_percent": 80,
         "feedback_box": "on",
         "seed": 1,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_work_waits_for_the_delay_that_the_study_sets_and_is_never_rejected_by_i
     assert (states(study), due(study).hits) == (["waiting", "waiting"], 0)
     decide(first, "approve")
     assert states(study) == ["to_pay", "waiting"]
-    later = with_pay_state(study, now=second.received_at + bulk.timezone.timedelta(hours=73))
+    later = with_pay_state(study, now=second.received_at + timedelta(hours=73))
     assert set(later.values_list("pay", flat=True)) == {"to_pay"}
 
 
@@ -141,7 +142,7 @@ def test_a_preview_changes_nothing_and_states_effect_and_cost() -> None:
     mark_paid(study=study, actor="ada", pseudonym=sent[1].participant.pseudonym)
     made = bulk.plan_action(study=study, action="reject", chosen=Submission.objects.filter(study=study), actor="ada")
     found = preview_of(made)
-    assert (found.submissions, found.rejected, found.rewards) == (2, 2, 0)
+    assert (found.submissions, found.rejected, found.rewards) == (2, 2, Decimal(0))
     assert sorted(found.left_out) == [("already paid", 1), ("already rejected", 1)]
     made = bulk.plan_action(study=study, action="approve", chosen=Submission.objects.filter(study=study), actor="ada")
     found = preview_of(made)

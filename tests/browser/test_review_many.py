@@ -122,14 +122,13 @@ def test_every_page_of_the_review_looks_right(live_server: LiveServer, new_page:
     bulk.set_terms(bulk=made[5], note="Thanks", amount=Decimal("0.50"))
     page = new_page()
     sign_in(page, live_server)
-    for name, *args in (
-        ("console_submissions",),
-        ("console_submission", sent[0].pk),
-        ("console_submission", sent[1].pk),
-        ("console_worker", sent[1].participant.pseudonym),
-        ("console_payments",),
-        ("console_batch",),
-        *(("console_action", each.pk) for each in made),
-    ):
+    worker = sent[1].participant.pseudonym
+    pages: list[tuple[str, list[object]]] = [
+        *((name, []) for name in ("console_submissions", "console_payments", "console_batch")),
+        *(("console_submission", [each.pk]) for each in sent[:2]),
+        ("console_worker", [worker]),
+        *(("console_action", [each.pk]) for each in made),
+    ]
+    for name, args in pages:
         open_page(page, live_server, name, study, *args)
         check_looks(page, axe_core, name)

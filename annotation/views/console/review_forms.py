@@ -37,7 +37,11 @@ def filter_of(study: Study, given: Mapping[str, Any]) -> Filter:
 def query_of(which: Filter) -> str:
     """The filter as it is written in an address."""
     query = QueryDict(mutable=True)
-    names = {"show": which.show if which.show != "all" else "", "worker": which.pseudonym, "arm": which.arm}
+    names: dict[str, Any] = {
+        "show": which.show if which.show != "all" else "",
+        "worker": which.pseudonym,
+        "arm": which.arm,
+    }
     names |= {"pay": which.pay, "reason": which.reason, "faster": which.faster}
     for name, value in names.items():
         if value or (name == "arm" and value is not None):
