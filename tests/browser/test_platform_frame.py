@@ -64,7 +64,7 @@ def page(browser: Browser, chromium: str) -> Iterator[Page]:
     """A page of a browser that lets no frame of another site use cookies."""
     strict = browser.browser_type.launch(executable_path=chromium, args=[*ARGS, NO_THIRD_PARTY_COOKIES])
     context = strict.new_context(viewport=NARROW, reduced_motion="reduce")  # type: ignore[arg-type]
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(60_000)
     yield context.new_page()
     strict.close()
 
