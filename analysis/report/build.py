@@ -29,7 +29,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "preference": preference.preference,
     "productions": productions_section.productions,
     "systems": systems.systems,
-    "detection": detection.detection,
+    "human_or_machine": detection.detection,
     "coding": coding.coding,
 }
 PAGES = Environment(
