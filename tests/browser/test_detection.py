@@ -44,7 +44,7 @@ def test_a_practice_pair_and_a_text_from_start_to_end(live_server: Any, new_page
     side = "Text A" if "hat of the king" in page.locator(".sides section").first.inner_text() else "Text B"
     page.get_by_role("radio", name=side).check()
     send(page, "Who wrote this text?")
-    expect(page.locator(".notice")).to_contain_text(f"The machine’s is {side}.")
+    expect(page.locator(".notice")).to_contain_text(f"The machine generated {side}.")
     check_looks(page, axe_core, "text after feedback")
     expect(page.get_by_label("Why do you think so?")).to_be_hidden()
     page.get_by_role("radio", name="Possibly machine-generated").check()
