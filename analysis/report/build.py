@@ -53,7 +53,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "arm_tests": arm_tests_section.arm_tests,
     "variability": variability_section.variability,
     "systems": systems.systems,
-    "detection": detection.detection,
+    "human_or_machine": detection.detection,
     "coding": coding.coding,
 }
 PAGES = Environment(

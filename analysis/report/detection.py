@@ -53,7 +53,7 @@ def detection(
     items' file; ``human`` is the source of texts by people. Domains and models are those that a worker saw; a worker
     who saw several counts in no test between them.
     """
-    section = Section(source.key("detection"), "Human or machine")
+    section = Section(source.key("human_or_machine"), "Human or machine")
     ratings = source.ratings_on(topic)
     if ratings.empty:
         section.blocks.append(Note(f"Nobody has answered “{topic}” yet."))

@@ -45,7 +45,7 @@ def judged_study(workers: int = 8) -> StudyData:
 def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
     data = judged_study()
     page, sections = built(data, tmp_path)
-    section = sections["detection"]
+    section = sections["human_or_machine"]
 
     ratings = data.ratings
     origin = ratings["item"].str.contains("gpt")
@@ -71,7 +71,7 @@ def test_studies_without_answers_or_sources_say_so(tmp_path: Path) -> None:
         rated_together([an_item("a", source="human")], [("w", 1, {"a": 2.0})], **DETECTION), tmp_path / "one"
     )
     assert "Tests need two workers or more" in page
-    assert sections["detection"]["measures"]["recall"]["value"] is None
+    assert sections["human_or_machine"]["measures"]["recall"]["value"] is None
 
 
 def test_labels_of_comments(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class Detection(FixedPages):
         return ItemFacts(payload["prompt"], None, [[payload["text"]]])
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
-        return (ReportSection("detection"),)
+        return (ReportSection("human_or_machine"),)
 
     def plan(self, items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
         return plan_detection(items, design, rng)

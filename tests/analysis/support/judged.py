@@ -30,7 +30,7 @@ DETECTION: dict[str, Any] = {
     "task_type": "detection",
     "questions": (QuestionDescription("judgement", "Who wrote it?", ORIGIN),),
     "scores": (),
-    "sections": (ReportSection("detection"),),
+    "sections": (ReportSection("human_or_machine"),),
 }
 
 

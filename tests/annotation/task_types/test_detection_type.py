@@ -119,8 +119,8 @@ def test_the_answer_to_a_pair_names_the_side_it_was_on() -> None:
     for on_a, sides in (([1, 1, 1, 1], "BA"), ([1, 1, 2, 2], "AB")):
         shown = Shown(found, config, texts_of(TASK, config), {"practice": [2, 3], "items": [0], "on_a": on_a})
         _, second, third = (drawn(page) for page in TASK.pages(shown))
-        assert f"The machine’s is Text {sides[0]}." in second
-        assert f"The machine’s is Text {sides[1]}." in third
+        assert f"The machine generated Text {sides[0]}." in second
+        assert f"The machine generated Text {sides[1]}." in third
 
 
 def test_sides_of_pairs_alternate() -> None:
