@@ -61,7 +61,7 @@
   }
 
   var boxes = task.dataset.recorded.split(" ").map(function (field) {
-    return { field: field, node: task.elements[field], text: "", waits: false };
+    return { field: field, node: task.elements.namedItem(field), text: "", waits: false };
   }).filter(function (box) { return box.node && box.node.tagName === "TEXTAREA"; });
 
   function look(box, event, last) {

@@ -26,7 +26,7 @@ from annotation.services.studies import Frozen
 from annotation.task_types.items import ItemData, Row, RowProblem
 from annotation.task_types.questions import clean_text
 from common.files import write_whole
-from common.problems import Problem, invalid
+from common.problems import Invalid, Problem, invalid
 from common.words import counted
 
 #: Columns that an items file of any task type may have.
@@ -170,8 +170,8 @@ class Images:
     def _look(self, name: str) -> Known:
         try:
             name = checked_name(name)
-        except ValueError as error:
-            raise BadPicture(*_parts(error)) from None
+        except Invalid as error:
+            raise BadPicture(error.problems[0].what, error.problems[0].fix) from None
         file = self.folder / name if self.folder else None
         stored = Media.objects.filter(study=self.study) if self.study and self.study.pk else Media.objects.none()
         if file is not None and file.is_file():
@@ -218,11 +218,6 @@ def _known(media: Media) -> Known:
     return Known(media.name, media.key, (media.width, media.height), media.alt)
 
 
-def _parts(error: ValueError) -> tuple[str, str]:
-    problem = getattr(error, "problems", [Problem("", str(error))])[0]
-    return problem.what, problem.fix
-
-
 def attach_images(
     items: Sequence[ItemData], rows: Sequence[Row], images: Images
 ) -> tuple[list[ItemData], list[RowProblem]]:
@@ -242,8 +237,7 @@ def attach_images(
         try:
             made.append(_with_image(item, named, images))
         except BadPicture as bad:
-            column = ALT if bad.fix == NEEDS_ALT else IMAGE
-            problems.append(RowProblem(named.number, column, bad.what, bad.fix))
+            problems.append(RowProblem(named.number, bad.column, bad.what, bad.fix))
     return made, problems
 
 
@@ -251,8 +245,8 @@ def _with_image(item: ItemData, row: Row, images: Images) -> ItemData:
     known = images.find(row.cells[IMAGE].strip())
     try:
         alt = checked_alt(row.cells.get(ALT, "").strip() or known.alt)
-    except ValueError as error:
-        raise BadPicture(*_parts(error)) from None
+    except Invalid as error:
+        raise BadPicture(error.problems[0].what, error.problems[0].fix, ALT) from None
     images.describe(known.name, alt)
     payload = dict(item.payload)
     # A type that declares the column stores the cell itself; from here on, ``image`` is the stored file.

@@ -15,7 +15,11 @@ from PIL import Image, ImageCms, ImageOps
 
 #: Formats that are accepted, with the extension of the stored file.
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
-_ENCODING = {"PNG": {}, "JPEG": {"quality": 92}, "WEBP": {"quality": 92, "method": 4}}
+_ENCODING: dict[str, dict[str, int]] = {
+    "PNG": {"compress_level": 4},
+    "JPEG": {"quality": 92},
+    "WEBP": {"quality": 92, "method": 4},
+}
 #: Modes of 8 bits or less per channel. The others (CMYK, 16 bits, Lab) would change their colours unnoticed.
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX")
 #: What a file of these formats begins with.
@@ -24,10 +28,10 @@ _SAVE_AGAIN = "Open it in an image editor and save a copy as PNG, JPEG or WebP."
 
 
 class BadPicture(ValueError):
-    """An image that cannot be used. ``what`` says why, ``fix`` what to do about it."""
+    """An image that cannot be used. ``what`` says why, ``fix`` what to do about it, ``column`` where in a file."""
 
-    def __init__(self, what: str, fix: str) -> None:
-        self.what, self.fix = what, fix
+    def __init__(self, what: str, fix: str, column: str = "image") -> None:
+        self.what, self.fix, self.column = what, fix, column
         super().__init__(f"{what} {fix}")
 
 
@@ -81,7 +85,7 @@ def _refuse_by_size(data: bytes) -> None:
 def _opened(data: bytes) -> Image.Image:
     """The image with its header read, and no pixel of it yet."""
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith((b"<svg", b"<?xml", b"<!doctype svg")) or b"<svg" in start:
+    if not data.startswith(_MAGIC) and (b"<svg" in start or start.startswith((b"<?xml", b"<!doctype svg"))):
         raise BadPicture("SVG files are not accepted, because they can contain scripts.", "Export it as PNG.")
     try:
         return Image.open(io.BytesIO(data), formats=tuple(FORMATS))

@@ -8,7 +8,7 @@ import json
 import re
 import zipfile
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from analysis.data import read_bundle, read_events
 from annotation.exports import ExportError, export, kinds_of
 from annotation.models import EventBatch, Participant, Step, Study
-from annotation.queries.events import Edit, final_text
+from annotation.queries.events import Edit, edits_by_page, final_text
 from annotation.services import events as service
 from annotation.views import work_events
 from hitserver import retention
@@ -112,9 +112,8 @@ def test_batches_are_stored_once_and_read_in_order(writer: Writer) -> None:
 
 
 def whole(batches: Any) -> str:
-    ordered = sorted(batches, key=lambda each: (each.step, each.view, each.number))
-    now = timezone.now()
-    return final_text(Edit(*edit, each.view, now) for each in ordered for edit in each.edits)
+    """The text of the only box on the first page."""
+    return final_text(edits_by_page(batches)[0])
 
 
 def test_a_page_that_is_loaded_again_goes_on_with_what_was_there(writer: Writer) -> None:
@@ -208,7 +207,7 @@ def test_batches_may_come_at_the_pace_of_a_page_and_no_faster(writer: Writer) ->
         {"token": writer.key, "load": "a", "number": service.SPARE_BATCHES + 100, "edits": [START]}, size=10
     )
     person, loaded = Participant.objects.get(), batch.token.made_at / 1000
-    at = timezone.datetime.fromtimestamp(loaded, tz=timezone.get_default_timezone())
+    at = datetime.fromtimestamp(loaded, UTC)
     assert service.store_batch(batch=batch, participant_id=person.pk, now=at + timedelta(seconds=24.9)) == "early"
     assert service.store_batch(batch=batch, participant_id=person.pk, now=at + timedelta(seconds=25)) == "stored"
 

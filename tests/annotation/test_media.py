@@ -185,8 +185,11 @@ def test_an_item_shows_an_image_by_name_or_by_hash_with_its_own_description() ->
 def test_all_problems_with_images_are_listed_with_their_rows() -> None:
     study = draft(task_type="likert")
     with pytest.raises(TableProblems) as refused:
-        with_images(study, ("t1", "none.png", "x"), ("t2", "../secret.png", "x"), ("t3", "", ""))
-    assert [(each.row, each.column) for each in refused.value.problems] == [(1, "image"), (2, "image")]
+        add(study)
+        rows = (("t1", "none.png", "x"), ("t2", "../secret.png", "x"), ("t3", "", ""), ("t4", "door.png", "x" * 501))
+        with_images(study, *rows)
+    found = [(each.row, each.column) for each in refused.value.problems]
+    assert found == [(1, "image"), (2, "image"), (4, "image_alt")]
     assert "This study has no image called “none.png”" in refused.value.problems[0].what
     assert not Item.objects.exists()
 

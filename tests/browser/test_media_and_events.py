@@ -64,7 +64,8 @@ def log_of(step: int = 0) -> dict[str, list[Edit]]:
 
 
 def boxes(page: Page) -> list[str]:
-    return page.eval_on_selector_all("#task textarea[name]", "nodes => nodes.map(node => node.name)")[:2]
+    areas = page.locator("#task textarea[name]").all()
+    return [str(area.get_attribute("name")) for area in areas[:2]]
 
 
 def until(page: Page, condition: Callable[[], object], what: str, seconds: float = 30) -> None:
