@@ -30,7 +30,7 @@ import yaml
 from django.apps import apps
 
 from common.words import counted
-from hitserver.demo_suggesters import make_suggesters, told_sources
+from hitserver.demo_suggesters import make_suggesters, told_sources, wait_for_model
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -159,6 +159,8 @@ def rate(study: Study, base_url: str) -> None:
 
     from annotation.bots import Mix, simulate_workers
 
+    if ready := wait_for_model(study):
+        say(ready)
     with tqdm(
         total=sum(study.hits.values_list("wanted", flat=True)), unit=" hits", desc="simulated workers", disable=None
     ) as bar:
