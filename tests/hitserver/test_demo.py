@@ -13,6 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from annotation.services.suggesters import suggester_problems
+from annotation.task_types.registry import get_type
+from generation.models import Suggester
+from hitserver.demo import arguments
+from hitserver.demo_suggesters import make_suggesters
+from tests.factories import make_study
 from tests.services import ROOT
 from tests.support import clean_environment
 
@@ -67,6 +73,34 @@ def test_written_texts_are_judged_in_a_second_act(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert sorted(row["resp_0"] for row in rows) == sorted(row["text_0"] for row in outputs)
     assert {row["label_value"] for row in rows} == {"0", "1"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("task", "made"),
+    [
+        ("cyoa", {"model-a": "top_k=40", "model-b": "top_p=0.9"}),
+        ("mil_story", {"model-a": "top_k=40"}),
+        ("slogan", {"model-a": "top_k=40"}),
+        ("abs_hds", {}),
+    ],
+)
+def test_types_with_suggestions_get_suggesters_with_which_they_can_go_live(task: str, made: dict[str, str]) -> None:
+    lines = make_suggesters(get_type(task))
+
+    assert dict(Suggester.objects.values_list("name", "decoder")) == made
+    assert len(lines) >= len(made)
+    assert suggester_problems(make_study(task_type=task, items=1, live=False)) == []
+    assert make_suggesters(get_type(task)) == [], "those that exist stay"
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [("abs_hds", "sets.csv"), ("cyoa", "prompts.csv"), ("slogan", "products.csv"), ("no_such_task", "sets.csv")],
+)
+def test_items_are_those_of_the_type_s_example_unless_a_file_is_named(task: str, name: str) -> None:
+    assert arguments(["--task", task]).data.name == name
+    assert arguments(["--task", task, "--data", __file__]).data == Path(__file__)
 
 
 def test_a_file_that_will_not_do_is_explained_without_a_stack_trace(tmp_path: Path) -> None:

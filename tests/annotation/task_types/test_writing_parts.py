@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def test_which_suggestions_a_slogan_used(used: list[str], text: str, expected: d
 
 @pytest.mark.django_db
 def test_the_arms_of_a_slogan_study_differ_in_keywords_and_suggestions() -> None:
-    arms = [{"name": "mil"}, {"name": "solo", "config": {"suggestions": False}}]
+    arms: list[dict[str, Any]] = [{"name": "mil"}, {"name": "solo", "config": {"suggestions": False}}]
     study = make_study(task_type="slogan", items=1, arms=arms)
     for _ in arms:
         make_submission(participant=make_participant(study=study))
