@@ -64,7 +64,10 @@ def detection_texts(config: Json) -> list[Text]:
             Text("side.b", "Name of side B", "Text B", "Practice"),
             Text("pick", "Question about a pair", "Which text did the machine generate?", "Practice"),
             Text(
-                "feedback.pair", "Right answer for a pair; {side} is its name", "The machine generated {side}.", "Practice"
+                "feedback.pair",
+                "Right answer for a pair; {side} is its name",
+                "The machine generated {side}.",
+                "Practice",
             ),
         ]
     return found
