@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -489,6 +490,9 @@ def test_turns_of_two_writers_meet_in_pairs() -> None:
     there = stories(2)
     study = draft("pairwise")
 
-    assert set_feed(study=study, source=there, kind="turn", actor="ann") == 1, "first sentences have the same context"
-    (item,) = study.items.all()
-    assert item.authors.count() == 2
+    taken = set_feed(study=study, source=there, kind="turn", actor="ann")
+
+    contexts = Counter(Output.objects.filter(kind="turn").values_list("context", flat=True))
+    assert contexts[""] == 2, "first sentences have the same context"
+    assert taken == sum(count == 2 for count in contexts.values())
+    assert all(item.authors.count() == 2 for item in study.items.all())
