@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.task_types.settings import SuggestersField
+from annotation.task_types.settings import SuggestersField, record_edits_field
 from annotation.task_types.surveys import RESERVED, SurveyForm
 from annotation.task_types.topics import TopicsField
 
@@ -53,6 +53,7 @@ class MilStoryConfig(SurveyForm):
     suggestion_statements = TopicsField(
         question="Statement", reserved=TOPICS, label="Statements about the suggestions", initial=ABOUT_SUGGESTIONS
     )
+    record_edits = record_edits_field(initial=True)
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -120,7 +120,8 @@ class MilStory(TaskType):
 
     def _context(self, shown: Shown, place: Place, before: Sequence[Sentence]) -> Json:
         payload = shown.items[shown.order["items"][place.story]].payload
-        return {
+        image = {name: payload.get(name) for name in ("image", "image_alt", "image_size")}
+        return image | {
             "prompt": payload["prompt"],
             "prompt_heading": shown.texts["prompt.heading"],
             "story_heading": shown.texts["story.heading"],

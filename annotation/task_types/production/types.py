@@ -8,11 +8,12 @@ from typing import Any
 
 from django import forms
 
+from analysis.description import ReportSection
 from annotation.task_types.base import Answers, FixedPages, FlagData, OutputData, Page, Shown, Text
 from annotation.task_types.hds.words import WORDING
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import Question, TextQuestion
-from annotation.task_types.settings import ConfigForm
+from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.text_checks import normalised, paste_flags, text_flags
 from common.words import counted
@@ -51,6 +52,7 @@ class ProductionConfig(ConfigForm):
         required=False,
         help_text="Leave it empty for no limit.",
     )
+    record_edits = record_edits_field()
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
@@ -80,6 +82,9 @@ class Production(FixedPages):
 
     def describe_item(self, payload: Json) -> ItemFacts:
         return ItemFacts(payload["context"])
+
+    def sections(self, config: Json) -> Sequence[ReportSection]:
+        return (ReportSection("variability"),)
 
     # --- pages ---
 

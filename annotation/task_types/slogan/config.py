@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from annotation.task_types.settings import SuggestersField
+from annotation.task_types.settings import SuggestersField, record_edits_field
 from annotation.task_types.surveys import RESERVED, SurveyForm
 from annotation.task_types.topics import TopicsField
 
@@ -54,3 +54,4 @@ class SloganConfig(SurveyForm):
     suggestion_statements = TopicsField(
         question="Statement", reserved=TOPICS, label="Statements about the suggestions", initial=ABOUT_SUGGESTIONS
     )
+    record_edits = record_edits_field(initial=True)
