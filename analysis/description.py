@@ -156,7 +156,7 @@ class StudyDescription:
 
     ``status`` and ``access`` are words. ``reward`` is in USD per hit. ``settings`` are the task type's, labelled;
     ``config`` holds them as stored. ``texts`` are what workers read, ``consent`` first if there is one. ``assignments``
-    counts them by state.
+    counts them by state. ``claimed`` counts submissions whose platform cannot confirm who sent them.
     """
 
     slug: str
@@ -183,6 +183,7 @@ class StudyDescription:
     sections: Sequence[ReportSection] = ()
     texts: Sequence[tuple[str, str]] = ()
     assignments: Mapping[str, int] = field(default_factory=dict)
+    claimed: int = 0
 
     @property
     def has_arms(self) -> bool:

@@ -10,6 +10,7 @@ from django import forms
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, Score, StudyDescription
 from annotation.instrument import Instrument, whole_texts
 from annotation.models import Arm, Study
+from annotation.queries.platforms import claimed_submissions
 from annotation.queries.progress import states_now
 from annotation.task_types.base import Text
 
@@ -18,7 +19,7 @@ DEFAULT_GROUP = Text("", "", "").group
 
 
 def describe_study(study: Study) -> StudyDescription:
-    """Everything about the study that is not data. Two queries."""
+    """Everything about the study that is not data. Three queries."""
     arms = list(study.arms.all())
     instruments = instruments_of(study, arms)
     whole, task = instruments[0], instruments[0].task
@@ -48,6 +49,7 @@ def describe_study(study: Study) -> StudyDescription:
         sections=_sections(instruments),
         texts=_texts(study, whole, questions),
         assignments=states_now(study),
+        claimed=claimed_submissions(study).count(),
     )
 
 

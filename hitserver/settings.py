@@ -300,6 +300,15 @@ if _market != BASE_URL and not (_endpoint.hostname or "").endswith(".amazonaws.c
     MTURK_SUBMIT_SITES.append(_market)
 MTURK_ATTEMPTS = env.integer("HITSERVER_MTURK_ATTEMPTS", 8, least=1, most=50)
 
+# --- Publishing on Prolific -------------------------------------------------------------------------------------
+
+PROLIFIC_API = env.url("HITSERVER_PROLIFIC_API", "https://api.prolific.com/api/v1/", schemes=("https", "http"))
+PROLIFIC_TOKEN = env.secret("HITSERVER_PROLIFIC_TOKEN", "")
+# Where participants go back to with their completion code.
+PROLIFIC_SITE = env.url("HITSERVER_PROLIFIC_SITE", "https://app.prolific.com", schemes=("https", "http"))
+PROLIFIC_ATTEMPTS = env.integer("HITSERVER_PROLIFIC_ATTEMPTS", 5, least=1, most=20)
+PROLIFIC_FEE_PERCENT = env.decimal("HITSERVER_PROLIFIC_FEE_PERCENT", "33.3", least="0", most="100")
+
 # --- E-mail: into the log of a development server, unless a mail server is set ------------------------------
 
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"

@@ -105,6 +105,7 @@ def counts_of(source: Source) -> dict[str, Any]:
         "items_of_other_roles": data.items.loc[data.items["role"] != "main", "role"].value_counts().to_dict(),
         "submissions_used": len(used),
         "submissions_left_out": data.excluded,
+        "submissions_claimed": source.description.claimed,
         "submissions_simulated": int(used["synthetic"].sum()),
         "workers": int(used["worker"].nunique()),
         "workers_simulated": int(used.loc[used["synthetic"], "worker"].nunique()),
@@ -173,13 +174,23 @@ def data_facts(counts: Mapping[str, Any]) -> list[tuple[str, object]]:
     if others:
         listed = ", ".join(f"{n:,} {role}" for role, n in others.items())
         told.append(("Other items", f"{listed}; their answers are in no figure about items"))
-    return [
-        *told,
+    claimed = counts["submissions_claimed"]
+    told.append(
         (
             "Submissions",
             f"{counts['submissions_used']:,} used, {counts['submissions_simulated']:,} of them simulated; "
             f"{counts['submissions_left_out']:,} left out after review",
-        ),
+        )
+    )
+    if claimed:
+        told.append(
+            (
+                "Not confirmed",
+                f"{counted(claimed, 'submission')} from a site that cannot confirm which worker sent them",
+            )
+        )
+    return [
+        *told,
         ("Workers", f"{counts['workers']:,}, {counts['workers_simulated']:,} of them simulated"),
         ("Ratings", rating_counts_in_words(counts["ratings_all"], counts["ratings"], counts["ratings_by_people"])),
         ("Texts", counts["texts"]),

@@ -59,19 +59,21 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
     yield from cost_lines(study, platform)
     publishing.plan_postings(study=study, platform=platform, actor=actor)
     total = publishing.progress(study, platform).total
-    with progress_bar(progress, f"{platform.unit}s", total=total) as step:
+    with progress_bar(progress, platform.units or f"{platform.unit}s", total=total) as step:
         done = publishing.post_all(study=study, platform=platform, step=step)
-    yield f"{study.slug}: the platform has {done.posted:,} of {counted(done.total, platform.unit)}."
-    yield from _address_lines(study, platform)
+    if platform.by_hand:
+        yield f"{study.slug} is live. Enter on the site of the panel:"
+        yield from _address_lines(study, platform)
+    else:
+        yield f"{study.slug}: the platform has {done.posted:,} of {platform.count_of(done.total)}."
 
 
 def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
     """Where workers come in, for a platform that has to be given the address by hand."""
-    if not platform.by_hand:
-        return
+    settings = publishing.settings_of(study, platform)
     for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
-        pays = f", {money(posting.pays)} per submission" if posting.reward is not None else ""
-        yield f"Address for workers{pays}: {platform.address(posting, publishing.settings_of(study, platform))}"
+        places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
+        yield f"  {platform.address(posting, settings)}  ({places})"
 
 
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
@@ -83,7 +85,7 @@ def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
 
 def _cost_line(cost: Cost, platform: Platform) -> str:
     return (
-        f"{counted(cost.hits, platform.unit)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
+        f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
         f"rewards and {money(cost.fees)} in fees, {money(cost.total)} in total."
     )
 
@@ -106,12 +108,12 @@ def sync_lines(study: Study, *, progress: bool) -> Iterator[str]:
             claimed = counted(queries.claimed_submissions(study).count(), "submission")
             yield f"{platform.title} cannot confirm who did what: {claimed} counted as the workers' browsers said."
             continue
-        with progress_bar(progress, f"{platform.unit}s") as step:
+        with progress_bar(progress, platform.units or f"{platform.unit}s") as step:
             found = syncing.sync_study(study=study, platform=platform, step=step)
         there = counted(found.assignments, "assignment")
-        yield (f"{counted(found.postings, platform.unit)} asked for, {there} there, {found.changed:,} new or changed.")
+        yield (f"{platform.count_of(found.postings)} asked for, {there} there, {found.changed:,} new or changed.")
         if found.deleted:
-            gone = counted(found.deleted, platform.unit)
+            gone = platform.count_of(found.deleted)
             yield f"{gone} no longer on the platform: deleted there by somebody else."
     yield from difference_lines(study)
 
@@ -147,13 +149,34 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
         yield from (f"  Refused: {line}" for line in done.refused or ())
 
 
+def pause_lines(study: Study, *, actor: str) -> Iterator[str]:
+    """Pause the study on the platforms that can do that; on others, their workers are turned away here."""
+    for name in queries.platforms_of(study):
+        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.OPEN))
+        if not any(platform_class(name).offline().pause(posting, 1) for posting in postings):
+            continue
+        platform = connect(name)
+        paused = [deciding.pause_posting(posting=each, platform=platform, actor=actor) for each in postings]
+        yield f"{platform.count_of(sum(paused))} paused there."
+
+
+def resume_lines(study: Study, *, actor: str) -> Iterator[str]:
+    for name in queries.platforms_of(study):
+        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.PAUSED))
+        if not postings:
+            continue
+        platform = connect(name)
+        resumed = [deciding.resume_posting(posting=each, platform=platform, actor=actor) for each in postings]
+        yield f"{platform.count_of(sum(resumed))} offered there again."
+
+
 def end_lines(study: Study, *, actor: str) -> Iterator[str]:
     offered = (Posting.State.OPEN, Posting.State.PAUSED)
     for platform in _platforms_of(study):
         postings = list(Posting.objects.filter(study=study, platform=platform.name, state__in=offered))
         for posting in postings:
             deciding.end_posting(posting=posting, platform=platform, actor=actor)
-        yield f"{counted(len(postings), platform.unit)} ended."
+        yield f"{platform.count_of(len(postings))} ended."
     if out := deciding.still_out(study):
         yield f"{counted(out, 'assignment')} still in progress: their workers may finish."
 

@@ -37,6 +37,11 @@ class Posting(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     group_id = models.CharField(max_length=200, blank=True, help_text="MTurk: the HIT group, for links to workers.")
     url = models.URLField(max_length=500, blank=True)
+    code = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="The completion code that all its workers enter; empty: each has their own.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     posted_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.link import Link
 from annotation.platforms.mturk.platform import Mturk
+from annotation.platforms.panel import Panel
+from annotation.platforms.prolific.platform import Prolific
 
 __all__ = ["Platform", "PlatformTrouble", "connect", "known", "platform_class"]
-_ALL: tuple[type[Platform], ...] = (Link, Mturk)
+_ALL: tuple[type[Platform], ...] = (Link, Mturk, Prolific, Panel)
 
 
 def known() -> dict[str, type[Platform]]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
+from django.db.models import Sum
 from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
@@ -25,6 +26,7 @@ from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
 from annotation.task_types.settings import ConfigForm
 from annotation.tokens import posting_token
 from common.problems import Problem
+from common.words import counted
 
 Json = dict[str, Any]
 #: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
@@ -123,8 +125,14 @@ class Platform(ABC):
     form: ClassVar[type[ConfigForm]]
     #: Settings that may change while the study is posted.
     later: ClassVar[frozenset[str]] = frozenset()
-    #: What the platform calls one posting; such words are counted: “3 HITs”.
+    #: What the platform calls one posting, and several (empty: with an s).
     unit: ClassVar[str] = "posting"
+    units: ClassVar[str] = ""
+    #: What a worker does there, and what they should do if there is nothing for them.
+    task: ClassVar[str] = "task"
+    #: As a worker knows it: “Back to …”.
+    site: ClassVar[str] = "the site that you came from"
+    way_out: ClassVar[str] = "Please go back to the site that you came from."
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
     confirms: ClassVar[bool] = True
     #: Whether a person enters the posting's address on the platform's own site.
@@ -145,6 +153,11 @@ class Platform(ABC):
     def offline(cls) -> Platform:
         """An instance that describes postings, calls and costs, but makes no calls. It needs no keys."""
         return cls.connected()
+
+    @classmethod
+    def count_of(cls, postings: int) -> str:
+        """Such as “3 HITs”."""
+        return counted(postings, cls.unit, cls.units)
 
     # --- before anything is posted ---
 
@@ -247,6 +260,22 @@ class Platform(ABC):
         return PlatformTrouble(
             f"{self.title} cannot {what} from here.", "Do it on its site, or mark the reward as paid.", sent=False
         )
+
+
+class ByReward(Platform):
+    """A platform on which one posting offers all hits of one reward; every worker gets the next free one."""
+
+    def plan(self, study: Study, settings: Json) -> list[Posting]:
+        there = {posting.pays for posting in study.postings.filter(platform=self.name)}
+        wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
+        return [
+            Posting(study=study, platform=self.name, reward=reward, wanted=count)
+            for reward, count in wanted
+            if reward not in there
+        ]
+
+    def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
+        return replace(super().cost(offered, settings), hits=len({each.reward for each in offered}))
 
 
 def posting_url(posting: Posting) -> str:

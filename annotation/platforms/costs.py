@@ -96,8 +96,8 @@ def hourly_wage(reward: Decimal, seconds: float) -> Decimal:
     return (reward * 3600 / Decimal(str(seconds))).quantize(CENT, ROUND_HALF_UP)
 
 
-def reward_problems(rewards: Sequence[Decimal], *, where: str = "reward") -> list[Problem]:
-    """Rewards that the MTurk API cannot accept: it accepts only whole cents."""
+def reward_problems(rewards: Sequence[Decimal], *, where: str = "reward", platform: str = "MTurk") -> list[Problem]:
+    """Rewards that the platform cannot accept: it accepts only whole cents."""
     problems = []
     for reward in dict.fromkeys(rewards):
         if reward == reward.quantize(CENT):
@@ -108,5 +108,5 @@ def reward_problems(rewards: Sequence[Decimal], *, where: str = "reward") -> lis
         )
         whole = reward.quantize(CENT, ROUND_HALF_UP)
         fix = f"Pay whole cents, such as {money(max(whole, CENT))}{way}."
-        problems.append(Problem(where, f"MTurk pays in whole cents, and {money(reward)} is not one.", fix))
+        problems.append(Problem(where, f"{platform} pays in whole cents, and {money(reward)} is not one.", fix))
     return problems

@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -163,7 +164,7 @@ def enrol(
     return Participant.objects.create(
         study=study,
         worker=worker,
-        arm=_take_least_filled_arm(study),
+        arm=take_least_filled_arm(study),
         pseudonym=f"w-{random_code(8).lower()}",
         synthetic=worker.synthetic,
         profile=profile,
@@ -178,11 +179,15 @@ def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
     return given.filter(participant__study__excluded_by=study_id).exists()
 
 
-def _take_least_filled_arm(study: Study) -> Arm:
-    """The arm for the next participant, already counted there. Its lock makes others wait until they are enrolled."""
+def take_least_filled_arm(study: Study, reward: Decimal | None = None) -> Arm:
+    """The arm for the next participant, already counted there. Its lock makes others wait until they are enrolled.
+
+    With ``reward``, only arms with hits that pay it. Raises NotAdmitted.
+    """
     arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
+    paying = Q() if reward is None else Q(reward=reward)
     for arm in sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position)):
-        if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(n_submitted__lt=F("wanted")).exists():
+        if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(paying, n_submitted__lt=F("wanted")).exists():
             arm.n_enrolled += 1
             arm.save(update_fields=["n_enrolled"])
             return arm

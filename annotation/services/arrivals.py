@@ -10,19 +10,22 @@ import random
 import secrets
 from datetime import datetime, timedelta
 
-from django.db import transaction
-from django.db.models import F, Max
+from django.db import connection, transaction
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, ItemAuthor, Participant, Posting, Study, Worker
 from annotation.models.work import LIVE_STATES
+from annotation.platforms import platform_class
 from annotation.platforms.base import Claim
 from annotation.services.allocation import (
     NotAdmitted,
     again_after_deadlock,
     free_slot,
     random_code,
+    reclaim_expired,
+    take_least_filled_arm,
     took_part_in_excluded,
 )
 
@@ -37,11 +40,12 @@ MOMENT = timedelta(minutes=10)
 def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consented: bool) -> Assignment:
     """The assignment that the claim is about. The first call creates it; later calls find it. Raises NotAdmitted.
 
-    Reasons besides those of enrolment: ``ended`` (the posting was withdrawn), ``other_arm`` (the worker is in another
-    arm of the study), ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit).
+    It is on the hit that was posted, or on the next free one if the posting offers several. Reasons besides those of
+    enrolment: ``ended`` (the posting was withdrawn), ``other_arm`` (the worker is in another arm of the study),
+    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit), ``limit`` (they have done
+    as many hits as one person can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
     """
-    hit_id = posting.hit_id
-    if hit_id is None or posting.withdrawn_at is not None:
+    if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
     Worker.objects.get_or_create(platform=claim.platform, platform_id=claim.worker_id)
     worker = Worker.objects.select_for_update(no_key=True).get(platform=claim.platform, platform_id=claim.worker_id)
@@ -51,10 +55,18 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     if posting.study.status != Study.Status.LIVE:
         raise NotAdmitted("ended")
     participant = _participant(posting, worker, consented=consented)
-    if ItemAuthor.objects.filter(worker=worker, item__places__hit=hit_id).exists():
-        raise NotAdmitted("own_text")
-    _end_earlier_try(participant, hit_id)
-    return _take_place(posting, participant, claim, expires_at)
+    if participant.excluded_at is not None:
+        raise NotAdmitted("excluded")
+    if posting.hit_id is None:
+        _end_earlier_tries(participant, posting)
+        _refuse_at_limit(participant, posting.study)
+        hit = _free_hit(participant, posting)
+    else:
+        if ItemAuthor.objects.filter(worker=worker, item__places__hit=posting.hit_id).exists():
+            raise NotAdmitted("own_text")
+        _end_earlier_try(participant, posting.hit_id)
+        hit = _posted_hit(posting.hit_id, posting)
+    return _take_place(hit, posting, participant, claim, expires_at)
 
 
 def known_assignment(*, posting: Posting, claim: Claim) -> Assignment | None:
@@ -76,17 +88,19 @@ def end_returned(*, posting: Posting, worker_id: str, assignment_id: str) -> Non
 
 
 def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Participant:
-    """The worker's participation in the arm of the posted hit."""
-    assert posting.hit is not None  # noqa: S101 - the caller looked
-    arm_id = posting.hit.arm_id
+    """The worker's participation, in the arm of the posted hit or in the least filled arm that the posting offers."""
     known = Participant.objects.filter(study=posting.study_id, worker=worker).first()
     if known is not None:
-        if known.arm_id != arm_id:
+        if not _offers(posting, known.arm_id):
             raise NotAdmitted("other_arm")
         return known
     if took_part_in_excluded(study_id=posting.study_id, worker_id=worker.pk):
         raise NotAdmitted("took_part")
-    Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
+    if posting.hit is None:
+        arm_id = take_least_filled_arm(posting.study, posting.reward).pk
+    else:
+        arm_id = posting.hit.arm_id
+        Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
     return Participant.objects.create(
         study=posting.study,
         worker=worker,
@@ -96,6 +110,30 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         completion_code=random_code(10),
         synthetic=worker.synthetic,
     )
+
+
+def _offers(posting: Posting, arm_id: int) -> bool:
+    """Whether the posting offers hits of this arm."""
+    return posting.hit.arm_id == arm_id if posting.hit else _hits_of(posting).filter(arm=arm_id).exists()
+
+
+def _hits_of(posting: Posting) -> QuerySet[Hit]:
+    """The hits that a posting for several hits offers."""
+    hits = Hit.objects.filter(study=posting.study_id)
+    return hits if posting.reward is None else hits.filter(reward=posting.reward)
+
+
+def _end_earlier_tries(participant: Participant, posting: Posting) -> None:
+    """End what the worker left: a platform gives them one assignment of a posting at a time."""
+    mine = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    for earlier in mine.filter(participant=participant, posting=posting, state=State.ACCEPTED).order_by("pk"):
+        _end(earlier, State.RETURNED)
+
+
+def _refuse_at_limit(participant: Participant, study: Study) -> None:
+    most = study.hits_per_worker
+    if most is not None and participant.assignments.filter(state__in=HELD).count() >= most:
+        raise NotAdmitted("limit")
 
 
 def _end_earlier_try(participant: Participant, hit_id: int) -> None:
@@ -113,12 +151,53 @@ def _end(assignment: Assignment, state: str) -> None:
         Hit.objects.filter(pk=assignment.hit_id).update(n_live=F("n_live") - 1)
 
 
-def _take_place(posting: Posting, participant: Participant, claim: Claim, expires_at: datetime) -> Assignment:
-    assert posting.hit_id is not None  # noqa: S101 - the caller looked
-    hit = Hit.objects.select_for_update(no_key=True).get(pk=posting.hit_id)
+def _posted_hit(hit_id: int, posting: Posting) -> Hit:
+    """The hit that was posted, locked, with a place for one more."""
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=hit_id)
     if hit.n_live >= hit.wanted:
         _make_room(hit, posting)
         hit.refresh_from_db()
+    return hit
+
+
+def _free_hit(participant: Participant, posting: Posting) -> Hit:
+    """The hit for this worker with the fewest ratings, locked, with a place for one more. Raises NotAdmitted.
+
+    A platform that confirms its workers gives out exactly the places that were asked for. So if none is free here,
+    somebody's work has ended there. Other sites may send more people than there are places.
+    """
+    theirs = _hits_for(participant, posting)
+    found = _first_free(theirs)
+    if found is None:
+        reclaim_expired(study_id=posting.study_id)
+        # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
+        found = _first_free(theirs) or _first_free(theirs, wait=True) or _first_free(theirs, wait=True)
+    if found is not None:
+        return found
+    busy = Assignment.objects.filter(posting=posting, state=State.ACCEPTED, hit__in=theirs).order_by(
+        "accepted_at", "pk"
+    )
+    oldest = busy.values_list("hit", flat=True).first()
+    if not platform_class(posting.platform).confirms or not (oldest or theirs.exists()):
+        raise NotAdmitted("taken")
+    return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
+
+
+def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
+    """A hit with a free place, locked. ``wait``: for hits that others are giving out, too."""
+    skip = connection.features.has_select_for_update_skip_locked and not wait
+    free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
+    return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
+
+
+def _hits_for(participant: Participant, posting: Posting) -> QuerySet[Hit]:
+    """The posting's hits that the worker may do: in their arm, not sent before, and with no text of their own."""
+    had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant, state__in=HELD)
+    own = ItemAuthor.objects.filter(item__places__hit=OuterRef("pk"), worker=participant.worker_id)
+    return _hits_of(posting).filter(~Exists(had), ~Exists(own), arm=participant.arm_id)
+
+
+def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Claim, expires_at: datetime) -> Assignment:
     mine = Assignment.objects.filter(participant=participant)
     highest = mine.filter(state__in=LIVE_STATES).aggregate(most=Max("ordinal"))["most"] or 0
     slot = free_slot(hit.pk, hit.n_live)

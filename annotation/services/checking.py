@@ -177,9 +177,9 @@ def check_platforms(given: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, J
     return clean, problems
 
 
-def platform_settings(form: type[ConfigForm], stored: Mapping[str, Any]) -> Json:
+def platform_settings(name: str, form: type[ConfigForm], stored: Mapping[str, Any]) -> Json:
     """Stored settings with defaults for those that are missing. Raises Invalid if they are no longer accepted."""
-    settings, problems = check_settings(form=form, given=stored, prefix="")
+    settings, problems = check_settings(form=form, given=stored, prefix=f"platforms.{name}.")
     refuse_if_any(problems)
     return settings
 

@@ -43,7 +43,7 @@ def offered_hits(study: Study) -> list[Offered]:
 
 def settings_of(study: Study, platform: Platform | type[Platform]) -> Json:
     """The study's settings for the platform, with defaults for those that it does not set."""
-    return platform_settings(platform.form, study.platforms.get(platform.name, {}))
+    return platform_settings(platform.name, platform.form, study.platforms.get(platform.name, {}))
 
 
 def cost(study: Study, platform: Platform) -> Cost:

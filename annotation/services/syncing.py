@@ -68,11 +68,14 @@ def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None =
 
 @transaction.atomic
 def _store(posting: Posting, rows: Iterable[Reported]) -> int:
-    """Store what the platform reports. Returns how much of it is new."""
+    """Store what the platform reports. Returns how much of it is new.
+
+    A list that changes while it is read may name an assignment twice; the last time counts.
+    """
     Posting.objects.select_for_update(no_key=True).get(pk=posting.pk)
     known = {(each.external_id, each.worker_id): each for each in posting.outside.all()}
     now, news = timezone.now(), 0
-    for row in rows:
+    for key, row in {(row.external_id, row.worker_id): row for row in rows}.items():
         values = {
             "state": row.state,
             "accepted_at": row.accepted_at,
@@ -81,7 +84,6 @@ def _store(posting: Posting, rows: Iterable[Reported]) -> int:
             "answer": row.answer,
             "seen_at": now,
         }
-        key = (row.external_id, row.worker_id)
         old = known.get(key)
         if old is None:
             OutsideAssignment.objects.create(posting=posting, external_id=key[0], worker_id=key[1], **values)

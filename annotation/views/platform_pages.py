@@ -15,7 +15,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from annotation.instrument import Instrument
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import platform_class
 from annotation.platforms.base import BadArrival
@@ -24,23 +23,26 @@ from annotation.services.arrivals import accept_hit, known_assignment
 from annotation.services.publishing import settings_of
 from annotation.tokens import Seat, participant_token, read_posting_token
 from annotation.views.work_pages import SeeOther, message, page, workers_page
+from annotation.views.work_start import start_context
 
 #: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
 GRACE = timedelta(minutes=5)
-DISAGREED = "Please tick this box if you agree. If you do not, return this HIT."
+DISAGREED = "Please tick this box if you agree. If you do not agree, {}"
 State = Assignment.State
 
+#: What a worker reads, with the platform's word for what they do. It ends with the way out of the platform.
 REFUSALS = {
-    "ended": ("This HIT has ended", "No more work is taken for it. Please return it."),
-    "other_arm": (
-        "You are taking part in another version of this study",
-        "Each person can do one version. Please return this HIT.",
-    ),
-    "own_text": ("You wrote a text in this HIT", "Nobody rates their own text. Please return this HIT."),
-    "done": ("You have sent this HIT before", "Each person can do it once. Please return it."),
+    "ended": ("This {task} has ended", "No more work is taken for it."),
+    "other_arm": ("You are taking part in another version of this study", "Each person can do one version."),
+    "own_text": ("You wrote a text in this {task}", "Nobody rates their own text."),
+    "done": ("You have sent this {task} before", "Each person can do it once."),
+    "limit": ("You have done all that one person can do in this study", "There are no more tasks for you."),
+    "taken": ("All tasks are taken right now", "Somebody is working on each of them, or they are done."),
+    "full": ("This study has all the participants it needs", "Thank you for your interest."),
+    "excluded": ("There are no more tasks for you in this study", "The researchers have ended your participation."),
     "took_part": (
         "You have already taken part in a related study",
-        "Each person can take part in only one of these studies. Please return this HIT.",
+        "Each person can take part in only one of these studies.",
     ),
 }
 
@@ -57,7 +59,7 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     except BadArrival as wrong:
         return message(wrong.heading, wrong.line, status=400, contact=study.contact)
     if claim is None:
-        return SeeOther(reverse("study_preview", args=[study.slug])) if _is_open(study) else _refused(study, "ended")
+        return SeeOther(reverse("study_preview", args=[study.slug])) if _is_open(study) else _refused(posting, "ended")
     known = known_assignment(posting=posting, claim=claim)
     if known is not None:
         return _to_work(known)
@@ -73,7 +75,7 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
             consented=bool(study.consent),
         )
     except NotAdmitted as refusal:
-        return _refused(study, refusal.reason)
+        return _refused(posting, refusal.reason)
     return _to_work(accepted)
 
 
@@ -95,23 +97,25 @@ def _to_work(assignment: Assignment) -> HttpResponse:
 
 
 def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
-    study, hit = posting.study, posting.hit
-    assert hit is not None  # noqa: S101 - every posting with an address of this kind has one
+    study = posting.study
+    way_out = platform_class(posting.platform).way_out
+    way_out = way_out[0].lower() + way_out[1:]
     context: dict[str, Any] = {
-        "study": study,
+        **start_context(study, posting.hit.arm if posting.hit else None),
         "on_platform": True,
-        "instructions": Instrument.of(study, hit.arm).texts["instructions"],
-        "reward": hit.reward,
+        "reward": posting.pays,
         "known_by_address": True,
         "preview_url": reverse("study_preview", args=[study.slug]),
-        "problems": [("agree", "Taking part:", DISAGREED)] if disagreed else [],
+        "problems": [("agree", "Taking part:", DISAGREED.format(way_out))] if disagreed else [],
     }
     return page("annotation/start.html", context, status=422 if disagreed else 200)
 
 
-def _refused(study: Study, reason: str) -> HttpResponse:
+def _refused(posting: Posting, reason: str) -> HttpResponse:
+    platform = platform_class(posting.platform)
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
-    return message(heading, line, status=403, contact=study.contact)
+    lines = (line, platform.way_out)
+    return message(heading.format(task=platform.task), *lines, status=403, contact=posting.study.contact)
 
 
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
@@ -121,7 +125,9 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     )
     study = work.hit.study
     if work.state in (State.RETURNED, State.ABANDONED):
-        heading = "You have returned this HIT" if work.state == State.RETURNED else "The time for this HIT was up"
+        task = platform_class(work.posting.platform).task if work.posting else "task"
+        returned = work.state == State.RETURNED
+        heading = f"You have returned this {task}" if returned else f"The time for this {task} was up"
         return message(heading, "What you wrote is saved, but it does not count.", status=409, contact=study.contact)
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))

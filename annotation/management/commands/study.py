@@ -237,10 +237,12 @@ class Command(ActionCommand):
     def pause(self, *, slug: str) -> None:
         study = service.pause_study(study=study_called(slug), actor=ACTOR)
         self.say([f"{study.slug} is paused. Nobody gets new work; workers can finish the hit they are on."])
+        self.say(platform_actions.pause_lines(study, actor=ACTOR))
 
     def resume(self, *, slug: str) -> None:
         study = service.resume_study(study=study_called(slug), actor=ACTOR)
         self.say([f"{study.slug} is live."])
+        self.say(platform_actions.resume_lines(study, actor=ACTOR))
 
     def close(self, *, slug: str) -> None:
         study = service.close_study(study=study_called(slug), actor=ACTOR)

@@ -52,6 +52,8 @@ class Mturk(Platform):
     title = "MTurk"
     form = MturkForm
     unit = "HIT"
+    task = "HIT"
+    way_out = "Please return this HIT."
     token_field = "UniqueRequestToken"  # noqa: S105 - the name of a parameter
     #: The endpoint remembers tokens for 24 hours.
     token_life = timedelta(hours=23)

@@ -28,12 +28,22 @@ def posted_study(platform: Platform, **values: Any) -> Study:
 
 
 def send_here(posting: Posting, worker_id: str, assignment_id: str) -> Assignment:
-    claim = Claim("mturk", worker_id, assignment_id)
+    return send_claim(posting, worker_id, assignment_id)
+
+
+def send_claim(posting: Posting, worker_id: str, assignment_id: str, *, pages: int = 100) -> Assignment:
+    """Work on the posting up to the page with number ``pages``."""
+    claim = Claim(posting.platform, worker_id, assignment_id)
     expires_at = timezone.now() + timedelta(hours=1)
     made = accept_hit(posting=posting, claim=claim, expires_at=expires_at, consented=False)
+    return finish_assignment(made, pages=pages)
+
+
+def finish_assignment(made: Assignment, *, pages: int = 100) -> Assignment:
+    """Answer the pages as a simulated worker would."""
     made = Assignment.objects.select_related("hit__study", "participant").get(pk=made.pk)
     number = 0
-    while made.state == "accepted":
+    while made.state == "accepted" and number < pages:
         form = simulated_form(assignment=made, number=number)
         submit_step(assignment_id=made.pk, participant_id=made.participant_id, number=number, data=form, timing={})
         made.refresh_from_db()

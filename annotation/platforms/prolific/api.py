@@ -1,0 +1,179 @@
+"""Prolific's REST API, version 1: one request at a time, repeated where that is safe, with errors in plain words.
+
+Prolific has no tokens that keep a request from taking effect twice. So a request that creates something or pays is
+never repeated here after an error that leaves open what became of it; the caller first looks for what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from django.conf import settings
+
+from annotation.platforms.base import Json, PlatformTrouble
+
+TIMEOUT = 60
+#: The longest wait before another try, in seconds, whatever the server asks for.
+LONGEST_WAIT = 60.0
+MOST_BYTES = 20 * 1024 * 1024
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect would carry the token to another address."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where the API is, and the token of the researcher who pays."""
+
+    address: str
+    token: str
+
+    @classmethod
+    def from_settings(cls) -> Account:
+        """Raises PlatformTrouble if there is no token."""
+        account = cls(settings.PROLIFIC_API, settings.PROLIFIC_TOKEN)
+        if not account.token:
+            raise PlatformTrouble(
+                "There is no token for Prolific.",
+                "Make one on Prolific under Settings, API tokens, and set HITSERVER_PROLIFIC_TOKEN.",
+                sent=False,
+            )
+        return account
+
+
+class Api:
+    """Requests to one account. ``sleep`` gets the seconds to wait before another try."""
+
+    def __init__(self, account: Account, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._account, self._sleep = account, sleep
+        self._opener = build_opener(_NoRedirects)
+
+    def send(self, method: str, path: str, body: Json | None = None, *, repeat: bool = True, **query: Any) -> Any:
+        """The answer to a request, from JSON. Raises PlatformTrouble.
+
+        ``repeat``: sending it twice does no more than sending it once. Requests that were refused because there were
+        too many are always sent again.
+        """
+        address = self._address(path) + (f"?{urlencode(query)}" if query else "")
+        may_be_done = False
+        for left in range(settings.PROLIFIC_ATTEMPTS - 1, -1, -1):
+            try:
+                return self._send(method, address, body)
+            except _Refused as refused:
+                may_be_done = may_be_done or refused.trouble.sent
+                if not left or not refused.trouble.again or (refused.trouble.sent and not repeat):
+                    refused.trouble.sent = may_be_done
+                    raise refused.trouble from None
+                done = settings.PROLIFIC_ATTEMPTS - left
+                self._sleep(min(LONGEST_WAIT, refused.wait or 2.0 ** (done - 1)))
+        raise AssertionError("unreachable")
+
+    def page(self, path: str, next_page: str = "") -> tuple[list[Json], str]:
+        """One page of a list, and the address of the next one (empty: there is none)."""
+        answer = self.send("GET", next_page or path)
+        found = answer.get("results") if isinstance(answer, dict) else None
+        if not isinstance(found, list):
+            raise PlatformTrouble("Prolific sent something that is not a list.", _WRONG_ADDRESS)
+        link = ((answer.get("_links") or {}).get("next") or {}).get("href")
+        return found, str(link or "")
+
+    def _address(self, path: str) -> str:
+        """The whole address of a path. A link to another host is refused: it would get the token."""
+        if "://" not in path:
+            return f"{self._account.address.rstrip('/')}/{path}"
+        if urlsplit(path)[:2] != urlsplit(self._account.address)[:2]:
+            raise PlatformTrouble(f"Prolific sent a link to {urlsplit(path).netloc[:100]}.", _WRONG_ADDRESS)
+        return path
+
+    def _send(self, method: str, address: str, body: Json | None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Token {self._account.token}", "Content-Type": "application/json"}
+        request = Request(address, data=data, headers=headers, method=method)  # noqa: S310 - the setting allows http(s)
+        try:
+            with self._opener.open(request, timeout=TIMEOUT) as response:
+                return _from_json(response.read(MOST_BYTES), response.headers.get_content_type())
+        except HTTPError as error:
+            raise _refusal(error) from None
+        except (OSError, HTTPException) as error:
+            raise _Refused(_unreachable(error, self._account.address)) from None
+
+
+class _Refused(Exception):
+    """``wait``: the seconds that the server asks to wait, or 0."""
+
+    def __init__(self, trouble: PlatformTrouble, wait: float = 0.0) -> None:
+        super().__init__(str(trouble))
+        self.trouble, self.wait = trouble, wait
+
+
+_WRONG_ADDRESS = "Check HITSERVER_PROLIFIC_API."
+_FIXES = {
+    401: "Check HITSERVER_PROLIFIC_TOKEN: the token may be wrong or deleted.",
+    403: "The token's owner may not do this: check their role in the workspace.",
+    404: "Check HITSERVER_PROLIFIC_API, and that the token belongs to the researcher who owns the study.",
+}
+
+
+def _refusal(error: HTTPError) -> _Refused:
+    """An error status. Under 500, the request had no effect."""
+    try:
+        what = _words(error.read(100_000), error.headers.get_content_type())
+    except (OSError, HTTPException):
+        what = "the rest was lost."
+    asked = str(error.headers.get("Retry-After", ""))
+    trouble = PlatformTrouble(
+        f"Prolific answered with status {error.code}: {what}",
+        _FIXES.get(error.code, ""),
+        again=error.code == 429 or error.code >= 500,
+        code=str(error.code),
+        sent=error.code >= 500,
+    )
+    return _Refused(trouble, float(asked) if asked.isdecimal() else 0.0)
+
+
+def _words(data: bytes, content_type: str) -> str:
+    """What an error says, in one line."""
+    if "json" not in content_type:
+        return "it sent a web page, not data."
+    try:
+        answer = json.loads(data)
+    except ValueError:
+        return "it sent something that cannot be read."
+    error = answer.get("error", answer) if isinstance(answer, dict) else answer
+    if isinstance(error, dict):
+        parts = [error.get(name) for name in ("title", "detail", "message", "additional_information")]
+        error = " ".join(part if isinstance(part, str) else json.dumps(part) for part in parts if part) or error
+    text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    return " ".join(text.split())[:500]
+
+
+def _unreachable(error: Exception, address: str) -> PlatformTrouble:
+    """No answer. A connection that was never made cannot have had an effect."""
+    reason = getattr(error, "reason", error)
+    return PlatformTrouble(
+        f"{address} did not answer: {str(reason)[:200]}.",
+        f"{_WRONG_ADDRESS} Then do the same again: it continues where it stopped.",
+        again=True,
+        sent=not isinstance(reason, ConnectionRefusedError),
+    )
+
+
+def _from_json(data: bytes, content_type: str) -> Any:
+    if "json" not in content_type:
+        raise _Refused(PlatformTrouble("Prolific's address answered with a web page, not data.", _WRONG_ADDRESS))
+    try:
+        return json.loads(data or b"null")
+    except ValueError:
+        raise _Refused(PlatformTrouble("Prolific's address sent something that is not JSON.", _WRONG_ADDRESS)) from None
