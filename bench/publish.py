@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from decimal import Decimal
@@ -109,7 +110,12 @@ def run_here(step: str, *arguments: str) -> dict[str, Any]:
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "hitserver.settings"
     django.setup()
-    steps = {"make_key": make_key, "make_study": make_study, "submit_everything": submit_everything, "command": command}
+    steps: dict[str, Callable[..., dict[str, Any]]] = {
+        "make_key": make_key,
+        "make_study": make_study,
+        "submit_everything": submit_everything,
+        "command": command,
+    }
     return steps[step](*arguments)
 
 

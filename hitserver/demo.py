@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,6 @@ from hitserver.demo_marketplace import (
     CommandFailed,
     Lab,
     OffTrack,
-    book_lines,
     places_to_look,
     work_on_marketplace,
 )
@@ -57,8 +55,6 @@ ACTOR = "script/demo"
 READY = re.compile(r"HITServer is ready at (http://\S+?)/ ")
 #: Ratings per item, and submissions per item for a type whose outputs are judged afterwards.
 JUDGED, WRITTEN = 10, 2
-#: What the requester of the demo has on the marketplace.
-PLAY_MONEY = Decimal("100000.00")
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 
@@ -223,7 +219,7 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
     say(f"{done} in {time.monotonic() - begin:.1f} s.")
     for action in ("sync", "approve", "end"):
         lab.study(action, study.slug)
-    for line in book_lines(study):
+    for line in lab.book_lines(study):
         say(line)
 
 
@@ -281,7 +277,7 @@ def demo(options: argparse.Namespace, port: int) -> None:
     study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user, live=not market)
     say(f"Study “{study.title}”: {task.title}, {counted(study.items.count(), 'item')} from {options.data.name}.")
     with server(port) as process:
-        lab = Lab.founded(PLAY_MONEY, say=say) if market else None
+        lab = Lab.founded(say=say) if market else None
         if lab:
             rate_on_marketplace(study, lab, base_url)
         else:
@@ -299,7 +295,7 @@ def demo(options: argparse.Namespace, port: int) -> None:
             lab.study("publish", trial.slug, "--platform", PLATFORM)
         say("")
         say(f"Console:         {base_url}/  user {USER}, password {password}")
-        for line in places_to_look(user, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
+        for line in places_to_look(USER, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
             say(line)
         say("Ctrl-C ends the server.")
         process.wait()

@@ -27,14 +27,13 @@ from urllib.request import HTTPCookieProcessor, build_opener
 from common.words import counted, money
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
     from annotation.models import Study
     from annotation.task_types.simulation import SimulatedWorker
 
-ACTOR = "script/demo"
 REQUESTER = "Demo lab"
 ROOT = Path(__file__).resolve().parent.parent
+#: What the requester has on the marketplace.
+PLAY_MONEY = Decimal("100000.00")
 PLATFORM = "mturk"  # the marketplace's protocol
 SECONDS = 60
 _ACCEPT = re.compile(r"/marketplace/groups/\w+/accept$")
@@ -179,29 +178,53 @@ class CommandFailed(Exception):
 class Lab:
     """The requester: a balance on the marketplace, and commands run with its key. ``say`` prints a line."""
 
-    key: dict[str, str]
+    key: tuple[str, str]
     say: Callable[[str], object]
 
     @classmethod
-    def founded(cls, balance: Decimal, *, say: Callable[[str], object]) -> Lab:
-        from marketplace.services import accounts, payments
-
-        requester = accounts.create_requester(name=REQUESTER, actor=ACTOR)
-        payments.deposit(requester=requester, amount=balance, actor=ACTOR, about="Play money")
-        made = accounts.create_access_key(requester=requester, actor=ACTOR)
-        say(f"Requester “{REQUESTER}” has {money(balance)} of play money on this server's marketplace.")
-        names = ("HITSERVER_MTURK_ACCESS_KEY_ID", "HITSERVER_MTURK_SECRET_ACCESS_KEY")
-        return cls(dict(zip(names, (made.key.access_key_id, made.secret), strict=True)), say)
+    def founded(cls, *, say: Callable[[str], object]) -> Lab:
+        """A requester with play money. Raises CommandFailed."""
+        say(manage("marketplace", "make-requester", REQUESTER, "--balance", str(PLAY_MONEY)).strip())
+        made = dict(line.partition("=")[::2] for line in manage("marketplace", "make-key", REQUESTER).splitlines())
+        return cls((made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"]), say)
 
     def study(self, *arguments: str) -> None:
         """Run ``manage.py study`` and print the command and its output. Raises CommandFailed."""
         self.say(f"$ manage.py study {' '.join(arguments)}")
-        command = [sys.executable, str(ROOT / "manage.py"), "study", *arguments]
-        done = subprocess.run(command, env=os.environ | self.key, cwd=ROOT, capture_output=True, text=True, check=False)
-        for line in done.stdout.splitlines():
+        names = ("HITSERVER_MTURK_ACCESS_KEY_ID", "HITSERVER_MTURK_SECRET_ACCESS_KEY")
+        for line in manage("study", *arguments, **dict(zip(names, self.key, strict=True))).splitlines():
             self.say(f"    {line}")
-        if done.returncode:
-            raise CommandFailed(done.stderr.strip() or done.stdout.strip())
+
+    def book_lines(self, study: Study) -> Sequence[str]:
+        """What the marketplace charged and what the study recorded. Raises OffTrack if they do not agree."""
+        from django.conf import settings
+
+        from annotation.models import Payment
+        from annotation.platforms.mturk.api import Account
+        from annotation.platforms.mturk.platform import Mturk
+        from annotation.services import publishing
+
+        manage("marketplace", "check-ledger")
+        account = Account(settings.MTURK_ENDPOINT, settings.MTURK_REGION, *self.key)
+        charged = PLAY_MONEY - Mturk.of(account).balance()
+        fees = publishing.cost(study, Mturk.offline()).fees
+        recorded = sum(Payment.objects.filter(study=study).values_list("amount", flat=True), Decimal(0))
+        if charged != recorded + fees:
+            what = f"The marketplace charged {money(charged)}, of which {money(fees)} are fees"
+            raise OffTrack(f"{what}, but the study recorded {money(recorded)}.")
+        return [
+            f"The marketplace charged {money(charged)}: {money(charged - fees)} for workers and {money(fees)} in fees.",
+            f"The study recorded {money(recorded)} in {counted(study.payments.count(), 'payment')}. The books agree.",
+        ]
+
+
+def manage(*arguments: str, **environment: str) -> str:
+    """What a command of ``manage.py`` prints. Raises CommandFailed."""
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    done = subprocess.run(command, env=os.environ | environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CommandFailed(done.stderr.strip() or done.stdout.strip())
+    return done.stdout
 
 
 def work_on_marketplace(
@@ -209,13 +232,14 @@ def work_on_marketplace(
 ) -> tuple[int, int]:
     """Let simulated workers join and do every HIT. Returns how many workers and submissions there were.
 
-    Raises OffTrack, BotError, OSError.
+    Raises OffTrack, CommandFailed, BotError, OSError.
     """
     from django.db import connections
 
     from annotation.bots import Mix
     from annotation.task_types.simulation import SimulatedWorker
-    from marketplace.services import accounts
+
+    invitations = manage("marketplace", "invite", "--count", str(workers)).split()
 
     def run(number: int) -> int:
         name = f"sim-{seed}-{number}"
@@ -223,8 +247,7 @@ def work_on_marketplace(
         simulated = SimulatedWorker.named(name, profile)
         worker = MarketWorker(study, simulated, base_url, progress)
         try:
-            invitation = accounts.invite(actor=ACTOR)
-            worker.join(f"{base_url}/marketplace/join/{invitation.token}/", secrets.token_urlsafe(12))
+            worker.join(invitations[number], secrets.token_urlsafe(12))
             return worker.work()
         finally:
             connections.close_all()
@@ -234,32 +257,10 @@ def work_on_marketplace(
     return sum(1 for each in sent if each), sum(sent)
 
 
-def book_lines(study: Study) -> Sequence[str]:
-    """What the marketplace paid and what the study recorded, which must be the same. Raises OffTrack if it is not."""
-    from annotation.models import Payment
-    from marketplace.models import LedgerEntry
-    from marketplace.services import books
-
-    recorded = sum(Payment.objects.filter(study=study).values_list("amount", flat=True), Decimal(0))
-    rewards = LedgerEntry.objects.filter(kind="reward", account__kind="worker")
-    paid = sum(rewards.values_list("amount", flat=True), Decimal(0))
-    wrong = books.problems()
-    if paid != recorded:
-        wrong.append(f"The marketplace paid {money(paid)}, and the study recorded {money(recorded)}.")
-    if wrong:
-        raise OffTrack(f"The books are wrong: {' '.join(wrong)}")
-    return [
-        f"The marketplace paid {money(paid)} for {counted(rewards.count(), 'assignment')}.",
-        f"The study recorded {money(recorded)} in {counted(study.payments.count(), 'payment')}. The books agree.",
-    ]
-
-
-def places_to_look(user: User, base_url: str) -> Sequence[str]:
+def places_to_look(user: str, base_url: str) -> Sequence[str]:
     """Where to look at the marketplace: as its operator, and as a worker who joins with a new invitation."""
-    from marketplace.services import accounts, operating
-
-    operating.make_operator(user=user, actor=ACTOR)
+    manage("marketplace", "make-operator", user)
     return [
         f"Marketplace:     {base_url}/marketplace/operate/  the same user: requesters, workers, HITs, money",
-        f"Join as worker:  {base_url}/marketplace/join/{accounts.invite(actor=ACTOR).token}/",
+        f"Join as worker:  {manage('marketplace', 'invite').strip()}",
     ]

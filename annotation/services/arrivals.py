@@ -11,7 +11,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, Max, OuterRef, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.instrument import live_instrument, shown_items
@@ -236,7 +236,8 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
     participant = Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
     lost = Assignment.objects.select_related("posting").get(pk=assignment_id, participant=participant)
     posting, mine = lost.posting, Assignment.objects.filter(participant=participant)
-    again = mine.filter(hit=lost.hit_id, state__in=LIVE_STATES).exists()
+    same_claim = Q(posting=lost.posting_id, platform_assignment_id=lost.platform_assignment_id)
+    again = mine.filter(Q(hit=lost.hit_id) | same_claim, state__in=LIVE_STATES).exists()
     if posting is None or again or participant.excluded_at is not None:
         return False
     hit = Hit.objects.select_for_update(no_key=True).get(pk=lost.hit_id)

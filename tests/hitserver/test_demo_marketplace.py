@@ -39,7 +39,7 @@ def test_from_a_csv_file_over_paid_hits_to_the_report(tmp_path: Path) -> None:
     assert "3 HITs, 6 assignments: $1.08 in rewards and $0.24 in fees, $1.32 in total." in done.stdout
     assert "$ manage.py study publish demo --platform mturk" in done.stdout
     assert "Approved: 6, $1.08." in done.stdout
-    assert "The marketplace paid $1.08 for 6 assignments." in done.stdout
+    assert "The marketplace charged $1.32: $1.08 for workers and $0.24 in fees." in done.stdout
     assert "The study recorded $1.08 in 6 payments. The books agree." in done.stdout
     assert "Simulated data" in (tmp_path / "out" / "report.html").read_text("utf-8")
     assert json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))

@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from annotation.frames import study_data
 from annotation.models import Assignment, AuditEntry, Hit, Payment, Posting, Study
+from annotation.platforms.base import Claim
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries import platforms
 from annotation.services import deciding, syncing
 from annotation.services.answers import submit_step
-from annotation.services.arrivals import Claim, accept_hit
+from annotation.services.arrivals import accept_hit
 from marketplace import clock
 from marketplace.services import upkeep
 from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_here, send_there
@@ -62,7 +63,7 @@ def test_made_up_claims_do_not_cost_a_worker_their_work(study: Study, posting: P
     syncing.sync_study(study=study, platform=api)
     assert [each.platform_id for each in study_workers(study)] == [worker.worker_id]
     assert len(deciding.to_approve(study)) == 1
-    hit = Hit.objects.get(pk=posting.hit_id)
+    hit = Hit.objects.get(postings=posting)
     assert (hit.n_live, hit.wanted) == (3, 3)
 
 
@@ -76,7 +77,7 @@ def test_whose_place_was_given_away_takes_that_of_another_who_is_not_there(posti
     arrive(posting, "W3", "A3")  # W2 returned it there; here, W1's place was given away
     assert send_last_step(first) == "submitted"
     second.refresh_from_db()
-    hit = Hit.objects.get(pk=posting.hit_id)
+    hit = Hit.objects.get(postings=posting)
     assert (second.state, hit.n_live, hit.wanted) == ("abandoned", 2, 2)
 
 
