@@ -66,6 +66,8 @@ def test_a_worker_is_excluded_with_the_effect_in_view_and_included_again(
     page.get_by_role("link", name="Exclude this worker").click()
     expect(page.get_by_text("3 submissions with")).to_be_visible()
     check_looks(page, axe_core, "exclude")
+    expect(page.get_by_label("Reason")).to_have_value("Flagged: too short (3).")
+    page.get_by_label("Reason").fill("")
     page.get_by_role("button", name=f"Exclude {worker.pseudonym}").click()
     expect(page.get_by_text("Say why")).to_be_visible()
     page.get_by_label("Reason").fill("A script.")

@@ -25,6 +25,7 @@ from tests.factories import make_participant, make_study, make_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 MANY = 220
+ORDER = {"items": [0], "shown": [{"responses": [0, 1, 2, 3, 4]}]}
 
 
 def careless_study() -> tuple[Study, Participant]:
@@ -35,7 +36,7 @@ def careless_study() -> tuple[Study, Participant]:
     careless = make_participant(study=study)
     now = timezone.now()
     made = [
-        Assignment(hit=hit, participant=careless, state="submitted", slot=1, ordinal=at, seed=at, order={})
+        Assignment(hit=hit, participant=careless, state="submitted", slot=1, ordinal=at, seed=at, order=ORDER)
         for at, hit in enumerate(study.hits.filter(n_live__lt=2).order_by("position")[:MANY], start=1)
     ]
     for each in made:
@@ -123,7 +124,7 @@ def test_every_page_of_the_review_looks_right(live_server: LiveServer, new_page:
     page = new_page()
     sign_in(page, live_server)
     worker = sent[1].participant.pseudonym
-    pages: list[tuple[str, list[object]]] = [
+    pages: list[tuple[str, list[Any]]] = [
         *((name, []) for name in ("console_submissions", "console_payments", "console_batch")),
         *(("console_submission", [each.pk]) for each in sent[:2]),
         ("console_worker", [worker]),

@@ -16,19 +16,14 @@ from annotation.access import studies_of
 from annotation.exports.payments import payments_csv
 from annotation.models import Membership, Study
 from annotation.queries import payments as queries
+from annotation.queries.pay_states import PAY_STATES
 from annotation.services.audit import record
 from annotation.services.payments import Expected, mark_paid
 from annotation.views.console.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
 from common.problems import Refused
 from common.words import counted, money
 
-FILTERS = {
-    "": "All",
-    "to_pay": "To pay",
-    "paid": "Paid",
-    "excluded": "Excluded",
-    "no_reward": "No reward",
-}
+FILTERS = {"": "All", **{state: PAY_STATES[state] for state in queries.STATES}}
 
 
 @require_safe
