@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.description import ReportSection, Score
-from annotation.task_types.base import Answers, Design, FixedPages, FlagData, Page, PlannedHit, RatingData, Shown, Text
+from annotation.task_types.base import (
+    Answers,
+    Design,
+    ExamItem,
+    FixedPages,
+    FlagData,
+    Page,
+    PlannedHit,
+    RatingData,
+    Shown,
+    Text,
+)
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
 from annotation.task_types.labels import check_number, number_in
 from annotation.task_types.quality.config import QualityConfig
-from annotation.task_types.quality.exam import ExamResult, ExamRule, judge
+from annotation.task_types.quality.exam import ExamRule, judge
 from annotation.task_types.quality.planning import plan_quality
 from annotation.task_types.quality.words import QUALITY, quality_texts
 from annotation.task_types.questions import Question, ScaleQuestion
@@ -26,6 +37,7 @@ if TYPE_CHECKING:
 
 #: This many identical labels in one task are worth a look.
 STRAIGHT_LINE = 5
+TOPIC = "quality"
 
 
 class Quality(FixedPages):
@@ -86,16 +98,18 @@ class Quality(FixedPages):
         """What passes the exam."""
         return ExamRule.of(config)
 
-    def exam_result(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> ExamResult | None:
-        """How a submission did in the exam; None if its hit has no exam texts."""
-        given = {row.item: row.value for row in self.ratings(shown, pages, answers)}
-        known = {
-            item.external_id: number_in(item.payload["known_label"]) for item in shown.items if item.role == "exam"
-        }
-        labels = {
-            shown.items[at].external_id: value for at, value in given.items() if at is not None and value is not None
-        }
-        return judge(self.exam_rule(shown.config), labels, known)
+    def exam_answers(self, item: ItemData, config: Json) -> Mapping[str, Collection[str]]:
+        label = item.payload["known_label"].strip()
+        return {TOPIC: [f"{number_in(label):g}"]} if label else {}
+
+    def exam_percent(self, exam: Sequence[ExamItem], config: Json) -> float | None:
+        """100 for whoever passes by the rule of `exam_rule`; otherwise the share of right labels, which is lower."""
+        known = {each.item.external_id: number_in(each.item.payload["known_label"]) for each in exam}
+        given = {each.item.external_id: float(each.given[TOPIC][0]) for each in exam if each.given.get(TOPIC)}
+        result = judge(self.exam_rule(config), given, known)
+        if result is None:
+            return None
+        return 100.0 if result.passed else 100 * result.right / result.n
 
     # --- the page ---
 

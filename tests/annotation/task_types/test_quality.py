@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotation.task_types.base import ArmPlan, Design, Shown
+from annotation.task_types.base import ArmPlan, Design, ExamItem, Shown
 from annotation.task_types.items import ItemData, Json, Row
 from annotation.task_types.quality.exam import ExamRule, judge
 from annotation.task_types.quality.types import Quality
@@ -144,15 +144,23 @@ def test_an_exam_is_one_hit_whose_result_comes_from_the_answers() -> None:
     found = [*items(2, role="exam", known_label="5"), *items(1, 2, role="exam", known_label="2")[1:]]
     (hit,) = TASK.plan(found, design(ratings=40), random.Random(1))
     assert set(hit.items) == {item.external_id for item in found} and hit.wanted == 40
-    config = config_of()
-    shown = Shown(found, config, texts_of(TASK, config), {"items": [2, 0, 1]})
-    pages = TASK.pages(shown)
-    answers = [{"quality-1": 3.0, "quality-2": 5.0, "quality-3": 5.0}]
-    result = TASK.exam_result(shown, pages, answers)
-    assert result is not None and (result.n, result.right, result.furthest, result.passed) == (3, 2, 1.0, True)
-    main = items(3)
-    shown = Shown(main, config, texts_of(TASK, config), {"items": [0, 1, 2]})
-    assert TASK.exam_result(shown, TASK.pages(shown), answers) is None
+
+
+def exam_percent(*labels: float | None) -> float | None:
+    """The result of labels for texts whose known labels are 5, 5 and 2."""
+    known = [*items(2, role="exam", known_label="5"), *items(1, 2, role="exam", known_label="2")[1:]]
+    given: list[dict[str, list[str]]] = [{} if label is None else {"quality": [f"{label:g}"]} for label in labels]
+    answered = [ExamItem(item, each) for item, each in zip(known, given, strict=True)]
+    return TASK.exam_percent(answered, config_of())
+
+
+def test_whoever_passes_the_exam_by_its_rule_has_100_percent_and_others_have_the_share_of_right_labels() -> None:
+    assert exam_percent(5, 5, 2) == 100
+    assert exam_percent(5, 5, 3) == 100  # one wrong, by one level
+    assert exam_percent(5, 5, 4) == pytest.approx(200 / 3)  # by two
+    assert exam_percent(5, 4, 3) == pytest.approx(100 / 3)
+    assert exam_percent(5, 5, None) == pytest.approx(200 / 3)
+    assert TASK.exam_percent([], config_of()) is None
 
 
 # --- simulated workers ---
