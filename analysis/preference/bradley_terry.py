@@ -97,18 +97,8 @@ def bradley_terry(
     n_of = "comparisons" if clusters is None else "clusters"
     z = NormalDist().inv_cdf((1 + level) / 2)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    strengths = {
-        name: Estimate(
-            float(theta[at]),
-            float(theta[at] - z * errors[at]),
-            float(theta[at] + z * errors[at]),
-            units,
-            n_of,
-            level,
-            how,
-        )
-        for at, name in enumerate(comparisons.systems)
-    }
+    found = zip(comparisons.systems, map(float, theta), map(float, z * errors), strict=False)
+    strengths = {name: Estimate(at, at - half, at + half, units, n_of, level, how) for name, at, half in found}
     ties = Estimate(0.0, n=units, n_of=n_of, level=level, note="there are no ties")
     if tied:
         low, high = (math.exp(eta + sign * z * errors[-1]) for sign in (-1, 1))

@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from annotation.models.study import Study
 from annotation.models.work import Assignment
+from common.words import money
 
 
 class PlatformJob(models.Model):
@@ -83,4 +84,4 @@ class Compensation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"compensation of {self.amount} USD ({self.external_id or 'not offered yet'})"
+        return f"compensation of {money(self.amount)} ({self.external_id or 'not offered yet'})"

@@ -133,5 +133,9 @@ def settle_approvals(*, study: Study, actor: str) -> int:
     new = 0
     for outside in approved.exclude(external_id__in=known).select_related("posting__study", "posting__hit"):
         with transaction.atomic():
-            new += record_reward(outside=outside, actor=actor) is not None
+            paid = record_reward(outside=outside, actor=actor)
+            if paid is not None:
+                about = {"assignment": outside.external_id, "amount": str(paid.amount)}
+                record(study=study, actor=actor, action="paid on the platform", **about)
+                new += 1
     return new

@@ -342,6 +342,7 @@ def test_a_file_takes_the_place_of_another_study(folder: Path) -> None:
     run(folder, items={"from_study": "writing"})
     assert changed(run(folder)) == {
         "items.from_study": ("writing", None),
+        "items.kind": ("", None),
         "items.arms": ([], None),
         "items.follow": (False, None),
         "items": (2, 2),

@@ -351,7 +351,7 @@ def test_outputs_are_taken_and_taken_again() -> None:
     make_submission(study=there)
     assert "judging: 2 new items, 4 in total." in study("take-outputs", "judging")
     assert "judging: 0 new items, 4 in total." in study("take-outputs", "judging")
-    assert "--arm and --follow need --from-study" in refused("take-outputs", "judging", "--follow")[1]
+    assert "--arm, --kind and --follow need --from-study" in refused("take-outputs", "judging", "--follow")[1]
     listed, said = refused("take-outputs", "writing")
     assert "The items of writing do not come from another study." in listed
     assert said == "Nothing was written."

@@ -111,13 +111,18 @@ def test_work_that_the_platform_approves_by_itself_is_recorded_as_paid(
     assert not platforms.unconfirmed_submissions(study).exists()
 
 
-def test_a_rejected_or_foreign_assignment_is_not_recorded_as_paid(study: Study, posting: Posting, api: Mturk) -> None:
+def test_what_the_platform_paid_for_work_that_never_arrived_is_recorded_with_the_workers_id(
+    study: Study, posting: Posting, api: Mturk
+) -> None:
     there = accept_there(posting, make_market_worker())
     send_there(there)
     syncing.sync_study(study=study, platform=api)
-    api.call("approve_assignment", AssignmentId=there.assignment_id)  # nothing arrived here for it
-    assert syncing.sync_study(study=study, platform=api).paid == 0
     assert not Payment.objects.exists()
+    api.call("approve_assignment", AssignmentId=there.assignment_id)  # nothing arrived here for it
+    assert syncing.sync_study(study=study, platform=api).paid == 1
+    paid = Payment.objects.get()
+    assert (paid.submission, paid.platform_id) == (None, there.assignment_id)
+    assert paid.worker_id == there.worker.worker_id
 
 
 def test_workers_may_come_before_publishing_has_stored_the_name_of_the_hit(posting: Posting) -> None:

@@ -378,7 +378,8 @@ def test_run_beats_keeps_its_leases_and_gives_them_back_at_the_end() -> None:
         row.refresh_from_db()
         if row.leased_by:
             seen.append(row.leased_by)
-            assert row.leased_until > timezone.now() - timedelta(seconds=0.3)  # type: ignore[operator]
+            # A busy machine may delay a beat; a lease that is never renewed would be a second late at the end.
+            assert row.leased_until > timezone.now() - timedelta(seconds=0.9)  # type: ignore[operator]
         return bool(seen) and timezone.now() - row.started_at > timedelta(seconds=1.5)  # type: ignore[operator]
 
     process.run(until=enough)
