@@ -17,6 +17,7 @@ from annotation.platforms.base import Json, Platform
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import CENT
 from annotation.services.audit import record
+from annotation.services.payments import record_extra
 from annotation.services.platform_calls import make_all
 from annotation.task_types.questions import clean_text
 from common.problems import Problem, invalid, refuse_if_any
@@ -132,16 +133,17 @@ def note_paid(*, study: Study, platform: Platform) -> int:
 def _note_paid(owed: Compensation) -> bool:
     if not Compensation.objects.filter(pk=owed.pk, paid_at=None).update(paid_at=timezone.now()):
         return False
-    sent = Submission.objects.filter(assignment=owed.assignment).first()
-    if sent is not None and not Payment.objects.filter(submission=sent).exists():
-        Payment.objects.create(
-            study=owed.study,
-            submission=sent,
-            amount=owed.amount,
-            platform=owed.platform,
-            platform_id=owed.external_id,
-            actor=owed.actor,
-            created_at=timezone.now(),
-        )
+    record_extra(
+        study=owed.study,
+        kind=Payment.Kind.COMPENSATION,
+        key=f"compensation/{owed.pk}",
+        amount=owed.amount,
+        reason=owed.reason,
+        platform=owed.platform,
+        platform_id=owed.external_id,
+        worker_id=owed.worker_id,
+        submission=Submission.objects.filter(assignment=owed.assignment).first(),
+        actor=owed.actor,
+    )
     record(study=owed.study, actor="sync", action="compensation paid", hit=owed.external_id, amount=str(owed.amount))
     return True
