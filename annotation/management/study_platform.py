@@ -114,7 +114,8 @@ def sync_lines(study: Study, *, progress: bool) -> Iterator[str]:
         yield (f"{platform.count_of(found.postings)} asked for, {there} there, {found.changed:,} new or changed.")
         if found.deleted:
             gone = platform.count_of(found.deleted)
-            yield f"{gone} no longer on the platform: deleted there by somebody else."
+            why = "deleted there, or the key is another requester's. The next sync looks for them again."
+            yield f"{gone} no longer on the platform: {why}"
     yield from difference_lines(study)
 
 

@@ -124,7 +124,7 @@ def record_extra(
 
 
 def settle_approvals(*, study: Study, actor: str) -> int:
-    """Store the rewards of everything that the platform has approved, including automatically. Returns how many are new.
+    """Store the rewards of all work that the platform has approved, including automatically. Returns how many are new.
 
     A sync calls this: the platform approves work that nobody has decided on.
     """

@@ -87,11 +87,10 @@ def _sync(lock: Lock, platform: Platform) -> str:
     lifecycle.note_expired(study)
     rows = overview.due(study) if lock.job.params.get("due") else overview.unsettled(study)
     postings = list(rows.filter(platform=platform.name).select_related("study", "hit"))
-    found = syncing.Synced()
     lock.step(0, len(postings))
-    for at, posting in enumerate(postings, start=1):
-        syncing.sync_posting(posting=posting, platform=platform, found=found)
-        lock.step(at, len(postings))
+    found = syncing.sync_postings(
+        study=study, postings=postings, platform=platform, step=lambda done: lock.step(done, len(postings))
+    )
     paid = compensating.note_paid(study=study, platform=platform)
     said = [f"{counted(found.postings, platform.unit)} asked for, {found.changed:,} new or changed."]
     said += [f"{counted(found.deleted, platform.unit)} no longer there."] if found.deleted else []

@@ -6,19 +6,20 @@ then, it is left out of analysis and payment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, Posting, Study
+from annotation.models import OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import Platform, PostingGone, Reported
 from annotation.services.arrivals import end_returned
 from annotation.services.payments import settle_approvals
 
 OutsideState = OutsideAssignment.State
+State = Posting.State
 
 
 @dataclass(slots=True)
@@ -37,8 +38,15 @@ class Synced:
 
 def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Synced:
     """Poll every posting that may still change. Raises PlatformTrouble if the platform cannot be polled."""
+    return sync_postings(study=study, postings=_in_chunks(_unsettled(study, platform)), platform=platform, step=step)
+
+
+def sync_postings(
+    *, study: Study, postings: Iterable[Posting], platform: Platform, step: Callable[[int], None] = lambda done: None
+) -> Synced:
+    """Poll these postings, then record what the platform has paid. Raises PlatformTrouble."""
     found = Synced()
-    for posting in _unsettled(study, platform).iterator(500):
+    for posting in postings:
         sync_posting(posting=posting, platform=platform, found=found)
         step(found.postings)
     if platform.pays:
@@ -46,21 +54,34 @@ def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] 
     return found
 
 
+def _in_chunks(postings: QuerySet[Posting], size: int = 500) -> Iterator[Posting]:
+    """One after another, without holding all in memory, and without a cursor that stays open between calls."""
+    ids = list(postings.values_list("pk", flat=True))
+    for start in range(0, len(ids), size):
+        yield from Posting.objects.filter(pk__in=ids[start : start + size]).order_by("pk")
+
+
 def _unsettled(study: Study, platform: Platform) -> QuerySet[Posting]:
-    posted = Posting.objects.filter(study=study, platform=platform.name)
-    return posted.exclude(state__in=[Posting.State.PLANNED, Posting.State.DELETED]).order_by("pk")
+    """With those that were gone at the last poll, unless this server deleted them: perhaps the key was a wrong one."""
+    posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
+    deleted_here = PlatformCall.objects.filter(posting=OuterRef("pk"), key__startswith="delete/")
+    return posted.exclude(Exists(deleted_here), state=State.DELETED).order_by("pk")
 
 
 def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None = None) -> Synced:
     """Poll one posting's assignments. A posting that was deleted on the platform is marked as deleted."""
     found = found or Synced()
     found.postings += 1
+    was_gone = posting.state == State.DELETED
     try:
         rows = list(platform.sync(posting))
     except PostingGone:
-        Posting.objects.filter(pk=posting.pk).update(state=Posting.State.DELETED, synced_at=timezone.now())
-        found.deleted += 1
+        Posting.objects.filter(pk=posting.pk).update(state=State.DELETED, synced_at=timezone.now())
+        found.deleted += not was_gone
         return found
+    if was_gone:
+        over = posting.expires_at is not None and posting.expires_at <= timezone.now()
+        Posting.objects.filter(pk=posting.pk).update(state=State.EXPIRED if over else State.OPEN)
     found.assignments += len(rows)
     found.changed += _store(posting, rows)
     return found

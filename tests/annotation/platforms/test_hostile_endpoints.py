@@ -177,9 +177,14 @@ def test_the_key_of_another_requester(study: Study, at_marketplace: Requester, s
     run(*PUBLISH)
     other = accounts.create_requester(name="Stranger", email="s@example.org", actor="test")
     made = accounts.create_access_key(requester=other, actor="test")
+    right = settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY
     settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = made.key.access_key_id, made.secret
     said = run("sync", "weather")
-    assert "2 HITs no longer on the platform" in said
+    assert "2 HITs no longer on the platform: deleted there, or the key is another requester's" in said
+    assert {each.state for each in Posting.objects.all()} == {"deleted"}
+    settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = right
+    assert "no longer" not in run("sync", "weather")
+    assert {each.state for each in Posting.objects.all()} == {"open"}
 
 
 def test_a_hit_deleted_behind_our_back(study: Study, at_marketplace: Requester) -> None:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from moto import mock_aws
 
 from annotation import platform_tasks
-from annotation.models import PlatformCall, PlatformJob, Study
+from annotation.models import Payment, PlatformCall, PlatformJob, Study
 from annotation.platforms import pacing
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk import api as api_module
@@ -182,6 +182,16 @@ def test_every_posted_study_is_synced_until_nothing_more_can_happen(nothing_is_s
     study.postings.update(expires_at=long_ago, synced_at=timezone.now())
     PlatformJob.objects.update(asked_at=long_ago)
     assert platform_work.request_due_syncs() == 0
+
+
+def test_a_sync_in_the_background_records_what_the_platform_paid(nothing_is_sent: list[int], api: Mturk) -> None:
+    study = posted_study(api, items=1, ratings_per_item=1)
+    sent = send_both(study.postings.get())
+    api.call("approve_assignment", AssignmentId=sent.platform_assignment_id)  # on the platform's own site
+    for _ in range(2):
+        platform_tasks.run_job(request(study, Kind.SYNC).pk)
+    paid = Payment.objects.get()
+    assert (paid.platform_id, str(paid.amount)) == (sent.platform_assignment_id, "0.180")
 
 
 def test_a_sync_offers_lost_places_again_unless_the_owner_said_no(nothing_is_sent: list[int], api: Mturk) -> None:
