@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.core.cache import cache
@@ -22,11 +23,21 @@ settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.stora
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Failed sign-ins of one run are not counted in the next.
 settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 # A task runs where it is called; tests of the queue itself start real workers.
 celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
 
 
 T = TypeVar("T")
+#: Pages and clients whose queries other tests run on both databases.
+ON_ONE_DATABASE = (
+    "tests/hitserver/test_permissions.py",
+    "tests/marketplace/operate_site/",
+    "tests/marketplace/tools/",
+    "tests/marketplace/work_site/",
+)
 
 
 def uses_database(item: pytest.Item) -> bool:
@@ -39,7 +50,9 @@ def uses_database(item: pytest.Item) -> bool:
 
 
 def only_once(item: pytest.Item) -> bool:
-    """A slow test or one in a browser, unless its marker says so: `slow(on_every_database=True)`."""
+    """A slow test or one in a browser, unless its marker says so: `slow(on_every_database=True)`, and some pages."""
+    if item.nodeid.startswith(ON_ONE_DATABASE):
+        return True
     markers = [marker for marker in map(item.get_closest_marker, ("browser", "slow")) if marker]
     return bool(markers) and not any(marker.kwargs.get("on_every_database") for marker in markers)
 

@@ -26,7 +26,7 @@ FAST_WORKERS = "2"  # nothing to wait for
 
 def pytest(arguments: list[str], environment: dict[str, str], workers: str = WORKERS) -> int:
     parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", workers]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--durations=25", *parallel, *arguments]
     return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
 
 

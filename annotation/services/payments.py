@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, Payment, Posting, Study, Submission
+from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
 from annotation.queries.payments import Due, due
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
@@ -138,4 +138,7 @@ def settle_approvals(*, study: Study, actor: str) -> int:
                 about = {"assignment": outside.external_id, "amount": str(paid.amount)}
                 record(study=study, actor=actor, action="paid on the platform", **about)
                 new += 1
+            # A process that was killed may have approved it without storing that.
+            asked = PlatformCall.objects.filter(key=f"approve/{outside.pk}", state=PlatformCall.State.PENDING)
+            asked.update(state=PlatformCall.State.DONE, done_at=timezone.now())
     return new

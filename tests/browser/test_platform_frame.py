@@ -1,4 +1,4 @@
-"""A worker's way through a study in the frame of a marketplace on another site, with third-party cookies blocked.
+"""A study in the frame of a marketplace on another site, with third-party cookies blocked.
 
 The marketplace and the study are two servers, on ``localhost`` and ``127.0.0.1``, which browsers take for two sites.
 Their only link is the endpoint in the study's settings; everything else is the default.
@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import ARGS, NARROW, axe_problems
+from tests.browser.conftest import ARGS, NARROW
 from tests.integration.studies import make_study
 from tests.support import Server
 
@@ -76,55 +75,6 @@ def join(page: Page, sites: Sites) -> None:
     page.get_by_label("Password").fill("a-long-enough-password")
     page.get_by_role("button", name=re.compile("Join|Create")).click()
     expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
-
-
-def start(frame: FrameLocator) -> None:
-    frame.get_by_role("button", name="Start").click()
-    expect(frame.get_by_role("radio").first).to_be_attached()
-
-
-def rate(frame: FrameLocator, number: int) -> None:
-    frame.locator("input[type=radio]").nth(number).check(force=True)
-    frame.get_by_role("button", name=re.compile("Send|Submit|Next|Finish")).click()
-
-
-def test_two_hits_at_once_in_a_frame_without_cookies(page: Page, sites: Sites, axe_core: Path) -> None:
-    policies: dict[str, str] = {}
-    page.context.on("response", lambda got: _note(policies, sites, got))
-    join(page, sites)
-    other = page.context.new_page()
-    other.goto(f"{sites.market_url}/marketplace/")
-    page.reload()
-    for tab in (page, other):  # both show the list; each accepts a HIT of its own
-        tab.get_by_role("button", name=re.compile("^Accept: ")).click()
-        expect(tab).to_have_url(re.compile(r"/marketplace/tasks/\w+/$"))
-    assert page.url != other.url
-    tasks = [page.url, other.url]
-
-    frames = [tab.frame_locator("iframe") for tab in (page, other)]
-    for frame in frames:
-        start(frame)
-    inner = next(each for each in page.frames if each.url.startswith(sites.study.base_url))
-    assert inner.evaluate("document.cookie = 'probe=1'; document.cookie") == ""
-    assert axe_problems(page, axe_core) == []
-    for tab, frame, number in ((other, frames[1], 6), (page, frames[0], 2)):
-        rate(frame, number)
-        expect(tab).to_have_url(re.compile(r"/marketplace/tasks/\w+/done$"))
-    assert [page.url, other.url] == [f"{url}done" for url in tasks]
-
-    ours, theirs = f"frame-ancestors {sites.market_url}", f"form-action 'self' {sites.market_url}"
-    assert all(ours in policy for policy in policies.values())
-    assert any(theirs in policy for path, policy in policies.items() if path.endswith("/done"))
-    assert not [each for each in page.context.cookies() if each["domain"] != "localhost"]
-    assert "2 new or changed" in sites.study.manage("study", "sync", "load")
-    assert "Approved: 2, $0.36." in sites.study.manage("study", "approve", "load")
-
-
-def _note(policies: dict[str, str], sites: Sites, got: Any) -> None:
-    """The policy of every page of the study that was shown in a frame."""
-    path = got.url.removeprefix(sites.study.base_url)
-    if got.url != path and path.startswith(("/p/", "/w/")) and got.status == 200:
-        policies[path.partition("?")[0]] = got.headers.get("content-security-policy", "")
 
 
 class _OtherSite(BaseHTTPRequestHandler):

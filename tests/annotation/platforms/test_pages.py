@@ -229,7 +229,7 @@ def test_without_a_worker_process_the_page_says_so(posted: Study) -> None:
     PlatformJob.objects.create(
         study=posted, kind="sync", platform="mturk", actor="t", state="waiting", asked_at=long_ago
     )
-    assert "No worker process has begun this yet" in get(as_role("owner", posted), "console_platforms")
+    assert "No worker process has started this yet" in get(as_role("owner", posted), "console_platforms")
 
 
 # --- afterwards ---
