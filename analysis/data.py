@@ -3,7 +3,7 @@
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated. The CSV files are UTF-8 with the columns below.
-Lists and objects are JSON in a cell, an empty cell means that there is no number, and cells are not escaped for
+Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells are not escaped for
 spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the database.
 """
 

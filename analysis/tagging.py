@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 HANTA = "hanta"
-#: Words keep inner apostrophes and hyphens; every other sign that is not white space is a token of its own.
+#: Words keep inner apostrophes and hyphens; every other character except white space is a separate token.
 _TOKEN = re.compile(r"\w+(?:[’'\-]\w+)*|[^\w\s]")
 #: The British National Corpus's tags (C5), by their first two letters, as Universal Dependencies names the classes.
 _C5 = {

@@ -58,7 +58,7 @@ class PlatformJob(models.Model):
 
 
 class Compensation(models.Model):
-    """A payment through a HIT of its own, for work that the platform cannot pay through the work's HIT. Once per work.
+    """A payment through a separate HIT, for work that the platform cannot pay through the work's HIT. Once per work.
 
     The rows of ``PlatformCall`` for it say how far it has come; ``external_id`` is the HIT that pays.
     """

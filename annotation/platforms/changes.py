@@ -21,7 +21,7 @@ class Notice:
 class Changes:
     """The calls that change what a connected platform offers. They are described here and made by services.
 
-    A platform without a method of its own raises PlatformTrouble.
+    A platform that does not override a method raises PlatformTrouble.
     """
 
     def __init__(self, platform: Platform) -> None:

@@ -12,7 +12,7 @@ from django.core.files import locks
 def wait_for_turn(account: str, per_second: float) -> float:
     """Wait until the next call may be made, at most ``per_second`` calls a second together. Returns the seconds waited.
 
-    ``account`` names who is limited: each has a pace of its own. 0 calls per second means no limit.
+    ``account`` names who is limited: each has a separate pace. 0 calls per second means no limit.
     """
     if per_second <= 0:
         return 0.0

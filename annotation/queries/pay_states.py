@@ -35,7 +35,7 @@ OutsideState = OutsideAssignment.State
 def delay_of(study: Study) -> timedelta | None:
     """How long work without a decision waits until it is to be paid; None if it does not wait at all.
 
-    This is for work that no platform pays for: a platform has a delay of its own.
+    This is for work that no platform pays for: a platform has its own delay.
     """
     by_hand = [name for name, platform in known().items() if not platform.pays]
     hours = next((given for name in by_hand if (given := study.platforms.get(name, {}).get("approve_after_hours"))), 0)

@@ -184,7 +184,7 @@ def resume_posting(*, posting: Posting, platform: Platform, actor: str) -> bool:
 
 
 def _times(verb: str, posting: Posting) -> int:
-    """The how-many-th time this is, so that each time is a call of its own."""
+    """The ordinal number of this time, so that each time is a separate call."""
     before = PlatformCall.objects.filter(posting=posting, key__startswith=f"{verb}/", state=PlatformCall.State.DONE)
     return before.count() + 1
 

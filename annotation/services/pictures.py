@@ -101,7 +101,7 @@ def _refuse_by_header(image: Image.Image, data: bytes) -> None:
     if image.width * image.height > settings.MEDIA_MAX_PIXELS:
         raise _too_many_pixels(image)
     if getattr(image, "n_frames", 1) > 1:
-        raise BadPicture("The file contains several pictures or is animated.", "Save one picture as a file of its own.")
+        raise BadPicture("The file contains several pictures or is animated.", "Save one picture in a separate file.")
     if image.mode not in _MODES:
         raise BadPicture(f"The image's colour mode is {image.mode}.", "Save it in RGB with 8 bits per channel.")
     if data[_end_of(data, str(image.format)) :].strip(b"\x00\r\n\t "):

@@ -77,7 +77,7 @@ class Quality(FixedPages):
         if not problems and len({item.role for item in found}) > 1:
             first = next(item for item in found if item.role == "exam")
             what = "The file has exam texts and others. Workers who take the exam must not see the others yet."
-            problems.append(RowProblem(first.rows[0], "role", what, "Put the exam into a study of its own."))
+            problems.append(RowProblem(first.rows[0], "role", what, "Put the exam into a separate study."))
         return found, problems
 
     def describe_item(self, payload: Json) -> ItemFacts:

@@ -49,7 +49,7 @@ def connection(name: str) -> Connection:
 
 
 def platform_or_404(name: str) -> type[Platform]:
-    """A platform that studies are published on; the plain link has a page of its own."""
+    """A platform that studies are published on; the plain link has a separate page."""
     found = known().get(name)
     if found is None or name == link.PLATFORM:
         raise Http404("There is no such platform.")

@@ -141,7 +141,7 @@ def _pk(request: SignedIn, name: str) -> int:
 
 
 def _amount(request: SignedIn) -> Decimal:
-    """The amount in the form; one that is refused if it is no number."""
+    """The amount in the form. If it is not a number, an amount that is refused."""
     try:
         return Decimal(request.POST.get("amount", "").strip()[:20])
     except InvalidOperation:
