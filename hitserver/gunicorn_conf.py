@@ -28,10 +28,10 @@ logconfig_dict = settings.LOGGING
 
 
 def when_ready(server: Any) -> None:
-    """Also loads the views, which Django otherwise does at the first request of each worker."""
-    from django.urls import get_resolver
+    """Runs before the processes that answer requests start."""
+    from hitserver.preloading import load_for_requests
 
-    get_resolver().check()
+    load_for_requests()
     gc.freeze()
 
 

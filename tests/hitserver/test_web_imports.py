@@ -24,8 +24,8 @@ PROBE = textwrap.dedent(
     sys.meta_path.insert(0, Refuse())
     import hitserver.wsgi
     from django.core.management import get_commands, load_command_class
-    from django.template import engines
     from django.urls import URLPattern, get_resolver
+    from hitserver.preloading import load_for_requests
 
     def views(patterns):
         for entry in patterns:
@@ -35,7 +35,7 @@ PROBE = textwrap.dedent(
                 yield from views(entry.url_patterns)
 
     print("VIEWS", len(list(views(get_resolver().url_patterns))))
-    engines.all()
+    load_for_requests()
     for name in sys.argv[1:]:
         importlib.import_module(name)
     """
