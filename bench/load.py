@@ -29,6 +29,8 @@ class Measured:
     sends: list[float] = field(default_factory=list)
     submissions: int = 0
     errors: list[str] = field(default_factory=list)
+    #: How long all workers took to start, and how long they then worked.
+    starts: float = 0.0
     seconds: float = 0.0
 
 
@@ -92,19 +94,47 @@ def fill(page: bytes, rng: random.Random) -> dict[str, str]:
     return form
 
 
-async def one_worker(base: str, path: str, steps: int, until: float, seed: int, found: Measured) -> None:
-    """Start the study as a person would, then answer page after page until the time is up."""
+@dataclass
+class Clock:
+    """Starts when all workers are in the study."""
+
+    seconds: float
+    missing: int
+    begin: float = 0.0
+    all_in: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def entered(self) -> None:
+        self.missing -= 1
+        if not self.missing:
+            self.begin = time.monotonic()
+            self.all_in.set()
+
+    def running(self) -> bool:
+        return time.monotonic() < self.begin + self.seconds
+
+
+async def start(connection: Connection, path: str, rng: random.Random) -> str:
+    """Starts the study as a person would. Returns the address of the person's page."""
+    _, _, page = await connection.send("GET", path)
+    form = fill(page, rng) | {"consent": "yes"}
+    status, location, page = await connection.send("POST", path, urlencode(form).encode())
+    if status != 303:
+        raise RuntimeError(f"starting the study answered {status}")
+    return location
+
+
+async def one_worker(base: str, path: str, steps: int, clock: Clock, seed: int, found: Measured) -> None:
+    """Starts the study, waits for the others, then answers page after page until the time is up."""
     parts = urlsplit(base)
     connection = Connection(parts.hostname or "", parts.port or 80)
     rng = random.Random(seed)
     try:
-        _, _, page = await connection.send("GET", path)
-        form = fill(page, rng) | {"consent": "yes"}
-        status, location, page = await connection.send("POST", path, urlencode(form).encode())
-        if status != 303:
-            raise RuntimeError(f"starting the study answered {status}")
-        work, sent = location, 0
-        while time.monotonic() < until:
+        try:
+            work, sent = await start(connection, path, rng), 0
+        finally:
+            clock.entered()
+        await clock.all_in.wait()
+        while clock.running():
             begin = time.monotonic()
             status, location, page = await connection.send("GET", work)
             found.pages.append(time.monotonic() - begin)
@@ -125,11 +155,9 @@ async def one_worker(base: str, path: str, steps: int, until: float, seed: int, 
 
 
 async def load(base: str, path: str, *, workers: int, seconds: float, steps: int) -> Measured:
-    found = Measured()
-    start = time.monotonic()
-    until = start + seconds
-    await asyncio.gather(*(one_worker(base, path, steps, until, seed, found) for seed in range(workers)))
-    found.seconds = time.monotonic() - start
+    found, clock, begin = Measured(), Clock(seconds, missing=workers), time.monotonic()
+    await asyncio.gather(*(one_worker(base, path, steps, clock, seed, found) for seed in range(workers)))
+    found.seconds, found.starts = time.monotonic() - clock.begin, clock.begin - begin
     return found
 
 

@@ -2,8 +2,9 @@
 
 Starts the real server with a separate database (SQLite in a temporary folder; with ``--postgres URL``, a PostgreSQL
 database that is made and dropped) and publishes an absHDS study. N workers then fetch a page, rate and send for T
-seconds from a second process on the same machine. One rating is one page and one sent step (``--warm-up`` adds the two
-warm-up steps). Afterwards, checks that every acknowledged submission is in the database.
+seconds from a second process on the same machine, counted from when all have started the study. One rating is one page
+and one sent step (``--warm-up`` adds the two warm-up steps). Afterwards, checks that every acknowledged submission is
+in the database.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def measure(running: Server, *, workers: int, seconds: float, steps: int) -> tup
         "ratings/s": found["submissions"] / found["seconds"],
         **{f"page p{share}": percentile(found["pages"], share) for share in (50, 95, 99)},
         **{f"submit p{share}": percentile(found["sends"], share) for share in (50, 95, 99)},
+        "starts/s": workers / found["starts"],
         "errors": float(len(found["errors"])),
     }
     return figures, found["submissions"]
@@ -105,7 +107,12 @@ def main() -> None:
     parser.add_argument("--only-postgres", action="store_true")
     parser.add_argument("--warm-up", action="store_true", help="use the three published steps per rating")
     options = parser.parse_args()
-    heads = ["ratings/s", *(f"{kind} p{share}" for kind in ("page", "submit") for share in (50, 95, 99)), "errors"]
+    heads = [
+        "ratings/s",
+        *(f"{kind} p{share}" for kind in ("page", "submit") for share in (50, 95, 99)),
+        "starts/s",
+        "errors",
+    ]
     print(f"{'database':<11}{'workers':>8}  " + "  ".join(f"{head:>10}" for head in heads) + "   (ms)")
     if not options.only_postgres:
         run("SQLite", "", options)

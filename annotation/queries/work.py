@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation import sql
-from annotation.models import Assignment, Draft, Hit, Invitation, Participant, Step, Study
+from annotation.models import Assignment, Draft, Invitation, Participant, Step, Study
 from annotation.services.allocation import FREE_HIT, NOT_THEIR_OWN, Accepted, arm_is_full
 from annotation.task_types.base import Answers
 from annotation.task_types.items import Json
@@ -170,25 +170,30 @@ def _hit_is_free(arm_id: int, participant_id: int, author_id: int | None) -> boo
     """Whether there is a hit for the participant. A hit counts as free if its worker's time is up."""
     free_hit = FREE_HIT.format(NOT_THEIR_OWN if author_id else "")
     asked = (arm_id, participant_id) + ((author_id,) if author_id else ())
-    now = Assignment._meta.get_field("expires_at").get_db_prep_value(timezone.now(), connection)
-    return bool(sql.fetch_one(free_hit, *asked) or sql.fetch_one(_OVERDUE, arm_id, now, participant_id))
+    if sql.fetch_one(free_hit, *asked):
+        return True
+    return sql.fetch_one(_OVERDUE, arm_id, _as_stored(timezone.now()), participant_id) is not None
+
+
+_ROOM = """
+SELECT r.id, r.wanted, EXISTS (SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_live < h.wanted)
+    OR EXISTS (SELECT 1 FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+               WHERE h.arm_id = r.id AND a.state = 'accepted' AND a.expires_at < %s)
+FROM annotation_arm r
+WHERE r.study_id = %s AND EXISTS (SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_submitted < h.wanted)
+"""
 
 
 def openings(study: Study) -> str:
     """Whether somebody new would get a hit: ``open`` (yes), ``taken`` (not right now), ``full`` (every hit is done, or
     the study has all its participants)."""
-    hits, overdue = Hit.objects.filter(arm=OuterRef("pk")), Q(state="accepted", expires_at__lt=timezone.now())
-    arms = study.arms.annotate(
-        unfinished=Exists(hits.filter(n_submitted__lt=F("wanted"))),
-        free=Exists(hits.filter(n_live__lt=F("wanted"))),
-        overdue=Exists(Assignment.objects.filter(overdue, hit__arm=OuterRef("pk"))),
-    ).values_list("pk", "wanted", "unfinished", "free", "overdue")
-    found = [
-        "open" if free or late else "taken"
-        for pk, wanted, unfinished, free, late in arms
-        if unfinished and not arm_is_full(pk, wanted)
-    ]
+    rooms = sql.fetch_all(_ROOM, _as_stored(timezone.now()), study.pk)
+    found = ["open" if free else "taken" for pk, wanted, free in rooms if not arm_is_full(pk, wanted)]
     return min(found, default="full")  # “open” comes before “taken”
+
+
+def _as_stored(time: datetime) -> Any:
+    return Assignment._meta.get_field("expires_at").get_db_prep_value(time, connection)
 
 
 def study_by_slug(slug: str) -> Study:
