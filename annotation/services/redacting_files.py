@@ -1,8 +1,8 @@
 """What a redaction does outside the database's rows: saved reports, the journal, old content of the database's file.
 
 The journal is a file beside the database, ``VAR/redactions.jsonl``, with one line per redacted participant: their
-number and their study's, and when. It contains nothing about the person. Its time of change tells other processes that items
-have changed, and after a backup was restored, it names whom to redact again.
+number and their study's, and when. It contains nothing about the person. Its time of change tells other processes that
+items have changed, and after a backup was restored, it names whom to redact again.
 """
 
 from __future__ import annotations
