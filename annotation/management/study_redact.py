@@ -90,7 +90,7 @@ def redacted_lines(done: Redacted) -> Iterator[str]:
     yield f"Deleted in {', '.join(done.studies)}:"
     yield from (f"  {count:,} {what}" for what, count in done.removed.items())
     for place in done.left:
-        yield f"Still there: {place.table}.{place.column} has one of this worker's texts or names in {place.rows:,} rows."
+        yield f"Still there: {counted(place.rows, 'row')} of {place.table}.{place.column} with such a text or name."
     if done.copies:
         yield f"{counted(len(done.copies), 'copy')} on this server contain the data: manage.py backup --outdated"
     yield "Backups made before and exported files contain the data: delete them yourself."

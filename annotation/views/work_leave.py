@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import UTC, datetime
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.exports.writers import utc
 from annotation.queries.own_record import entries, own_record
 from annotation.services.offers import cancel_offers
 from annotation.services.redacting import ask_for_deletion
@@ -58,7 +58,7 @@ def work_record(request: HttpRequest, token: str) -> HttpResponse:
 def work_record_json(request: HttpRequest, token: str) -> HttpResponse:
     found = own_record(read_participant_token(token))
     rows = [
-        {"about": each.about, "what": each.what, "at": utc(each.at) if each.at else None, "value": each.value}
+        {"about": each.about, "what": each.what, "at": _utc(each.at) or None, "value": each.value}
         for each in entries(found.participant)
     ]
     text = json.dumps(rows, ensure_ascii=False, indent=1, cls=DjangoJSONEncoder)
@@ -74,8 +74,12 @@ def work_record_csv(request: HttpRequest, token: str) -> HttpResponse:
     writer.writerow(["about", "what", "at", "value"])
     for each in entries(found.participant):
         value = each.value if isinstance(each.value, str) else json.dumps(each.value, ensure_ascii=False)
-        writer.writerow([each.about, each.what, utc(each.at) if each.at else "", protect_cell(value)])
+        writer.writerow([each.about, each.what, _utc(each.at), protect_cell(value)])
     return _download(out.getvalue(), "text/csv", "my-data.csv")
+
+
+def _utc(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
 
 
 def _download(text: str, content_type: str, name: str) -> HttpResponse:
