@@ -40,15 +40,15 @@ from annotation.models import (
 from annotation.platforms import platform_class
 from annotation.queries.pay_states import in_state
 from annotation.services.allocation import return_assignment
-from annotation.services.redacting_traces import REMOVED, Traces, clean_rows, leaves
+from annotation.services.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves
 from annotation.services.reviews import release_places
 from generation.suggestions.asking import delete_suggestions
 
 State = Assignment.State
 #: The note of the reviews that leave out what has no ratings any more.
 WHY_LEFT_OUT = "The worker asked for the deletion of their data."
-#: How the ids and pseudonyms of people begin whose data were deleted.
-NOBODY = "deleted-"
+#: Keys of log entries with texts that people wrote.
+REMARKS = ("note", "reason", "feedback")
 Counts = dict[str, int]
 
 
@@ -235,8 +235,20 @@ def _forget_person(participant: Participant, nobody: Worker) -> None:
 def _clean_logs(participant: Participant, traces: Traces) -> None:
     """The study's log and lists of actions, where they name the worker or quote them."""
     study, known = participant.study, (*traces.names, *traces.texts)
+    _clean_remarks(participant)
     clean_rows(AuditEntry.objects.filter(study=study), ["detail"], known)
     clean_rows(Flag.objects.filter(submission__study=study), ["detail"], traces.names)
     clean_rows(BulkAction.objects.filter(study=study), ["note", "refused", "rows"], known)
     clean_rows(PlatformJob.objects.filter(study=study), ["params", "said", "fix"], known)
     clean_rows(PlatformCall.objects.filter(study=study), ["error"], known)
+
+
+def _clean_remarks(participant: Participant) -> None:
+    """What people wrote about the worker or to them, in the log's entries about their work."""
+    submissions = set(_sent(participant).values_list("pk", flat=True))
+    known = {participant.pseudonym, *_mine(participant).values_list("platform_assignment_id", flat=True)} - {""}
+    for pk, detail in list(AuditEntry.objects.filter(study=participant.study).values_list("pk", "detail")):
+        about = detail.get("submission") in submissions or {detail.get("worker"), detail.get("assignment")} & known
+        remarks = {name: REMOVED for name in REMARKS if detail.get(name)}
+        if about and remarks:
+            AuditEntry.objects.filter(pk=pk).update(detail=detail | remarks)

@@ -30,6 +30,8 @@ from annotation.models import (
 )
 
 REMOVED = "[removed]"
+#: How the ids and pseudonyms of people begin whose data were deleted.
+NOBODY = "deleted-"
 #: Shorter texts, such as “no idea”, are in other people's answers by chance.
 LEAST_TEXT = 12
 #: Shorter names are parts of ordinary words.
@@ -65,11 +67,15 @@ def traces_of(participants: Sequence[Participant]) -> Traces:
     """The names and texts of these participants, who are one worker."""
     names = {name for each in participants for name in _names(each)}
     texts = {text.strip() for each in participants for text in _texts(each)}
-    long_enough = [text for text in texts if len(text) >= LEAST_TEXT]
+    long_enough = [text for text in texts if len(text) >= LEAST_TEXT and text != REMOVED]
     return Traces(
-        tuple(sorted((name for name in names if len(name) >= LEAST_NAME), key=len, reverse=True)),
+        tuple(sorted((name for name in names if _tells_who(name)), key=len, reverse=True)),
         tuple(sorted(long_enough, key=lambda text: (-len(text), text))),
     )
+
+
+def _tells_who(name: str) -> bool:
+    return len(name) >= LEAST_NAME and not (name.startswith(NOBODY) or name == REMOVED)
 
 
 def _names(participant: Participant) -> Iterator[str]:

@@ -52,7 +52,7 @@ def work_done(request: HttpRequest, token: str) -> HttpResponse:
 def done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
     """Completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     found = summary(participant_id)
-    reason = reason or _why_not(found)
+    reason = "redacted" if found.redacted else reason or _why_not(found)
     context = {
         "heading": "Thank you" if found.completion_code else ("No tasks right now" if reason else "No task done yet"),
         "lines": [line for line in (_so_far(found), WHY.get(reason, "")) if line],
