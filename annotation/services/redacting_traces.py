@@ -21,6 +21,7 @@ from annotation.models import (
     Draft,
     EventBatch,
     Invitation,
+    Offer,
     Output,
     Participant,
     Pull,
@@ -39,6 +40,8 @@ LEAST_NAME = 4
 #: How many texts are looked for in the whole database: the longest ones.
 MOST_TEXTS = 200
 _TEXT_FIELDS = ("CharField", "TextField", "JSONField", "SlugField", "URLField")
+#: Answers to questions with options are stored under the options' keys.
+_KEY = re.compile(r"[a-z0-9_.-]+")
 _SPACES = re.compile(r"\s+")
 
 
@@ -67,7 +70,8 @@ def traces_of(participants: Sequence[Participant]) -> Traces:
     """The names and texts of these participants, who are one worker."""
     names = {name for each in participants for name in _names(each)}
     texts = {text.strip() for each in participants for text in _texts(each)}
-    long_enough = [text for text in texts if len(text) >= LEAST_TEXT and text != REMOVED]
+    texts -= {text.strip() for each in participants for text in _suggested(each)}
+    long_enough = [text for text in texts if len(text) >= LEAST_TEXT and not _KEY.fullmatch(text) and text != REMOVED]
     return Traces(
         tuple(sorted((name for name in names if _tells_who(name)), key=len, reverse=True)),
         tuple(sorted(long_enough, key=lambda text: (-len(text), text))),
@@ -101,6 +105,12 @@ def _texts(participant: Participant) -> Iterator[str]:
     yield from Rating.objects.filter(submission__in=sent).exclude(text="").values_list("text", flat=True)
     for texts in Output.objects.filter(submission__in=sent).values_list("texts", flat=True):
         yield from leaves(texts)
+
+
+def _suggested(participant: Participant) -> Iterator[str]:
+    """Suggestions that were sent as they were. They are not the worker's words, and others may have got the same."""
+    shown = Offer.objects.filter(assignment__participant=participant).exclude(text="")
+    yield from shown.values_list("text", flat=True)
 
 
 def leaves(value: Any) -> Iterator[str]:
