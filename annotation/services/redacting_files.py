@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from annotation.models import Participant
@@ -37,7 +37,7 @@ class Entry:
 
 def note_in_journal(participants: Collection[Participant]) -> None:
     """Append the participants. Several processes may append at once."""
-    now = timezone.now().isoformat(timespec="seconds")
+    now = timezone.now().isoformat()
     lines = [json.dumps({"participant": each.pk, "study": each.study_id, "at": now}) for each in participants]
     with os.fdopen(os.open(journal(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
         file.write("".join(f"{line}\n" for line in lines))
@@ -76,7 +76,7 @@ def overwrite_deleted() -> bool:
             cursor.execute("VACUUM")
             if connection.vendor == "sqlite":
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except connection.Database.Error:
+    except DatabaseError:
         log.exception("The database could not be vacuumed after a redaction; old content may remain in its files")
         return False
     return True

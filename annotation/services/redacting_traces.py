@@ -38,7 +38,7 @@ LEAST_TEXT = 12
 #: Shorter names are parts of ordinary words.
 LEAST_NAME = 4
 #: How many texts are looked for in the whole database: the longest ones.
-MOST_TEXTS = 200
+MOST_TEXTS = 50
 _TEXT_FIELDS = ("CharField", "TextField", "JSONField", "SlugField", "URLField")
 #: Answers to questions with options are stored under the options' keys.
 _KEY = re.compile(r"[a-z0-9_.-]+")

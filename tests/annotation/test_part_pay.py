@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connections, transaction
+from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, AuditEntry, PartPayment, Payment, Study
@@ -19,6 +20,8 @@ from annotation.services.stopping import stop_for_part_pay
 from annotation.services.studies import create_study
 from common.problems import Invalid
 from tests.annotation.pages import WorkerBrowser, fields
+from tests.annotation.platforms.helpers import finish_assignment
+from tests.annotation.platforms.test_panel import on_panel, visit
 from tests.factories import make_assignment, make_participant, make_study
 
 D = Decimal
@@ -227,3 +230,25 @@ def test_the_button_works_without_javascript_or_cookies() -> None:
     assert fields(browser.get()).values["form"]
     response = stop(browser)
     assert not response.cookies
+
+
+@pytest.mark.django_db
+def test_work_from_a_platform_is_stopped_too_and_its_worker_reads_what_to_do_there() -> None:
+    posting = on_panel(part_pay="steps", reward=D("0.90"))
+    url = visit(posting, "id=p1&survey_code=s1")["Location"]
+    finish_assignment(Assignment.objects.get(), pages=1)
+    client = Client()
+    page = client.get(url)
+    assert "Stop here and get $0.30" in page.content.decode()
+    assert "Give this task back" not in page.content.decode()
+
+    client.post(f"{url}stop", {"form": fields(page).values["form"]})
+
+    told = client.get(f"{url}done").content.decode()
+    assert "You have stopped this" in told
+    assert "You are owed $0.30" in told
+    assert Assignment.objects.select_related("participant").get().participant.completion_code in told
+    # The same arrival finds the stopped work, and no second one begins.
+    assert visit(posting, "id=p1&survey_code=s1")["Location"] == url
+    assert Assignment.objects.count() == 1
+    assert due(posting.study).total == D("0.30")
