@@ -223,6 +223,7 @@ def _forget_person(participant: Participant, nobody: Worker) -> None:
     worker = participant.worker
     Invitation.objects.filter(study=participant.study_id, worker=worker).delete()
     if worker == nobody:
+        Participant.objects.filter(pk=participant.pk, redacted_at=None).update(redacted_at=timezone.now())
         return
     Participant.objects.filter(pk=participant.pk).update(
         worker=nobody, pseudonym=f"{NOBODY}{secrets.token_hex(5)}", redacted_at=timezone.now()
