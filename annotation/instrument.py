@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from annotation import sql
+from annotation.journal import texts_epoch
 from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.items import ItemData, Json
 from annotation.task_types.offers import OfferData, Offers, PullData
 from annotation.task_types.registry import get_type
-from annotation.texts_epoch import texts_epoch
 
 
 @dataclass(frozen=True, slots=True)

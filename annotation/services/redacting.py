@@ -19,6 +19,7 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.journal import journal_entries
 from annotation.models import (
     Assignment,
     Compensation,
@@ -41,7 +42,6 @@ from annotation.services.allocation import again_after_deadlock
 from annotation.services.audit import record
 from annotation.services.redacting_files import (
     copies_on_disk,
-    journal_entries,
     note_in_journal,
     overwrite_deleted,
     remove_reports,

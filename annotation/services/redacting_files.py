@@ -1,9 +1,4 @@
-"""What a redaction does outside the database's rows: saved reports, the journal, old content of the database's file.
-
-The journal is a file beside the database, ``VAR/redactions.jsonl``, with one line per redacted participant: their
-number and their study's, and when. It contains nothing about the person. Its time of change tells other processes that
-items have changed, and after a backup was restored, it names whom to redact again.
-"""
+"""What a redaction does outside the database's rows: saved reports, the journal, old content of the database's file."""
 
 from __future__ import annotations
 
@@ -11,28 +6,17 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection
 from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from annotation.journal import journal
 from annotation.models import Participant
-from annotation.texts_epoch import journal
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the journal."""
-
-    participant: int
-    study: int
-    at: datetime
 
 
 def note_in_journal(participants: Collection[Participant]) -> None:
@@ -43,14 +27,6 @@ def note_in_journal(participants: Collection[Participant]) -> None:
         file.write("".join(f"{line}\n" for line in lines))
         file.flush()
         os.fsync(file.fileno())
-
-
-def journal_entries() -> Iterator[Entry]:
-    """Everything in the journal, oldest first."""
-    path = journal()
-    for line in path.read_text().splitlines() if path.exists() else []:
-        found = json.loads(line)
-        yield Entry(found["participant"], found["study"], datetime.fromisoformat(found["at"]))
 
 
 def remove_reports(studies: Collection[int]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotation.services.redacting_files import journal_entries
+from annotation.journal import journal_entries
 from hitserver.backup.archive import MANIFEST, MOST_MANIFEST_BYTES
 
 
