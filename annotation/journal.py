@@ -1,6 +1,6 @@
 """The journal of redactions: ``VAR/redactions.jsonl``, a file beside the database. Needs no tables.
 
-It has one line per redacted participant: their number and their study's, and when. It contains nothing about the person.
+It has one line per redacted participant: their number and their study's, and when. It has nothing about the person.
 Its time of change tells other processes that items have changed, and after a backup was restored, it names whom to
 redact again.
 """

@@ -62,9 +62,9 @@ def _counted(study: Study) -> QuerySet[Submission]:
 
 def _middle_times(study: Study) -> Middle:
     """Number of submissions and median seconds by arm. The database sorts and returns only the middle."""
-    by_arm = {"partition_by": F("participant__arm")}
     ordered = _counted(study).annotate(
-        place=Window(RowNumber(), order_by=["seconds", "pk"], **by_arm), n=Window(Count("pk"), **by_arm)
+        place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
+        n=Window(Count("pk"), partition_by=F("participant__arm")),
     )
     # The one in the middle, or the two around it: 2 × place is n + 1, or n and n + 2.
     middle = ordered.filter(Q(place__gte=F("n") / 2.0), Q(place__lte=F("n") / 2.0 + 1))

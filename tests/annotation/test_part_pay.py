@@ -43,13 +43,14 @@ AMOUNTS = [
 
 @pytest.mark.parametrize(("rule", "fixed", "reward", "done", "in_all", "expected"), AMOUNTS)
 def test_the_amount(rule: str, fixed: str | None, reward: str, done: int, in_all: int | None, expected: Any) -> None:
-    amount = part_of_reward(rule=rule, fixed=fixed and D(fixed), reward=D(reward), done=done, in_all=in_all)
+    amount = part_of_reward(rule=rule, fixed=D(fixed) if fixed else None, reward=D(reward), done=done, in_all=in_all)
     assert amount == (None if expected is None else D(expected))
 
 
 def paying_study(**values: Any) -> Study:
     """absHDS with three steps and $0.90: each step is worth $0.30."""
-    return make_study(**{"items": 2, "reward": D("0.90"), "part_pay": "steps", "ratings_per_item": 1} | values)
+    defaults: dict[str, Any] = {"items": 2, "reward": D("0.90"), "part_pay": "steps", "ratings_per_item": 1}
+    return make_study(**defaults | values)
 
 
 def begun(study: Study) -> WorkerBrowser:

@@ -55,7 +55,8 @@ def run(*arguments: str) -> str:
 
 def worked(**values: Any) -> Participant:
     """A worker with a hit, with the mark in what they wrote."""
-    study = make_study(**{"items": 1, "ratings_per_item": 3, "reward": Decimal("0.30")} | values)
+    defaults: dict[str, Any] = {"items": 1, "ratings_per_item": 3, "reward": Decimal("0.30")}
+    study = make_study(**defaults | values)
     participant = make_participant(study=study)
     assert walk(make_assignment(participant=participant)) is not None
     return participant

@@ -60,7 +60,7 @@ def test_an_owner_sees_time_pay_and_comments_and_deletes_a_workers_data(
 ) -> None:
     settings.VAR = tmp_path
     user = make_researcher("ann", password="a long enough password")
-    arms = [{"name": "control"}, {"name": "careful", "reward": Decimal("1.25")}]
+    arms: list[dict[str, Any]] = [{"name": "control"}, {"name": "careful", "reward": Decimal("1.25")}]
     study = make_study(items=1, ratings_per_item=2, reward=Decimal("0.05"), arms=arms, owner=user, title="Replies")
     made = [make_submission(study=study, feedback="The second page was hard to read.") for _ in range(3)]
     worker = Participant.objects.get(pk=made[0].participant_id)
