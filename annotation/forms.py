@@ -26,6 +26,7 @@ MOST = {
     "reward": 99_999,
     "estimated_minutes": 43_200,
     "time_limit_minutes": 43_200,
+    "part_pay_amount": 99_999,
     "seed": 2_147_483_647,
     "exam_percent": 100,
     "wanted": 1_000_000,
@@ -74,6 +75,9 @@ class StudyForm(_StudyModelForm):
             "exam_study",
             "exam_percent",
             "feedback_box",
+            "part_pay",
+            "part_pay_amount",
+            "keep_ratings",
             "seed",
         )
         labels = {
@@ -93,6 +97,9 @@ class StudyForm(_StudyModelForm):
             "exam_study": "Only people who passed the exam in this study",
             "exam_percent": "Right answers needed in the exam (percent)",
             "feedback_box": "Ask for feedback at the end",
+            "part_pay": "Pay for people who stop in the middle of a hit",
+            "part_pay_amount": "Fixed amount for a stopped hit (USD)",
+            "keep_ratings": "Keep the ratings of people who ask for the deletion of their data",
         }
         help_texts = {
             "slug": "Lower-case letters, digits and hyphens. Workers see it in the study link.",
@@ -114,6 +121,10 @@ class StudyForm(_StudyModelForm):
             "People are recognised by personal link, browser or panel id, whichever both studies use.",
             "exam_percent": "Only used with an exam. Answers that somebody left out count as wrong.",
             "feedback_box": "An optional box on the last page of a hit.",
+            "part_pay": "Workers can then stop after any step. Their place is free again. The start page tells them.",
+            "part_pay_amount": "Only used with a fixed amount.",
+            "keep_ratings": "Only the numbers stay, without a name. Everything people wrote is deleted in any case. "
+            "The start page tells them.",
             "seed": "Fixes the order in which items are given out, so that the plan can be reproduced.",
         }
         error_messages = {
@@ -148,6 +159,7 @@ class StudyForm(_StudyModelForm):
 
     def clean(self) -> dict[str, Any]:
         super().clean()
+        self._check_part_pay()
         by_parameter = self.cleaned_data.get("identity") == Study.Identity.PARAMETER
         for name in ("identity_parameter", "panel"):
             if name not in self.cleaned_data or "identity" not in self.cleaned_data:
@@ -158,6 +170,20 @@ class StudyForm(_StudyModelForm):
                 what = "Only used if people are told apart by a panel's id (identity: parameter)."
                 self.add_error(name, forms.ValidationError(what, "unused"))
         return self.cleaned_data
+
+    def _check_part_pay(self) -> None:
+        if not {"part_pay", "part_pay_amount", "reward"} <= self.cleaned_data.keys():
+            return
+        rule, amount, reward = (self.cleaned_data[name] for name in ("part_pay", "part_pay_amount", "reward"))
+        problem = None
+        if rule == Study.PartPay.FIXED and amount is None:
+            problem = forms.ValidationError("Needed for a fixed amount.", "required")
+        elif rule != Study.PartPay.FIXED and amount is not None:
+            problem = forms.ValidationError("Only used with a fixed amount (part_pay: fixed).", "unused")
+        elif amount is not None and amount > reward:
+            problem = forms.ValidationError("This is more than the reward of a whole hit.", "more_than_reward")
+        if problem:
+            self.add_error("part_pay_amount", problem)
 
     def clean_consent(self) -> str:
         """A browser sends ``\\r\\n`` for a stored ``\\n``. The same text must stay the same."""

@@ -165,7 +165,9 @@ def _offers(study: Study, description: StudyDescription) -> Iterator[tuple[Any, 
     if not any(task.suggesters(config) for config in configs):
         return
     rows: QuerySet[Offer, Any] = (
-        Offer.objects.filter(study=study, assignment__submission__isnull=False)
+        Offer.objects.filter(
+            study=study, assignment__submission__isnull=False, assignment__participant__redacted_at=None
+        )
         .order_by("pk")
         .values_list(
             *("assignment__submission__pk", "item__external_id", "step", "round", "side", "number", "suggester"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from annotation import sql
+from annotation.journal import texts_epoch
 from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.items import ItemData, Json
@@ -146,9 +147,16 @@ WHERE p.hit_id = %s ORDER BY p.position
 """
 
 
-@lru_cache(maxsize=20_000)
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database ids and data of a hit's items, in order. Hits are planned when a study goes live."""
+    """Database ids and data of a hit's items, in order. Hits are planned when a study goes live.
+
+    They are remembered until a worker's texts are deleted: only that changes items that somebody may have seen.
+    """
+    return _hit_items(hit_id, texts_epoch())
+
+
+@lru_cache(maxsize=20_000)
+def _hit_items(hit_id: int, epoch: int) -> tuple[tuple[int, ItemData], ...]:
     return tuple(
         (pk, ItemData(external_id, sql.from_json(Item, "payload", payload), role))
         for pk, external_id, payload, role in sql.fetch_all(_HIT_ITEMS, hit_id)
@@ -195,4 +203,4 @@ def shown_to(assignment: Assignment, instrument: Instrument) -> Shown:
 def clear_caches() -> None:
     """Empty the caches. For tests, which create and drop databases within one process."""
     live_instrument.cache_clear()
-    hit_items.cache_clear()
+    _hit_items.cache_clear()

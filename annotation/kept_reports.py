@@ -22,7 +22,7 @@ from django.db.models import Count, Max
 from django.forms.models import model_to_dict
 
 from analysis.report import NUMBERS, PAGE, VERSION, write_report
-from annotation.models import Arm, Flag, Item, Rating, Review, Study, Submission
+from annotation.models import Arm, Flag, Item, Participant, Rating, Review, Study, Submission
 from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)
@@ -118,6 +118,7 @@ def fingerprint(study: Study) -> str:
         "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
         "arms": list(arms.order_by("position")),
         "counted": counted,
+        "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
     }
     return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
 

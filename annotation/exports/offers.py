@@ -39,7 +39,7 @@ def offers_sheet(request: Request) -> Sheet:
 
 def _batches(request: Request) -> Iterator[list[Record]]:
     excluded = set(excluded_submissions(request.study))
-    found = Offer.objects.filter(study=request.study).order_by("pk")
+    found = Offer.objects.filter(study=request.study, assignment__participant__redacted_at=None).order_by("pk")
     if request.simulated is not None:
         found = found.filter(assignment__participant__synthetic=request.simulated)
     rows = found.values_list(*_FIELDS)

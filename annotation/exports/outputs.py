@@ -38,7 +38,7 @@ def _most_texts(request: Request) -> int:
 
 def _batches(request: Request, width: int) -> Iterator[list[Record]]:
     excluded = set(excluded_submissions(request.study))
-    found = Output.objects.filter(study=request.study).order_by("pk")
+    found = Output.objects.filter(study=request.study, submission__participant__redacted_at=None).order_by("pk")
     if request.simulated is not None:
         found = found.filter(submission__participant__synthetic=request.simulated)
     rows = found.values_list(*_FIELDS, *_SUBMISSION_FIELDS, *_REST)

@@ -180,7 +180,8 @@ def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str
         "ratings": str(found.ratings),
         "workers": f"{found.workers:,}{workers}",
         "working now": f"{found.in_progress:,}",
-        "not finished": f"{found.returned:,} returned, {found.abandoned:,} timed out",
+        "not finished": f"{found.returned:,} returned, {found.abandoned:,} timed out"
+        + (f", {found.stopped:,} stopped for part pay" if found.stopped else ""),
         "median time": f"{median} per hit",
         "flagged": f"{found.flagged:,}{flags}",
         "excluded": f"{found.excluded:,}",

@@ -1,6 +1,7 @@
 """The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
 
 from annotation.models.events import EventBatch
+from annotation.models.leaving import DeletionRequest, PartPayment, RedactionGate
 from annotation.models.media import Media
 from annotation.models.offers import Offer, Pull
 from annotation.models.platform_jobs import Compensation, PlatformJob
@@ -27,6 +28,7 @@ __all__ = [
     "AuditEntry",
     "BulkAction",
     "Compensation",
+    "DeletionRequest",
     "Draft",
     "EventBatch",
     "Flag",
@@ -41,6 +43,7 @@ __all__ = [
     "Offer",
     "Output",
     "OutsideAssignment",
+    "PartPayment",
     "Participant",
     "PayDecision",
     "Payment",
@@ -50,6 +53,7 @@ __all__ = [
     "Pull",
     "QualificationType",
     "Rating",
+    "RedactionGate",
     "Review",
     "Step",
     "Study",

@@ -42,6 +42,13 @@ class Study(models.Model):
         BROWSER = "browser", "One participation per browser"
         PARAMETER = "parameter", "By an id that a panel adds to the link"
 
+    class PartPay(models.TextChoices):
+        """What a worker gets who stops in the middle of a hit, after at least one step."""
+
+        NONE = "none", "Nothing: they can only give the hit back"
+        STEPS = "steps", "The share of the reward for the steps they have done, rounded up to cents"
+        FIXED = "fixed", "A fixed amount"
+
     slug = models.CharField(max_length=60, unique=True, validators=[SLUG])
     title = models.CharField(max_length=200)
     task_type = models.CharField(max_length=40)
@@ -91,6 +98,18 @@ class Study(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(100)],
         help_text="The result that this study asks for, as a percentage of right answers.",
     )
+    keep_ratings = models.BooleanField(
+        default=False, help_text="Whether ratings stay when a worker's data are deleted. Workers are told."
+    )
+    part_pay = models.CharField(max_length=10, choices=PartPay, default=PartPay.NONE)
+    part_pay_amount = models.DecimalField(
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal("0.01"))],
+        help_text="USD for a hit that a worker stops, with a fixed amount.",
+    )
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)
@@ -122,6 +141,11 @@ class Study(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["draft", "live", "paused", "closed"]), name="study_status_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(part_pay__in=["none", "steps"], part_pay_amount__isnull=True)
+                | Q(part_pay="fixed", part_pay_amount__gt=0),
+                name="study_part_pay_whole",
             ),
         ]
 

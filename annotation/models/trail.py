@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.leaving import PartPayment
 from annotation.models.study import Study
 from annotation.models.work import Submission
 from common.words import money
@@ -74,19 +75,21 @@ class Payment(models.Model):
     """Money that a worker got for a study. Written once: the database refuses UPDATE and DELETE.
 
     A reward is paid once per submission, and once per assignment of a platform (``platform_id``). ``key`` tells
-    bonuses and compensations apart; the database refuses the same key twice. ``submission`` is empty if the worker
-    sent nothing to this server; ``worker_id`` is then their id on the platform.
+    bonuses, compensations and part pay apart; the database refuses the same key twice. ``submission`` is empty if the
+    worker sent nothing to this server; ``worker_id`` is then their id on the platform.
     """
 
     class Kind(models.TextChoices):
         REWARD = "reward", "Reward"
         BONUS = "bonus", "Bonus"
         COMPENSATION = "compensation", "Compensation"
+        PARTIAL = "partial", "Part pay"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.REWARD)
     submission = models.ForeignKey(Submission, null=True, on_delete=models.PROTECT, related_name="payments")
     amount = models.DecimalField(max_digits=8, decimal_places=3, help_text="USD.")
+    part = models.ForeignKey(PartPayment, null=True, blank=True, on_delete=models.PROTECT, related_name="payments")
     platform = models.CharField(max_length=20)
     platform_id = models.CharField(max_length=200, blank=True)
     worker_id = models.CharField(max_length=200, blank=True)
@@ -99,13 +102,18 @@ class Payment(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(amount__gte=0), name="payment_not_negative"),
             models.CheckConstraint(
-                condition=Q(kind__in=["reward", "bonus", "compensation"]), name="payment_kind_known"
+                condition=Q(kind__in=["reward", "bonus", "compensation", "partial"]), name="payment_kind_known"
             ),
             models.UniqueConstraint(fields=["submission"], condition=Q(kind="reward"), name="payment_reward_once"),
             models.UniqueConstraint(
                 fields=["platform", "platform_id"],
                 condition=~Q(platform_id="") & Q(kind="reward"),
                 name="payment_platform_id_once",
+            ),
+            models.UniqueConstraint(fields=["part"], condition=Q(part__isnull=False), name="payment_part_once"),
+            models.CheckConstraint(
+                condition=Q(kind="partial", part__isnull=False) | (~Q(kind="partial") & Q(part__isnull=True)),
+                name="payment_part_is_partial",
             ),
             models.UniqueConstraint(fields=["key"], condition=~Q(key=""), name="payment_key_once"),
             models.CheckConstraint(condition=Q(kind="reward") | ~Q(key=""), name="payment_extra_has_a_key"),

@@ -76,6 +76,9 @@ class Participant(models.Model):
     excluded_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when they get no more hits and what they send is left out."
     )
+    redacted_at = models.DateTimeField(
+        null=True, blank=True, help_text="When their data were deleted at their request. They get no more hits."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -91,10 +94,11 @@ class Participant(models.Model):
 class Assignment(models.Model):
     """One worker's work on one hit.
 
-    State machine: accepted → submitted | returned | abandoned; abandoned → submitted if the worker sends the last step
-    late and the place is still free; submitted → released if the submission is excluded and its place is to be filled
-    again. ``slot`` is the worker's place among those that the hit wants (sides are balanced over it); ``ordinal``
-    counts the worker's hits in the study.
+    State machine: accepted → submitted | returned | abandoned | stopped; abandoned → submitted if the worker sends the
+    last step late and the place is still free; submitted → released if the submission is excluded and its place is to
+    be filled again. Stopped: the worker ended it for part of the reward (``PartPayment``), and its place is free.
+    ``slot`` is the worker's place among those that the hit wants (sides are balanced over it); ``ordinal`` counts the
+    worker's hits in the study.
     """
 
     class State(models.TextChoices):
@@ -103,6 +107,7 @@ class Assignment(models.Model):
         RETURNED = "returned", "Returned"
         ABANDONED = "abandoned", "Timed out"
         RELEASED = "released", "Excluded, place given out again"
+        STOPPED = "stopped", "Stopped for part pay"
 
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, db_index=False, related_name="assignments")
     participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="assignments")
@@ -124,7 +129,7 @@ class Assignment(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=["accepted", "submitted", "returned", "abandoned", "released"]),
+                condition=Q(state__in=["accepted", "submitted", "returned", "abandoned", "released", "stopped"]),
                 name="assignment_state_known",
             ),
             models.CheckConstraint(condition=Q(ordinal__gte=1), name="assignment_ordinal_from_one"),

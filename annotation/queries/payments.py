@@ -7,15 +7,17 @@ somebody decides to pay it anyway.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
-from annotation.models import Invitation, Participant, Payment, Study, Submission
+from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
+from annotation.queries.part_pay import unpaid_parts
 from annotation.queries.pay_states import in_state, paying, rewards
 
 PER_PAGE = 50
@@ -31,7 +33,8 @@ class PaymentRow:
     """One worker: what they did, what the study owes them and what they were paid, in USD.
 
     ``hits_due`` are paid by hand; ``hits_open`` wait for an approval on the platform, which pays them; ``hits_later``
-    are due when the time for a decision has passed. ``paid`` includes bonuses and compensations.
+    are due when the time for a decision has passed. ``paid`` includes bonuses, compensations and part pay, ``hits_due``
+    stopped hits.
     """
 
     pseudonym: str
@@ -71,18 +74,22 @@ class PaymentRow:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What would be paid now: submissions with their rewards, and the number of workers who sent them."""
+    """What would be paid now: submissions with their rewards, and the number of workers who did them.
+
+    ``parts``: what is owed for stopped hits, by the number of the `PartPayment`.
+    """
 
     rewards: dict[int, Decimal]
     workers: int
+    parts: dict[int, Decimal] = field(default_factory=dict)
 
     @property
     def hits(self) -> int:
-        return len(self.rewards)
+        return len(self.rewards) + len(self.parts)
 
     @property
     def total(self) -> Decimal:
-        return sum(self.rewards.values(), NOTHING)
+        return sum([*self.rewards.values(), *self.parts.values()], NOTHING)
 
 
 def as_code(typed: str) -> str:
@@ -91,21 +98,27 @@ def as_code(typed: str) -> str:
 
 
 def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Participant]:
-    """Workers who submitted something, by pseudonym, with the sums of `PaymentRow`. ``state`` is one of STATES.
+    """Workers who submitted something or stopped for part pay, by pseudonym, with the sums of `PaymentRow`.
 
-    With ``code``, those with this completion code.
+    ``state`` is one of STATES. With ``code``, those with this completion code.
     """
     reward = "submissions__assignment__hit__reward"
     of = {name: Q(submissions__in=in_state(study, pay)) for name, pay in _COUNTED.items()}
     paid = Payment.objects.filter(submission__participant=OuterRef("pk")).order_by().values("submission__participant")
+    owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
+    stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
+    worked = Q(Exists(Submission.objects.filter(participant=OuterRef("pk")))) | Q(Exists(stopped))
     found = (
-        Participant.objects.filter(study=study, synthetic=False, submissions__isnull=False)
+        Participant.objects.filter(worked, study=study, synthetic=False)
         .select_related("arm", "worker")
         .defer("arm__shown_config", "arm__shown_texts")
         .annotate(
             hits_done=Count("submissions"),
-            hits_due=Count("submissions", filter=of["due"]),
+            parts_due=Coalesce(Subquery(owed.annotate(n=Count("pk")).values("n")), 0),
+            hits_due=Count("submissions", filter=of["due"]) + F("parts_due"),
             due=Sum(reward, filter=of["due"]),
+            parts_usd=Subquery(owed.annotate(usd=Sum("amount")).values("usd")),
+            parts_paid=Subquery(had.annotate(usd=Sum("amount")).values("usd")),
             hits_open=Count("submissions", filter=of["open"]),
             open=Sum(reward, filter=of["open"]),
             hits_later=Count("submissions", filter=of["later"]),
@@ -123,6 +136,12 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
     if code:
         found = found.filter(completion_code=as_code(code))
     return found.filter(**_narrowed(state)) if state in STATES else found
+
+
+def _parts_of(found: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:
+    """The part payments of the outer participant, to be counted or summed."""
+    theirs = found.filter(assignment__participant=OuterRef("pk"))
+    return theirs.order_by().values("assignment__participant")
 
 
 _ORDER = {
@@ -173,7 +192,19 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     if code:
         found = found.filter(participant__completion_code=as_code(code))
     rows = list(found.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
-    return Due({pk: reward for pk, _, reward in rows}, len({participant for _, participant, _ in rows}))
+    parts = _owed_parts(study, pseudonym, code)
+    people = {participant for _, participant, _ in rows} | {participant for _, participant, _ in parts}
+    return Due({pk: reward for pk, _, reward in rows}, len(people), {pk: amount for pk, _, amount in parts})
+
+
+def _owed_parts(study: Study, pseudonym: str, code: str) -> list[tuple[int, int, Decimal]]:
+    """Number, participant and amount of each part payment that is owed."""
+    found = unpaid_parts(study)
+    if pseudonym:
+        found = found.filter(assignment__participant__pseudonym=pseudonym)
+    if code:
+        found = found.filter(assignment__participant__completion_code=as_code(code))
+    return list(found.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
 
 
 def to_approve_total(study: Study) -> Due:
@@ -196,7 +227,7 @@ def totals(study: Study) -> dict[str, Any]:
         "paid_hits": paid["hits"],
         "paid": _usd(paid["usd"]),
         "extra": _usd(paid["extra"]),
-        "unmatched": study.payments.filter(submission=None).count(),
+        "unmatched": study.payments.filter(submission=None, part=None).count(),
         "simulated": simulated.count(),
     }
 
@@ -219,9 +250,9 @@ def _row(participant: Any, name: str) -> PaymentRow:
         arm=participant.arm.name,
         hits_done=participant.hits_done,
         hits_due=participant.hits_due,
-        due=_usd(participant.due),
+        due=_usd(participant.due) + _usd(participant.parts_usd),
         hits_paid=participant.hits_paid,
-        paid=_usd(participant.paid),
+        paid=_usd(participant.paid) + _usd(participant.parts_paid),
         hits_excluded=participant.hits_excluded,
         excluded_usd=_usd(participant.excluded_usd),
         last_paid_at=participant.last_paid_at,
@@ -233,5 +264,5 @@ def _row(participant: Any, name: str) -> PaymentRow:
         hits_later=participant.hits_later,
         hits_rejected=participant.hits_rejected,
         hits_unconfirmed=participant.hits_unconfirmed,
-        extra=_usd(participant.extra),
+        extra=_usd(participant.extra) + _usd(participant.parts_paid),
     )

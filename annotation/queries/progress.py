@@ -52,6 +52,7 @@ class Progress:
     in_progress: int
     returned: int
     abandoned: int
+    stopped: int
     ratings: RatingCounts
     workers: int
     workers_synthetic: int
@@ -144,6 +145,7 @@ def _assignments(study: Study, now: datetime) -> dict[str, int]:
         "in_progress": state.get(State.ACCEPTED, 0),
         "returned": state.get(State.RETURNED, 0),
         "abandoned": state.get(State.ABANDONED, 0),
+        "stopped": state.get(State.STOPPED, 0),
     }
 
 

@@ -17,7 +17,7 @@ PER_PAGE = 40
 SHOWN_TEXT = 80
 
 #: What a list can be filtered by.
-SHOWS = ("all", "flagged", "excluded", "included", "synthetic", "people")
+SHOWS = ("all", "flagged", "excluded", "included", "comments", "synthetic", "people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,8 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
         found = found.filter(pk__in=excluded_submissions(study))
     elif which.show == "included":
         found = found.exclude(pk__in=excluded_submissions(study))
+    elif which.show == "comments":
+        found = found.exclude(feedback="")
     elif which.show in ("synthetic", "people"):
         found = found.filter(participant__synthetic=which.show == "synthetic")
     return found.order_by("-received_at", "-pk")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import connection
@@ -19,7 +20,10 @@ from annotation.task_types.items import Json
 
 @dataclass(frozen=True, slots=True)
 class OpenStep:
-    """The step that is due in a hit in progress. ``draft`` has what was typed but not sent, by field name."""
+    """The step that is due in a hit in progress. ``draft`` has what was typed but not sent, by field name.
+
+    ``reward`` is in USD; 0 while nothing has been sent.
+    """
 
     assignment_id: int
     hit_id: int
@@ -28,6 +32,7 @@ class OpenStep:
     expires_at: datetime
     number: int
     draft: Mapping[str, str] = field(default_factory=dict)
+    reward: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,18 @@ class Standing:
     feedback_box: bool
     hits_per_worker: int | None
     open: OpenStep | None
+    part_pay: str = Study.PartPay.NONE
+    part_pay_amount: Decimal | None = None
 
 
 _STANDING = """
-SELECT p.arm_id, s.title, s.contact, s.feedback_box, s.hits_per_worker,
+SELECT p.arm_id, s.title, s.contact, s.feedback_box, s.hits_per_worker, s.part_pay, s.part_pay_amount,
        a.id, a.hit_id, a."order", a.ordinal, a.expires_at,
-       (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = a.id), d.answers
+       (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = a.id), d.answers, h.reward
 FROM annotation_participant p
 JOIN annotation_study s ON s.id = p.study_id
 LEFT JOIN annotation_assignment a ON a.participant_id = p.id AND a.state = 'accepted' AND {}
+LEFT JOIN annotation_hit h ON h.id = a.hit_id
 LEFT JOIN annotation_draft d ON d.assignment_id = a.id
     AND d.number = (SELECT COUNT(*) FROM annotation_step t WHERE t.assignment_id = a.id)
 WHERE p.id = %s
@@ -71,8 +79,10 @@ def standing(participant_id: int, assignment_id: int | None = None) -> Standing:
         row = sql.fetch_one(_STANDING_OF_ONE, assignment_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    arm_id, title, contact, feedback_box, hits_per_worker, *work = row
-    return Standing(participant_id, arm_id, title, contact, bool(feedback_box), hits_per_worker, _open_step(*work))
+    arm_id, title, contact, feedback_box, hits_per_worker, part_pay, fixed, *work = row
+    open_step = _open_step(*work)
+    about = (participant_id, arm_id, title, contact, bool(feedback_box), hits_per_worker)
+    return Standing(*about, open_step, part_pay, None if fixed is None else Decimal(str(fixed)))
 
 
 def _open_step(
@@ -83,6 +93,7 @@ def _open_step(
     expires_at: object,
     steps: int,
     draft: object,
+    reward: object,
 ) -> OpenStep | None:
     if assignment_id is None:
         return None
@@ -94,6 +105,7 @@ def _open_step(
         expires_at=sql.aware(expires_at),
         number=steps,
         draft={} if draft is None else sql.from_json(Draft, "answers", draft),
+        reward=Decimal(str(reward)),
     )
 
 
@@ -120,6 +132,8 @@ class Summary:
     status: str
     completion_code: str
     n_submitted: int
+    part_pay: Decimal
+    redacted: bool
     within_limit: bool
     excluded: bool
     in_progress: bool
@@ -128,9 +142,12 @@ class Summary:
 
 _SUMMARY = """
 SELECT s.title, s.contact, s.status, s.hits_per_worker, s.has_authors, p.completion_code, p.excluded_at IS NOT NULL,
-       p.arm_id, p.worker_id,
+       p.redacted_at IS NOT NULL, p.arm_id, p.worker_id,
        (SELECT COUNT(*) FROM annotation_assignment a
         WHERE a.participant_id = p.id AND a.state IN ('submitted', 'released')),
+       (SELECT COUNT(*) FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'stopped'),
+       (SELECT SUM(o.amount) FROM annotation_partpayment o
+        JOIN annotation_assignment a ON a.id = o.assignment_id WHERE a.participant_id = p.id),
        EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted')
 FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
 """
@@ -141,15 +158,18 @@ def summary(participant_id: int) -> Summary:
     row = sql.fetch_one(_SUMMARY, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    title, contact, status, most, has_authors, code, excluded, arm_id, worker_id, n_submitted, in_progress = row
-    within_limit = most is None or n_submitted < most
-    may_start = status == Study.Status.LIVE and within_limit and not excluded
+    title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, *counts = row
+    n_submitted, n_stopped, part_pay, in_progress = counts
+    within_limit = most is None or n_submitted + n_stopped < most
+    may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted)
     return Summary(
         title=title,
         contact=contact,
         status=status,
-        completion_code=code if n_submitted else "",
+        completion_code=code if n_submitted or n_stopped else "",
         n_submitted=n_submitted,
+        part_pay=Decimal(str(part_pay or 0)).quantize(Decimal("0.01")),
+        redacted=bool(redacted),
         within_limit=within_limit,
         excluded=bool(excluded),
         in_progress=bool(in_progress),

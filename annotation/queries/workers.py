@@ -35,6 +35,7 @@ class WorkerFigures:
     median_seconds: float | None
     fastest_seconds: float | None
     median_of_others: float | None
+    stopped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def worker_figures(participant: Participant) -> WorkerFigures:
         timed_out=states.get(State.ABANDONED, 0),
         median_seconds=_middle(seconds),
         fastest_seconds=seconds[0] if seconds else None,
+        stopped=states.get(State.STOPPED, 0),
         median_of_others=_median(others.exclude(participant=participant)),
     )
 

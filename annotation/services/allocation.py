@@ -38,13 +38,13 @@ TRIES = 5
 _TERMS = """
 SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, s.has_authors, p.worker_id, r.id, r.wanted,
        EXISTS (SELECT 1 FROM annotation_study_exclude_studies e WHERE e.from_study_id = s.id),
-       p.excluded_at IS NOT NULL, m.n_kept, m.accepted, m.n_ended
+       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, m.n_kept, m.accepted, m.n_ended
 FROM annotation_participant p
 JOIN annotation_study s ON s.id = p.study_id
 JOIN annotation_arm r ON r.id = p.arm_id
 LEFT JOIN (
     SELECT participant_id,
-           COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted', 'released')) AS n_kept,
+           COUNT(*) FILTER (WHERE state IN ('accepted', 'submitted', 'released', 'stopped')) AS n_kept,
            MAX(id) FILTER (WHERE state = 'accepted') AS accepted,
            COUNT(*) FILTER (WHERE state IN ('returned', 'abandoned')) AS n_ended
     FROM annotation_assignment WHERE participant_id = %s GROUP BY participant_id
@@ -93,8 +93,8 @@ class NotAdmitted(Exception):
 class Terms:
     """What a study allows a participant right now, and what they have had so far.
 
-    ``n_kept`` counts the hits that they are working on or have sent, whatever became of those later. ``accepted`` is
-    the assignment in progress. ``n_ended`` counts those that were returned or timed out.
+    ``n_kept`` counts the hits that they are working on, have sent or have stopped for part pay, whatever became of
+    those later. ``accepted`` is the assignment in progress. ``n_ended`` counts those that were returned or timed out.
     """
 
     study_id: int
@@ -406,6 +406,12 @@ def return_assignment(*, assignment_id: int, participant_id: int) -> bool:
     """Return a hit unfinished. False if it was no longer in progress."""
     chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
     return _end(chosen, State.RETURNED, timezone.now(), skip_locked=False) == 1
+
+
+def stop_assignment(*, assignment_id: int, participant_id: int) -> bool:
+    """End a hit for part of its reward. False if it was no longer in progress. Runs in the caller's transaction."""
+    chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
+    return _end(chosen, State.STOPPED, timezone.now(), skip_locked=False) == 1
 
 
 @again_after_deadlock

@@ -153,7 +153,8 @@ class OpenWork:
 
 
 _WORK = """
-SELECT a.state, a.hit_id, a."order", a.accepted_at, p.arm_id, p.study_id, p.synthetic, p.excluded_at IS NOT NULL,
+SELECT a.state, a.hit_id, a."order", a.accepted_at, p.arm_id, p.study_id, p.synthetic,
+       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL,
        t.number, t.name, t.answers, t.timing
 FROM annotation_assignment a
 JOIN annotation_participant p ON p.id = a.participant_id

@@ -31,7 +31,7 @@ from annotation.services.allocation import (
 )
 
 State = Assignment.State
-HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED)
+HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED, State.STOPPED)
 #: What a worker gets to finish work that was taken from them by mistake.
 MOMENT = timedelta(minutes=10)
 
@@ -56,7 +56,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     if posting.study.status != Study.Status.LIVE:
         raise NotAdmitted("ended")
     participant = _participant(posting, worker, consented=consented)
-    if participant.excluded_at is not None:
+    if participant.excluded_at is not None or participant.redacted_at is not None:
         raise NotAdmitted("excluded")
     if posting.hit_id is None:
         _end_earlier_tries(participant, posting)
@@ -238,7 +238,7 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
     posting, mine = lost.posting, Assignment.objects.filter(participant=participant)
     same_claim = Q(posting=lost.posting_id, platform_assignment_id=lost.platform_assignment_id)
     again = mine.filter(Q(hit=lost.hit_id) | same_claim, state__in=LIVE_STATES).exists()
-    if posting is None or again or participant.excluded_at is not None:
+    if posting is None or again or participant.excluded_at or participant.redacted_at:
         return False
     hit = Hit.objects.select_for_update(no_key=True).get(pk=lost.hit_id)
     if hit.n_live >= hit.wanted:

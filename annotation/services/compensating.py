@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Posting, Study, Submission
@@ -71,7 +72,7 @@ def _otherwise_paid(work: Assignment) -> list[Problem]:
         return [Problem("work", "This work did not come from a platform.", "Pay it by completion code.")]
     if Compensation.objects.filter(assignment=work).exists():
         return [Problem("work", "This work has been compensated before.", "See the list of compensations.")]
-    if Payment.objects.filter(submission__assignment=work).exists():
+    if Payment.objects.filter(Q(submission__assignment=work) | Q(part__assignment=work)).exists():
         return [Problem("work", "This work has been paid.", "Nothing is left to pay.")]
     there = _reported(work)
     if there is not None and there.state in (Outside.SUBMITTED, Outside.APPROVED):

@@ -99,7 +99,9 @@ def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str], kind:
     found = Output.objects.filter(study=source, kind__in=[kind] if kind else shared[:1])
     if arms:
         found = found.filter(submission__participant__arm__name__in=arms)
-    counted = found.exclude(submission__in=excluded_submissions(source))
+    counted = found.exclude(submission__in=excluded_submissions(source)).filter(
+        submission__participant__redacted_at=None
+    )
     return counted.select_related("submission__participant__arm", "item").order_by("pk")
 
 
@@ -214,7 +216,7 @@ def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_h
     before = Output.objects.select_related("submission__participant__arm", "item").in_bulk(used)
     table = outputs_table(task=task, source=feed.source, outputs=[*(before[pk] for pk in used), *free])
     read = read_items(task.name, study.config, table)
-    new = _new_items(read, dict(items.values_list("external_id", "payload")))
+    new = _new_items(read, dict(items.values_list("external_id", "payload")), _redacted(items))
     if whole_hits:
         new = new[: len(new) // study.items_per_hit * study.items_per_hit]
     if not new:
@@ -234,9 +236,15 @@ def _used(items: QuerySet[Item]) -> Iterator[int]:
         yield from source.get("outputs", ())
 
 
-def _new_items(read: ItemsRead, there: dict[str, Json]) -> list[tuple[ItemData, Json]]:
+def _redacted(items: QuerySet[Item]) -> set[str]:
+    """The items with texts of workers whose data were deleted. They differ from what was imported."""
+    return set(items.filter(source__redacted=True).values_list("external_id", flat=True))
+
+
+def _new_items(read: ItemsRead, there: dict[str, Json], redacted: set[str]) -> list[tuple[ItemData, Json]]:
     """The items that the study does not have yet, with their sources. The existing items must not have changed."""
-    changed = [item.external_id for item in read.items if there.get(item.external_id, item.payload) != item.payload]
+    unlike = (item.external_id for item in read.items if there.get(item.external_id, item.payload) != item.payload)
+    changed = [name for name in unlike if name not in redacted]
     if changed:
         what = f"The task type now makes different items from the same outputs (item “{changed[0][:60]}”)."
         raise invalid("items", what, "Duplicate the study to import the new outputs there.")

@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
+from annotation.models import OutsideAssignment, PartPayment, Payment, PlatformCall, Posting, Study, Submission
 from annotation.queries.payments import Due, due
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
@@ -35,7 +35,7 @@ def mark_paid(
     with_excluded: bool = False,
     expected: Expected | None = None,
 ) -> Due:
-    """Store a payment for each reward that `due` finds. Returns what was paid. Raises Invalid.
+    """Store a payment for each reward and each part of one that `due` finds. Returns what was paid. Raises Invalid.
 
     With ``expected``, nothing is stored if the number of hits or the total has changed since.
     """
@@ -51,9 +51,33 @@ def mark_paid(
         ],
         batch_size=500,
     )
+    _pay_parts(study, owed.parts, actor)
     about = {"worker": pseudonym} if pseudonym else {"workers": owed.workers}
     record(study=study, actor=actor, action="mark as paid", **about, hits=owed.hits, total=money(owed.total))
     return owed
+
+
+def _pay_parts(study: Study, parts: dict[int, Decimal], actor: str) -> None:
+    """Store the payment of what is owed for stopped hits."""
+    stopped = PartPayment.objects.filter(pk__in=parts).values_list("pk", "assignment__participant__worker__platform")
+    now = timezone.now()
+    Payment.objects.bulk_create(
+        [
+            Payment(
+                study=study,
+                kind=Payment.Kind.PARTIAL,
+                part_id=pk,
+                amount=parts[pk],
+                platform=platform,
+                key=f"part/{pk}",
+                reason="Stopped early.",
+                actor=actor,
+                created_at=now,
+            )
+            for pk, platform in stopped
+        ],
+        batch_size=500,
+    )
 
 
 def _problems(owed: Due, expected: Expected | None) -> list[Problem]:

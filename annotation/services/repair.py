@@ -38,7 +38,8 @@ def rebuild_ratings(*, study: Study, actor: str, progress: Callable[[int], None]
     Each submission has its own transaction, so workers do not have to wait. Repeating this is safe.
     """
     seen, changed = 0, 0
-    for submission in Submission.objects.filter(study=study).order_by("pk").iterator(chunk_size=500):
+    known = Submission.objects.filter(study=study, participant__redacted_at=None)  # others have no steps any more
+    for submission in known.order_by("pk").iterator(chunk_size=500):
         rows, _ = answers.rebuild_ratings(submission=submission)
         seen, changed = seen + 1, changed + bool(rows)
         if progress:

@@ -37,7 +37,7 @@ def review_submission(*, submission: Submission, decision: str, note: str, user:
     refuse_if_any(_problems(decision, note))
     Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
     if decision == Decision.EXCLUDE and release:
-        _release([submission], user)
+        release_places(submissions=[submission], actor=user.get_username())
     elif decision == Decision.INCLUDE:
         _take_back(submission, user)
     return _append(submission, decision, note, user)
@@ -57,7 +57,7 @@ def exclude_worker(*, participant: Participant, note: str, user: User, release: 
         Participant.objects.filter(pk=locked.pk).update(excluded_at=timezone.now())
     sent = _lock_submissions(locked)
     if release:
-        _release(sent, user)
+        release_places(submissions=sent, actor=user.get_username())
     for submission in sent:
         _append(submission, Decision.EXCLUDE, note, user)
     if locked.excluded_at is None:
@@ -136,8 +136,11 @@ def _append(submission: Submission, decision: str, note: str, user: User) -> Rev
     return review
 
 
-def _release(submissions: Sequence[Submission], user: User) -> None:
-    """Free the places of submissions that have one. Locks all assignments first, then the hits in a fixed order."""
+def release_places(*, submissions: Sequence[Submission], actor: str) -> None:
+    """Free the places of submissions that have one. Locks all assignments first, then the hits in a fixed order.
+
+    Runs in the caller's transaction.
+    """
     chosen = Assignment.objects.filter(submission__in=submissions, state=State.SUBMITTED)
     rows = list(chosen.select_for_update(of=("self",), no_key=True).order_by("pk").values_list("pk", "hit_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _ in rows]).update(state=State.RELEASED)
@@ -146,7 +149,7 @@ def _release(submissions: Sequence[Submission], user: User) -> None:
     released = {pk for pk, _ in rows}
     for submission in submissions:
         if submission.assignment_id in released:
-            record(study=submission.study, actor=user.get_username(), action="release", submission=submission.pk)
+            record(study=submission.study, actor=actor, action="release", submission=submission.pk)
 
 
 def _take_back(submission: Submission, user: User) -> None:

@@ -53,6 +53,9 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "seed": "Locked at launch: the hits were planned with it.",
     "items": "Locked at launch: the ratings belong to these items.",
     "reward": "Locked at launch: it was promised to workers.",
+    "part_pay": "Locked at launch: it was promised to workers.",
+    "part_pay_amount": "Locked at launch: it was promised to workers.",
+    "keep_ratings": "Locked at launch: workers were told.",
 }
 _CLOSED = "The study is closed."
 FROZEN_WHEN_CLOSED: dict[str, str] = FROZEN_WHEN_LIVE | dict.fromkeys(

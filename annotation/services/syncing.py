@@ -7,13 +7,13 @@ then, it is left out of analysis and payment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, PlatformCall, Posting, Study
+from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import Platform, PostingGone, Reported
 from annotation.services.arrivals import end_returned
 from annotation.services.payments import settle_approvals
@@ -96,6 +96,7 @@ def _store(posting: Posting, rows: Iterable[Reported]) -> int:
     Posting.objects.select_for_update(no_key=True).get(pk=posting.pk)
     known = {(each.external_id, each.worker_id): each for each in posting.outside.all()}
     now, news = timezone.now(), 0
+    rows = _without_redacted(posting, rows)
     for key, row in {(row.external_id, row.worker_id): row for row in rows}.items():
         values = {
             "state": row.state,
@@ -115,3 +116,12 @@ def _store(posting: Posting, rows: Iterable[Reported]) -> int:
         news += old is None or old.state != row.state
     Posting.objects.filter(pk=posting.pk).update(synced_at=now)
     return news
+
+
+def _without_redacted(posting: Posting, rows: Iterable[Reported]) -> list[Reported]:
+    """The rows without the ids and answers of workers whose data were deleted here: the platform still has them."""
+    deleted = Assignment.objects.filter(posting=posting, participant__redacted_at__isnull=False)
+    nobody = dict(deleted.values_list("platform_assignment_id", "participant__worker__platform_id"))
+    return [
+        replace(row, worker_id=nobody[row.external_id], answer="") if row.external_id in nobody else row for row in rows
+    ]

@@ -24,6 +24,7 @@ from annotation.services.publishing import settings_of
 from annotation.tokens import Seat, participant_token, read_posting_token
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 from annotation.views.work_start import start_context
+from common.words import money
 
 #: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
 GRACE = timedelta(minutes=5)
@@ -119,12 +120,26 @@ def _refused(posting: Posting, reason: str) -> HttpResponse:
     return message(heading.format(task=platform.task), *lines, status=403, contact=posting.study.contact)
 
 
+def _stopped_page(work: Assignment) -> HttpResponse:
+    """The worker stopped for part pay. The platform still has their assignment, which pays only when it is finished."""
+    task = platform_class(work.posting.platform).task if work.posting else "task"
+    lines = (
+        f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
+        "separately.",
+        f"Please return the {task} on the site where you accepted it. If you write to the researchers about your pay, "
+        f"give them this code: {work.participant.completion_code}",
+    )
+    return message(f"You have stopped this {task}", *lines, status=200, contact=work.hit.study.contact)
+
+
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The work is saved here and must now be reported to the platform. The page can be loaded and can send again."""
     work = Assignment.objects.select_related("hit__study", "participant__worker", "posting").get(
         pk=seat.assignment or 0, participant=seat.participant
     )
     study = work.hit.study
+    if work.state == State.STOPPED:
+        return _stopped_page(work)
     if work.state in (State.RETURNED, State.ABANDONED):
         task = platform_class(work.posting.platform).task if work.posting else "task"
         returned = work.state == State.RETURNED
@@ -136,6 +151,7 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     platform = platform_class(work.posting.platform)
     finish = platform.finish(work, settings_of(study, platform))
     context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
+    context["record_url"] = reverse("work_record", args=[token])
     response = page("annotation/hand_in.html", context)
     response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
     return response

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.instrument import live_instrument
+from annotation.queries.part_pay import part_of_reward
 from annotation.queries.work import OpenStep, Standing, first_step, standing
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
@@ -30,6 +32,7 @@ from annotation.views.work_brake import note_submission
 from annotation.views.work_done import done_page, work_done
 from annotation.views.work_events import FIELD as EDITS
 from annotation.views.work_events import recording_context, store_sent_edits, work_events
+from annotation.views.work_leave import work_ask_deletion, work_record, work_record_csv, work_record_json, work_stop
 from annotation.views.work_offers import (
     NOT_PULLED,
     RELOAD_SECONDS,
@@ -169,12 +172,22 @@ def _step_page(
         "action": here,
         "return_url": f"{here}return",
         "on_platform": read_seat(token).assignment is not None,
+        "part_pay": _part_pay(found, due, walk.length),
+        "stop_url": reverse("work_stop", args=[token]),
+        "record_url": reverse("work_record", args=[token]),
         **_waiting(opened, due.number, here),
         **pull_context(opened, due.number, here),
     }
     if opened.waiting is None:
         context |= recording_context(instrument.task, instrument.config, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
+
+
+def _part_pay(found: Standing, due: OpenStep, in_all: int | None) -> Decimal | None:
+    """What the worker gets for stopping now, in USD; None if that is nothing."""
+    return part_of_reward(
+        rule=found.part_pay, fixed=found.part_pay_amount, reward=due.reward, done=due.number, in_all=in_all
+    )
 
 
 def _waiting(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
@@ -324,5 +337,10 @@ urlpatterns = [
     path("w/<str:token>/offers", work_offers, name="work_offers"),
     path("w/<str:token>/suggest", work_suggest, name="work_suggest"),
     path("w/<str:token>/return", work_return, name="work_return"),
+    path("w/<str:token>/stop", work_stop, name="work_stop"),
+    path("w/<str:token>/record", work_record, name="work_record"),
+    path("w/<str:token>/record.json", work_record_json, name="work_record_json"),
+    path("w/<str:token>/record.csv", work_record_csv, name="work_record_csv"),
+    path("w/<str:token>/ask-deletion", work_ask_deletion, name="work_ask_deletion"),
     path("w/<str:token>/done", work_done, name="work_done"),
 ]

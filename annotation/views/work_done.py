@@ -11,10 +11,13 @@ from annotation.queries.work import Summary, summary
 from annotation.tokens import read_seat
 from annotation.views.platform_pages import hand_in_page
 from annotation.views.work_pages import ALREADY_SENT, Notice, page, workers_page
-from common.words import counted
+from common.words import counted, money
 
 GIVEN_BACK = Notice(
     "", "You have given the task back", "What you wrote in it is not used. Somebody else can do it now."
+)
+STOPPED = Notice(
+    "good", "You have stopped the task", "The researchers can see what you are owed. Somebody else can do the task now."
 )
 
 WHY = {
@@ -28,11 +31,12 @@ WHY = {
     "closed": "This study is closed, so there are no new tasks.",
     "taken": "Many people are starting right now, and somebody else was faster. Please look again.",
     "took_part": "You have already taken part in a related study, so you cannot take part in this one.",
+    "redacted": "Your data in this study are deleted, so there are no more tasks for you in it.",
     "excluded": "There are no more tasks for you in this study.",
 }
 LOOK_AGAIN = ("done", "full", "paused", "taken")
 #: By the query in the address.
-NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT}
+NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT, "stopped": STOPPED}
 
 
 @workers_page
@@ -48,9 +52,9 @@ def work_done(request: HttpRequest, token: str) -> HttpResponse:
 def done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
     """Completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     found = summary(participant_id)
-    reason = reason or _why_not(found)
+    reason = "redacted" if found.redacted else reason or _why_not(found)
     context = {
-        "heading": "Thank you" if found.n_submitted else ("No tasks right now" if reason else "No task done yet"),
+        "heading": "Thank you" if found.completion_code else ("No tasks right now" if reason else "No task done yet"),
         "lines": [line for line in (_so_far(found), WHY.get(reason, "")) if line],
         "summary": found,
         "notice": notice,
@@ -59,6 +63,7 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "again": reason in LOOK_AGAIN,
         "finished": reason in ("limit", "closed") and not found.in_progress,
         "ask": reason == "excluded",
+        "record_url": reverse("work_record", args=[token]),
     }
     return page("annotation/done.html", context)
 
@@ -69,12 +74,18 @@ def _why_not(found: Summary) -> str:
         return found.status
     if found.may_go_on:
         return ""
+    if found.redacted:
+        return "redacted"
     if found.excluded:
         return "excluded"
     return "done" if found.within_limit else "limit"
 
 
 def _so_far(found: Summary) -> str:
+    stopped = f"You get {money(found.part_pay)} for what you did before you stopped." if found.part_pay else ""
+    if found.redacted:
+        return stopped
     if not found.n_submitted:
-        return "Your completion code appears here when you have done a task."
-    return f"Your answers are saved. You have done {counted(found.n_submitted, 'task')} in this study."
+        return stopped or "Your completion code appears here when you have done a task."
+    done = f"Your answers are saved. You have done {counted(found.n_submitted, 'task')} in this study."
+    return f"{done} {stopped}".strip()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from random import Random
 from typing import Any
 from urllib.parse import urlencode
@@ -36,7 +37,20 @@ from annotation.views.work_brake import cancel_start, note_start, take_start, to
 from annotation.views.work_events import RECORDING
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 from common.numbers import whole_number
+from common.words import money
 
+#: What workers read before they start, by the study's rule for people who stop.
+PART_PAY = {
+    "none": "",
+    "steps": "If you stop in the middle of a task, you get the part of the reward for the steps that you have sent.",
+    "fixed": "If you stop in the middle of a task after at least one step, you get {amount} for it.",
+}
+#: By whether ratings stay when a worker's data are deleted.
+DELETION = {
+    False: "You can see what is recorded about you, and ask for its deletion, on your own page.",
+    True: "You can see what is recorded about you, and ask for its deletion, on your own page. Your ratings are then "
+    "kept without your name; everything you wrote is deleted.",
+}
 DISAGREED = "Please tick this box if you agree. If you do not agree, close this page."
 Identity = Study.Identity
 #: The maximum number of preview pages for a type whose pages depend on the answers.
@@ -191,6 +205,8 @@ def start_context(study: Study, arm: Arm | None = None) -> dict[str, Any]:
         "reward": min(rewards),
         "at_least": len(rewards) > 1,
         "recording": RECORDING if arms_record_edits(study, arms) else "",
+        "part_pay": PART_PAY[study.part_pay].format(amount=money(study.part_pay_amount or Decimal(0))),
+        "deletion": DELETION[study.keep_ratings],
     }
 
 

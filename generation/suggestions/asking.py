@@ -115,6 +115,14 @@ def cancel_suggestions(*, suggestions: Sequence[int]) -> int:
     return waiting.update(state=State.CANCELLED, leased_by="", leased_until=None, message="Cancelled by the asker.")
 
 
+def delete_suggestions(*, writer: str) -> int:
+    """Delete everything that was suggested to one writer, with what they had written. Returns how many there were.
+
+    ``writer`` is how the stories of their requests begin.
+    """
+    return Suggestion.objects.filter(story__startswith=writer).delete()[0]
+
+
 def close_abandoned(*, now: datetime | None = None) -> int:
     """Answer overdue, unread suggestions from the pool, because their writers may come back. Returns how many."""
     now = now or timezone.now()

@@ -19,10 +19,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from common.problems import Problem, invalid, refuse_if_any
+from common.words import counted
 from hitserver.backup import archive
 from hitserver.backup.databases import Database, Sqlite, copy_sqlite, holds_data, this_database
+from hitserver.backup.outdated import deletions_since
 
 KEY = "secret_key"
+ONE_UNDONE = "This undid the deletion of a worker's data."
 #: Folders with files: their name in a backup, and the setting that says where they are.
 FOLDERS = {"files": "MARKETPLACE_FILES", "media": "MEDIA_FILES"}
 
@@ -75,6 +78,9 @@ def restore(path: Path, *, force: bool = False) -> Outcome:
         database.check_references()
         files = sum(_put_files(folder, name) for name in FOLDERS)
         notes += _put_key(folder / KEY)
+        if undone := deletions_since(manifest["made_at"]):
+            what = f"This undid the deletion of {counted(undone, 'worker')}' data." if undone > 1 else ONE_UNDONE
+            notes.append(f"{what} Now run: manage.py study redact --again")
         if _migrations_due():
             call_command("migrate", interactive=False, verbosity=0)
             notes.append("The backup was made by an older version; its tables were brought up to date.")

@@ -54,6 +54,7 @@ def settings_form(task_type: str = "abs_hds", **changes: Any) -> dict[str, Any]:
         "identity": "none",
         "exam_percent": 80,
         "feedback_box": "on",
+        "part_pay": "none",
         "seed": 1,
     }
     form = values | {name: value for name, value in config.items() if value is not False} | changes

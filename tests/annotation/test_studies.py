@@ -208,6 +208,9 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "items_per_hit": {"values": {"items_per_hit": 2}},
     "seed": {"values": {"seed": 2}},
     "reward": {"values": {"reward": "9"}},
+    "part_pay": {"values": {"part_pay": "steps"}},
+    "part_pay_amount": {"values": {"part_pay": "fixed", "part_pay_amount": "0.50", "reward": "9"}},
+    "keep_ratings": {"values": {"keep_ratings": True}},
     "arms": {"arms": [{"name": "new"}]},
 }
 TERMS = {"config": "config.max_words", "texts": "texts.instructions"}

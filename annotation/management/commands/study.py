@@ -16,6 +16,7 @@ from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.study_lifecycle import LifecycleActions
+from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
 from annotation.models import Study
 from annotation.platforms import known, link
@@ -46,6 +47,7 @@ class Command(ReviewActions):
         self.add_setting_up(add)
         self.add_platforms(add)
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
+        RedactActions(self.say, study_called, ACTOR).add_to(add)
         self.add_running(add)
         self.add_review(add)
         self.add_data(add)

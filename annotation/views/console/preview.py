@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -106,6 +106,8 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """The pages as one worker saw them, everything in its recorded order, with their answers."""
     found = Submission.objects.select_related("assignment__hit__arm", "participant")
     submission = get_object_or_404(found, pk=pk, study=study)
+    if submission.participant.redacted_at is not None:
+        raise Http404("The worker had their data deleted.")
     arm = submission.assignment.hit.arm
     instrument = Instrument.of(study, arm)
     pages = instrument.pages(shown_to(submission.assignment, instrument), submission.answers)[: len(submission.answers)]

@@ -34,6 +34,8 @@ def replay(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """The film of one box: ``?box=`` counts the boxes of the submission from 1."""
     found = Submission.objects.select_related("assignment__hit", "participant__arm")
     submission = get_object_or_404(found, pk=pk, study=study)
+    if submission.participant.redacted_at is not None:
+        raise Http404("The worker had their data deleted.")
     instrument = Instrument.of(study, submission.participant.arm)
     if not instrument.records_edits:
         raise Http404("This study records no edits.")

@@ -14,9 +14,11 @@ from annotation.describing import describe_study
 from annotation.models import Invitation, Membership, Participant, Study
 from annotation.platforms import link
 from annotation.queries import overview as queries
+from annotation.queries.fairness import comments_of, fairness_of
 from annotation.queries.progress import progress
 from annotation.services import people
 from annotation.services import studies as service
+from annotation.services.redacting import open_requests
 from annotation.views.console.charts import hourly_bars
 from annotation.views.console.forms import InviteParticipantsForm, PersonalLinksForm
 from annotation.views.console.page import (
@@ -54,6 +56,7 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
         "rewards": describe_study(study).arms,
+        "asked_for_deletion": open_requests(study),
     }
     return study_page(request, study, "study.html", context, section="overview")
 
@@ -75,6 +78,8 @@ def progress_context(study: Study) -> dict[str, object]:
         "bars": hourly_bars(found.per_hour),
         "polled": study.status in POLLED,
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
+        "fairness": fairness_of(study),
+        "comments": comments_of(study),
     }
 
 

@@ -33,6 +33,7 @@ FILTERS = {
     "flagged": "Flagged",
     "excluded": "Excluded",
     "included": "Included",
+    "comments": "With a comment",
     "synthetic": "Simulated",
     "people": "People only",
 }

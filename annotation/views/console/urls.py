@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from annotation.views.console import (
     account,
     arms,
+    deletion,
     duplicate,
     exports,
     formatting,
@@ -114,6 +115,8 @@ urlpatterns = [
     path(STUDY + "workers/<str:pseudonym>/", workers.worker, name="console_worker"),
     path(STUDY + "workers/<str:pseudonym>/exclude/", workers.exclude, name="console_exclude_worker"),
     path(STUDY + "workers/<str:pseudonym>/include/", workers.include, name="console_include_worker"),
+    path(STUDY + "workers/<str:pseudonym>/delete-data/", deletion.delete_data, name="console_delete_data"),
+    path(STUDY + "deletion-requests/", deletion.requests, name="console_deletion_requests"),
     path(STUDY + "payments/", payments.payments, name="console_payments"),
     path(STUDY + "payments/pay/", payments.pay, name="console_pay"),
     path(STUDY + "payments.csv", payments.payments_file, name="console_payments_file"),

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Flag, Participant, Study
+from annotation.models import DeletionRequest, Flag, Participant, Study
 from annotation.queries import submissions as queries
 from annotation.queries.payments import payment_rows, payments
 from annotation.queries.review import in_reasons
@@ -35,6 +35,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
         "figures": worker_figures(participant),
         "agreement": agreement_with_others(study, participant),
         "payment": owed[0] if owed else None,
+        "asked": DeletionRequest.objects.filter(participant=participant, done_at=None).first(),
         "page": page,
         "rows": rows,
         "filters": query_without_page(request),

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.problems import Refused
 from common.words import counted
+from hitserver.backup.outdated import outdated
 from hitserver.backup.service import back_up
 
 
@@ -16,10 +17,44 @@ class Command(BaseCommand):
     help = "Writes the database, workers' files and the secret key into one file, while the server runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="where to, such as hitserver.tar.gz; replaces an existing file")
+        parser.add_argument(
+            "file", type=Path, nargs="?", help="where to, such as hitserver.tar.gz; replaces an existing file"
+        )
         parser.add_argument("--without-key", action="store_true", help="leave the secret key out")
 
-    def handle(self, *args: Any, file: Path, without_key: bool, **options: Any) -> None:
+        parser.add_argument(
+            "--outdated",
+            action="store_true",
+            help="write no backup: list copies on this server, and backups in the folder FILE, that contain data of "
+            "workers whose data were deleted later",
+        )
+        parser.add_argument("--remove", action="store_true", help="with --outdated: delete these files")
+
+    def handle(self, *args: Any, file: Path | None, without_key: bool, **options: Any) -> None:
+        if options["outdated"]:
+            self._outdated(file, remove=options["remove"])
+            return
+        if file is None:
+            raise CommandError("Name the file to write, such as hitserver.tar.gz.")
+        self._back_up(file, without_key=without_key)
+
+    def _outdated(self, folder: Path | None, *, remove: bool) -> None:
+        if folder is not None and not folder.is_dir():
+            raise CommandError(f"{folder} is not a folder.")
+        found = outdated(folder)
+        for each in found:
+            since = f"{counted(each.deletions, 'deletion')} since {each.made_at:%d %b %Y, %H:%M} UTC"
+            self.stdout.write(f"{each.path}: {since}")
+            if remove:
+                each.path.unlink()
+        if not found:
+            self.stdout.write("No copy contains data that were deleted later.")
+        elif remove:
+            self.stdout.write(f"Deleted: {counted(len(found), 'file')}. Make a new backup now.")
+        else:
+            self.stdout.write("Nothing was changed. To delete these files, add --remove.")
+
+    def _back_up(self, file: Path, *, without_key: bool) -> None:
         try:
             done = back_up(file, with_key=not without_key)
         except Refused as refused:

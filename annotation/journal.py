@@ -1,0 +1,46 @@
+"""The journal of redactions: ``VAR/redactions.jsonl``, a file beside the database. Needs no tables.
+
+It has one line per redacted participant: their number and their study's, and when. It has nothing about the person.
+Its time of change tells other processes that items have changed, and after a backup was restored, it names whom to
+redact again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the journal."""
+
+    participant: int
+    study: int
+    at: datetime
+
+
+def journal() -> Path:
+    """The file to which each redaction appends (``services.redacting_files``)."""
+    return Path(settings.VAR) / "redactions.jsonl"
+
+
+def journal_entries() -> Iterator[Entry]:
+    """Everything in the journal, oldest first."""
+    path = journal()
+    for line in path.read_text().splitlines() if path.exists() else []:
+        found = json.loads(line)
+        yield Entry(found["participant"], found["study"], datetime.fromisoformat(found["at"]))
+
+
+def texts_epoch() -> int:
+    """A number that is different after each redaction. Machines that share VAR share it."""
+    try:
+        return journal().stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,115 @@
+"""What is recorded about one participant, as they themselves may read and download it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from annotation.models import (
+    Assignment,
+    DeletionRequest,
+    Draft,
+    EventBatch,
+    Invitation,
+    Offer,
+    Participant,
+    PartPayment,
+    Payment,
+    Pull,
+    Step,
+    Submission,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fact: what it is about, which part of it, when it was recorded, and its content (any JSON value)."""
+
+    about: str
+    what: str
+    at: datetime | None
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRecord:
+    """For the page: the participant, their request for deletion if they made one, and how much there is of what."""
+
+    participant: Participant
+    asked: DeletionRequest | None
+    counts: list[tuple[str, int]]
+
+
+def own_record(participant_id: int) -> OwnRecord:
+    """Raises Participant.DoesNotExist."""
+    participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
+    mine = Assignment.objects.filter(participant=participant)
+    counts = [
+        ("Tasks started", mine.count()),
+        ("Tasks sent", Submission.objects.filter(participant=participant).count()),
+        ("Pages sent", Step.objects.filter(assignment__in=mine).count()),
+        ("Drafts of pages", Draft.objects.filter(assignment__in=mine).count()),
+        ("Suggestions shown to you", Offer.objects.filter(assignment__in=mine).count()),
+        ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
+    ]
+    asked = DeletionRequest.objects.filter(participant=participant).first()
+    return OwnRecord(participant, asked, counts)
+
+
+def entries(participant: Participant) -> Iterator[Entry]:
+    """Everything that the participant sent or that was recorded about them, in the order of the tables."""
+    yield from _who(participant)
+    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
+        yield from _work(work)
+    for sent in Submission.objects.filter(participant=participant).order_by("pk"):
+        about = f"task {sent.assignment_id}"
+        yield Entry(about, "sent, seconds since the start", sent.received_at, sent.seconds)
+        if sent.feedback:
+            yield Entry(about, "feedback", sent.received_at, sent.feedback)
+        for flag in sent.flags.order_by("pk"):
+            yield Entry(about, "marked for a person to look at", flag.created_at, flag.reason)
+    yield from _money(participant)
+
+
+def _who(participant: Participant) -> Iterator[Entry]:
+    worker = participant.worker
+    yield Entry("you", "study", participant.created_at, participant.study.title)
+    yield Entry("you", "name in the data", participant.created_at, participant.pseudonym)
+    yield Entry("you", f"id ({worker.platform})", worker.created_at, worker.platform_id)
+    for invitation in Invitation.objects.filter(study=participant.study_id, worker=worker):
+        yield Entry("you", "name on your personal link", invitation.created_at, invitation.name)
+    yield Entry("you", "completion code", participant.created_at, participant.completion_code)
+    if participant.consented_at:
+        yield Entry("you", "agreed to take part", participant.consented_at, True)
+    if participant.arm.name:
+        yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
+
+
+def _work(work: Assignment) -> Iterator[Entry]:
+    about = f"task {work.pk}"
+    yield Entry(about, "started", work.accepted_at, work.get_state_display())
+    for step in Step.objects.filter(assignment=work).order_by("number"):
+        page = f"page {step.number + 1} ({step.name})"
+        yield Entry(about, f"{page}: answers", step.received_at, step.answers)
+        if step.timing:
+            yield Entry(about, f"{page}: times and pasting", step.received_at, step.timing)
+    for draft in Draft.objects.filter(assignment=work).order_by("number"):
+        yield Entry(about, f"page {draft.number + 1}: not sent", draft.saved_at, draft.answers)
+    for pull in Pull.objects.filter(assignment=work):
+        yield Entry(about, f"page {pull.step + 1}: typed when you asked for suggestions", pull.asked_at, pull.typed)
+    for offer in Offer.objects.filter(assignment=work):
+        yield Entry(about, f"page {offer.step + 1}: suggestion {offer.side}", offer.shown_at, offer.text)
+    for batch in EventBatch.objects.filter(assignment=work).order_by("step", "view", "number"):
+        yield Entry(about, f"page {batch.step + 1}: changes while you typed", batch.received_at, batch.edits)
+
+
+def _money(participant: Participant) -> Iterator[Entry]:
+    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
+        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
+    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
+        part__assignment__participant=participant
+    )
+    for payment in paid.order_by("pk"):
+        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))

@@ -1,0 +1,58 @@
+"""What a redaction does outside the database's rows: saved reports, the journal, old content of the database's file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+from annotation.journal import journal
+from annotation.models import Participant
+
+log = logging.getLogger(__name__)
+
+
+def note_in_journal(participants: Collection[Participant]) -> None:
+    """Append the participants. Several processes may append at once."""
+    now = timezone.now().isoformat()
+    lines = [json.dumps({"participant": each.pk, "study": each.study_id, "at": now}) for each in participants]
+    with os.fdopen(os.open(journal(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def remove_reports(studies: Collection[int]) -> None:
+    """Delete the saved reports of these studies. They are made again when somebody opens them."""
+    for number in studies:
+        shutil.rmtree(Path(settings.VAR) / "reports" / str(number), ignore_errors=True)
+
+
+def copies_on_disk() -> list[Path]:
+    """Copies of the database that the server itself made: before it changed tables, or before a restore."""
+    return sorted(path for path in (Path(settings.VAR) / "copies").glob("*") if path.is_file())
+
+
+def overwrite_deleted() -> bool:
+    """Make the database forget the old content of changed and deleted rows. False if it could not do so now.
+
+    SQLite writes the file again without them; on PostgreSQL, the space becomes free to be overwritten.
+    """
+    if connection.in_atomic_block:
+        return False
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
+            if connection.vendor == "sqlite":
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except DatabaseError:
+        log.exception("The database could not be vacuumed after a redaction; old content may remain in its files")
+        return False
+    return True

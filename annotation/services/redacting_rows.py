@@ -1,0 +1,255 @@
+"""What becomes of each table's rows when a participant's data are deleted. Runs in the redaction's transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import (
+    Assignment,
+    AuditEntry,
+    BulkAction,
+    Compensation,
+    DeletionRequest,
+    Draft,
+    EventBatch,
+    Flag,
+    Invitation,
+    Item,
+    ItemAuthor,
+    Offer,
+    Output,
+    OutsideAssignment,
+    Participant,
+    PayDecision,
+    Payment,
+    PlatformCall,
+    PlatformJob,
+    Pull,
+    Rating,
+    Review,
+    Step,
+    Submission,
+    TextPrint,
+    Worker,
+)
+from annotation.platforms import platform_class
+from annotation.queries.pay_states import in_state
+from annotation.services.allocation import return_assignment
+from annotation.services.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves
+from annotation.services.reviews import release_places
+from generation.suggestions.asking import delete_suggestions
+
+State = Assignment.State
+#: The note of the reviews that leave out what has no ratings any more.
+WHY_LEFT_OUT = "The worker asked for the deletion of their data."
+#: Keys of log entries with texts that people wrote.
+REMARKS = ("note", "reason", "feedback")
+Counts = dict[str, int]
+
+
+def redact_participant(participant: Participant, traces: Traces, *, actor: str) -> Counts:
+    """Remove everything about one participant from their study. Returns the number of rows by what they were."""
+    counts: Counts = {}
+    _end_open_work(participant)
+    if not participant.study.keep_ratings:
+        _leave_out(participant, actor)
+    _delete_work(participant, counts)
+    _blank_work(participant, counts)
+    _blank_decisions(participant)
+    nobody = _nobody_like(participant.worker)
+    _blank_platform(participant, nobody)
+    counts["items made of their texts"] = _clean_items(participant, nobody, traces)
+    _forget_person(participant, nobody)
+    _clean_logs(participant, traces)
+    DeletionRequest.objects.filter(participant=participant, done_at=None).update(done_at=timezone.now())
+    return {what: count for what, count in counts.items() if count}
+
+
+# --- work ---
+
+
+def _mine(participant: Participant) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(participant=participant)
+
+
+def _sent(participant: Participant) -> QuerySet[Submission]:
+    return Submission.objects.filter(participant=participant)
+
+
+def _end_open_work(participant: Participant) -> None:
+    """Free the places that the participant holds without having sent anything."""
+    for pk in _mine(participant).filter(state=State.ACCEPTED).order_by("pk").values_list("pk", flat=True):
+        return_assignment(assignment_id=pk, participant_id=participant.pk)
+
+
+def _leave_out(participant: Participant, actor: str) -> None:
+    """Without ratings, a submission counts for nothing: others fill its place. What is owed for it stays owed."""
+    study, sent = participant.study, list(_sent(participant).select_related("study").order_by("pk"))
+    owed = set(in_state(study, "to_pay", "waiting"))
+    now = timezone.now()
+    PayDecision.objects.bulk_create(
+        PayDecision(submission=each, decision=PayDecision.Decision.APPROVE, actor=actor[:150], created_at=now)
+        for each in sent
+        if each.pk in owed
+    )
+    release_places(submissions=sent, actor=actor)
+    Review.objects.bulk_create(
+        Review(submission=each, decision=Review.Decision.EXCLUDE, note=WHY_LEFT_OUT, user=None, created_at=now)
+        for each in sent
+        if not each.reviews.filter(note=WHY_LEFT_OUT).exists()
+    )
+
+
+def _delete_work(participant: Participant, counts: Counts) -> None:
+    """Pages as they were sent, drafts, edits, requests for suggestions, fingerprints, and ratings unless they stay."""
+    mine, sent = _mine(participant), _sent(participant)
+    for what, model in (
+        ("pages sent", Step),
+        ("drafts", Draft),
+        ("batches of edits", EventBatch),
+        ("requests for suggestions", Pull),
+    ):
+        counts[what] = _delete(model, assignment__in=mine)
+    TextPrint.objects.filter(submission__in=sent).delete()
+    ratings = Rating.objects.filter(submission__in=sent)
+    if participant.study.keep_ratings:
+        counts["texts among the ratings"] = ratings.exclude(text="").count()
+        ratings.filter(value=None).delete()
+        ratings.exclude(text="").update(text="")
+    else:
+        counts["ratings"] = ratings.delete()[0]
+
+
+def _delete(model: type[Model], **where: Any) -> int:
+    return model._default_manager.filter(**where).delete()[1].get(model._meta.label, 0)
+
+
+def _blank_work(participant: Participant, counts: Counts) -> None:
+    """What others refer to stays as a row without content: submissions, outputs and suggestions that were shown."""
+    mine, sent = _mine(participant), _sent(participant)
+    counts["submissions"] = sent.update(answers=[], feedback="")
+    for pk, texts in list(Output.objects.filter(submission__in=sent).values_list("pk", "texts")):
+        Output.objects.filter(pk=pk).update(texts=[REMOVED] * len(texts), context="")
+    counts["texts for other studies"] = Output.objects.filter(submission__in=sent).count()
+    offers = Offer.objects.filter(assignment__in=mine)
+    offers.update(suggestion=None)
+    counts["suggestions shown"] = offers.exclude(source=Offer.Source.NONE).update(text=REMOVED)
+    for pk in mine.values_list("pk", flat=True):
+        delete_suggestions(writer=f"assignment {pk}/")
+
+
+def _blank_decisions(participant: Participant) -> None:
+    """What people and this server wrote about the work. The decisions themselves stay."""
+    sent = _sent(participant)
+    Flag.objects.filter(submission__in=sent).update(detail="")
+    others = Flag.objects.filter(other__in=sent).exclude(submission__in=sent)
+    others.update(detail="The same text was in a submission whose worker had their data deleted.")
+    Review.objects.filter(submission__in=sent).exclude(note__in=["", WHY_LEFT_OUT]).update(note=REMOVED)
+    PayDecision.objects.filter(submission__in=sent).exclude(feedback="").update(feedback=REMOVED)
+
+
+# --- who it was ---
+
+
+def _nobody_like(worker: Worker) -> Worker:
+    """A worker of the same platform whom nobody can be. A worker who was redacted before is one already."""
+    if worker.platform_id.startswith(NOBODY):
+        return worker
+    return Worker.objects.create(
+        platform=worker.platform, platform_id=f"{NOBODY}{secrets.token_hex(8)}", synthetic=worker.synthetic
+    )
+
+
+def _blank_platform(participant: Participant, nobody: Worker) -> None:
+    """What the platform reported and what was paid. Amounts, keys and the ids of assignments stay."""
+    study, worker = participant.study, participant.worker
+    posted = _mine(participant).filter(posting__isnull=False)
+    ids = list(posted.exclude(platform_assignment_id="").values_list("platform_assignment_id", flat=True))
+    reported = OutsideAssignment.objects.filter(posting__study=study, worker_id=worker.platform_id)
+    ids += list(reported.values_list("external_id", flat=True))
+    reported.update(worker_id=nobody.platform_id, answer="")
+    theirs = Q(submission__participant=participant) | Q(worker_id=worker.platform_id)
+    Payment.objects.filter(theirs, study=study).exclude(worker_id="").update(worker_id=nobody.platform_id)
+    Payment.objects.filter(theirs | Q(worker_id=nobody.platform_id), study=study).exclude(reason="").update(
+        reason=REMOVED
+    )
+    Compensation.objects.filter(assignment__participant=participant).update(
+        worker_id=nobody.platform_id, reason=REMOVED
+    )
+    for pk, params, result in list(
+        PlatformCall.objects.filter(study=study).values_list("pk", "params", "result").order_by("pk")
+    ):
+        if _mentions((params, result), {worker.platform_id, *ids}):
+            PlatformCall.objects.filter(pk=pk).update(params={}, result={}, error="")
+    posted.update(submit_to="")
+    for work in posted.select_related("posting"):
+        # Without a platform that confirms them, these ids are the panel's names for a person or their visit.
+        if work.posting and not platform_class(work.posting.platform).confirms:
+            _mine(participant).filter(pk=work.pk).update(platform_assignment_id=f"deleted-{work.pk}")
+
+
+def _mentions(values: Any, ids: Collection[str]) -> bool:
+    return any(each in ids for each in leaves(values))
+
+
+def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> int:
+    """Items that other studies made of the worker's texts, and copies of these. They keep their ids and ratings."""
+    outputs = set(Output.objects.filter(submission__participant=participant).values_list("pk", flat=True))
+    slug, changed = participant.study.slug, 0
+    rows = Item.objects.filter(source__study=slug).values_list("pk", "source")
+    made = [pk for pk, source in rows.iterator() if outputs & set(source.get("outputs", ()))]
+    for item in Item.objects.filter(pk__in=made).order_by("pk"):
+        changed += clean_rows(Item.objects.filter(pk=item.pk), ["payload"], (*traces.names, *traces.texts))
+        Item.objects.filter(pk=item.pk).update(source=item.source | {"redacted": True})
+    ItemAuthor.objects.filter(item__in=made, worker=participant.worker).update(worker=nobody)
+    return len(made)
+
+
+def affected_studies(participant: Participant) -> Iterator[int]:
+    """The study, and those with items made of the participant's texts."""
+    yield participant.study_id
+    outputs = set(Output.objects.filter(submission__participant=participant).values_list("pk", flat=True))
+    rows = Item.objects.filter(source__study=participant.study.slug).values_list("study", "source")
+    yield from {study for study, source in rows.iterator() if outputs & set(source.get("outputs", ()))}
+
+
+def _forget_person(participant: Participant, nobody: Worker) -> None:
+    """The participant belongs to nobody now. Their completion code stays: what is owed is paid by it."""
+    worker = participant.worker
+    Invitation.objects.filter(study=participant.study_id, worker=worker).delete()
+    if worker == nobody:
+        Participant.objects.filter(pk=participant.pk, redacted_at=None).update(redacted_at=timezone.now())
+        return
+    Participant.objects.filter(pk=participant.pk).update(
+        worker=nobody, pseudonym=f"{NOBODY}{secrets.token_hex(5)}", redacted_at=timezone.now()
+    )
+    left = (worker.participations, worker.invitations, worker.authored)
+    if not any(each.exists() for each in left):
+        worker.delete()
+
+
+def _clean_logs(participant: Participant, traces: Traces) -> None:
+    """The study's log and lists of actions, where they name the worker or quote them."""
+    study, known = participant.study, (*traces.names, *traces.texts)
+    _clean_remarks(participant)
+    clean_rows(AuditEntry.objects.filter(study=study), ["detail"], known)
+    clean_rows(Flag.objects.filter(submission__study=study), ["detail"], traces.names)
+    clean_rows(BulkAction.objects.filter(study=study), ["note", "refused", "rows"], known)
+    clean_rows(PlatformJob.objects.filter(study=study), ["params", "said", "fix"], known)
+    clean_rows(PlatformCall.objects.filter(study=study), ["error"], known)
+
+
+def _clean_remarks(participant: Participant) -> None:
+    """What people wrote about the worker or to them, in the log's entries about their work."""
+    submissions = set(_sent(participant).values_list("pk", flat=True))
+    known = {participant.pseudonym, *_mine(participant).values_list("platform_assignment_id", flat=True)} - {""}
+    for pk, detail in list(AuditEntry.objects.filter(study=participant.study).values_list("pk", "detail")):
+        about = detail.get("submission") in submissions or {detail.get("worker"), detail.get("assignment")} & known
+        remarks = {name: REMOVED for name in REMARKS if detail.get(name)}
+        if about and remarks:
+            AuditEntry.objects.filter(pk=pk).update(detail=detail | remarks)

@@ -1,0 +1,192 @@
+"""What identifies a worker or repeats their words: collected before a redaction, looked for everywhere afterwards.
+
+Most of a worker's data are in rows of their own and are removed whatever they contain. Their words and names may also
+be in other rows: an item made of their text, a log entry, a platform's answer. Those are found by content.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+from django.db.models import QuerySet
+
+from annotation.models import (
+    Assignment,
+    Draft,
+    EventBatch,
+    Invitation,
+    Offer,
+    Output,
+    Participant,
+    Pull,
+    Rating,
+    Step,
+    Submission,
+)
+
+REMOVED = "[removed]"
+#: How the ids and pseudonyms of people begin whose data were deleted.
+NOBODY = "deleted-"
+#: Shorter texts, such as “no idea”, are in other people's answers by chance.
+LEAST_TEXT = 12
+#: Shorter names are parts of ordinary words.
+LEAST_NAME = 4
+#: How many texts are looked for in the whole database: the longest ones.
+MOST_TEXTS = 50
+_TEXT_FIELDS = ("CharField", "TextField", "JSONField", "SlugField", "URLField")
+#: Answers to questions with options are stored under the options' keys.
+_KEY = re.compile(r"[a-z0-9_.-]+")
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """``names`` identify the person: ids, their name, links. ``texts`` are what they wrote, the longest first."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.names, *self.texts[:MOST_TEXTS])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Rows of a table whose column still contains a trace."""
+
+    table: str
+    column: str
+    rows: int
+
+
+def traces_of(participants: Sequence[Participant]) -> Traces:
+    """The names and texts of these participants, who are one worker."""
+    names = {name for each in participants for name in _names(each)}
+    texts = {text.strip() for each in participants for text in _texts(each)}
+    texts -= {text.strip() for each in participants for text in _suggested(each)}
+    long_enough = [text for text in texts if len(text) >= LEAST_TEXT and not _KEY.fullmatch(text) and text != REMOVED]
+    return Traces(
+        tuple(sorted((name for name in names if _tells_who(name)), key=len, reverse=True)),
+        tuple(sorted(long_enough, key=lambda text: (-len(text), text))),
+    )
+
+
+def _tells_who(name: str) -> bool:
+    return len(name) >= LEAST_NAME and not (name.startswith(NOBODY) or name == REMOVED)
+
+
+def _names(participant: Participant) -> Iterator[str]:
+    worker = participant.worker
+    yield participant.pseudonym
+    yield worker.platform_id
+    yield worker.platform_id.rpartition("/")[2]  # a panel's id without the panel
+    for name, key in Invitation.objects.filter(worker=worker).values_list("name", "key"):
+        yield from (name, key)
+
+
+def _texts(participant: Participant) -> Iterator[str]:
+    """Everything that the participant typed, wherever it was stored."""
+    mine = Assignment.objects.filter(participant=participant)
+    for model, column in ((Step, "answers"), (Draft, "answers"), (Pull, "typed")):
+        for value in model.objects.filter(assignment__in=mine).values_list(column, flat=True):
+            yield from leaves(value)
+    for edits in EventBatch.objects.filter(assignment__in=mine).values_list("edits", flat=True):
+        yield from leaves(edits)
+    sent = Submission.objects.filter(participant=participant)
+    for answers, feedback in sent.values_list("answers", "feedback"):
+        yield from (*leaves(answers), feedback)
+    yield from Rating.objects.filter(submission__in=sent).exclude(text="").values_list("text", flat=True)
+    for texts in Output.objects.filter(submission__in=sent).values_list("texts", flat=True):
+        yield from leaves(texts)
+
+
+def _suggested(participant: Participant) -> Iterator[str]:
+    """Suggestions that were sent as they were. They are not the worker's words, and others may have got the same."""
+    shown = Offer.objects.filter(assignment__participant=participant).exclude(text="")
+    yield from shown.values_list("text", flat=True)
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """All strings in a JSON value, without the keys of mappings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from leaves(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from leaves(each)
+
+
+def without(value: Any, traces: Collection[str]) -> Any:
+    """A JSON value or a text with ``REMOVED`` in place of every trace. Spaces and line breaks count as alike."""
+    if isinstance(value, str):
+        for trace in traces:
+            value = value.replace(trace, REMOVED)
+            words = _SPACES.split(trace)
+            if len(words) > 1 and words[0] in value:
+                value = re.sub(r"\s+".join(re.escape(word) for word in words), REMOVED, value)
+        return value
+    if isinstance(value, Mapping):
+        return {key: without(each, traces) for key, each in value.items()}
+    return [without(each, traces) for each in value] if isinstance(value, list | tuple) else value
+
+
+# --- in any column of any table ---
+
+
+def clean_rows(rows: QuerySet[Any], columns: Sequence[str], traces: Collection[str]) -> int:
+    """Replace the traces in these columns of the rows. Returns how many rows changed."""
+    changed = 0
+    for pk, *values in list(rows.order_by("pk").values_list("pk", *columns)):
+        cleaned = [without(value, traces) for value in values]
+        if cleaned != values:
+            rows.model._default_manager.filter(pk=pk).update(**dict(zip(columns, cleaned, strict=True)))
+            changed += 1
+    return changed
+
+
+def find_traces(traces: Collection[str]) -> list[Place]:
+    """Where the database still contains one of these strings: every text column of every table, one query each."""
+    needles = sorted({spelling for trace in traces for spelling in spellings(trace)})
+    if not needles:
+        return []
+    return [
+        Place(table, column, count)
+        for table, column in _text_columns()
+        if (count := _count_rows(table, column, needles))
+    ]
+
+
+def spellings(trace: str) -> set[str]:
+    """The string as it is, and as JSON stores it: with and without escapes for letters beyond ASCII."""
+    return {trace, json.dumps(trace)[1:-1], json.dumps(trace, ensure_ascii=False)[1:-1]}
+
+
+def _text_columns() -> Iterable[tuple[str, str]]:
+    models = apps.get_models(include_auto_created=True)
+    for model in sorted((each for each in models if each._meta.managed), key=lambda each: each._meta.db_table):
+        for field in model._meta.concrete_fields:
+            if field.get_internal_type() in _TEXT_FIELDS:
+                yield model._meta.db_table, str(field.column)
+
+
+def _count_rows(table: str, column: str, needles: Sequence[str]) -> int:
+    postgres = connection.vendor == "postgresql"
+    contains = f'strpos("{column}"::text, %s) > 0' if postgres else f'instr("{column}", %s) > 0'
+    found = 0
+    # SQLite allows a thousand conditions in a row.
+    for start in range(0, len(needles), 200):
+        some = needles[start : start + 200]
+        where = " OR ".join([contains] * len(some))
+        with connection.cursor() as cursor:
+            cursor.execute(f'SELECT COUNT(*) FROM "{table}" WHERE {where}', some)  # noqa: S608 - names of models
+            found += int(cursor.fetchone()[0])
+    return found

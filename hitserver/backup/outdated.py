@@ -1,0 +1,58 @@
+"""Backups and copies that still contain what was deleted later at workers' requests."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.conf import settings
+
+from annotation.journal import journal_entries
+from hitserver.backup.archive import MANIFEST, MOST_MANIFEST_BYTES
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """A file made before ``deletions`` of workers' data."""
+
+    path: Path
+    made_at: datetime
+    deletions: int
+
+
+def outdated(folder: Path | None = None) -> list[Outdated]:
+    """The backups in ``folder`` and the copies that this server made, if workers' data were deleted after them."""
+    deleted = [entry.at for entry in journal_entries()]
+    found = [Outdated(path, at, sum(at < each for each in deleted)) for path, at in _files(folder)]
+    return [each for each in found if each.deletions]
+
+
+def deletions_since(made_at: str) -> int:
+    """How many workers' data were deleted after a backup was made (an ISO date and time)."""
+    moment = datetime.fromisoformat(made_at)
+    return sum(moment < entry.at for entry in journal_entries())
+
+
+def _files(folder: Path | None) -> Iterator[tuple[Path, datetime]]:
+    for path in sorted((Path(settings.VAR) / "copies").glob("*")):
+        if path.is_file():
+            yield path, datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    for path in sorted(folder.glob("*")) if folder else []:
+        made_at = _made_at(path) if path.is_file() else None
+        if made_at is not None:
+            yield path, made_at
+
+
+def _made_at(path: Path) -> datetime | None:
+    """When the backup was made, from its manifest; None for other files."""
+    try:
+        with tarfile.open(path) as tar:
+            member = tar.getmember(MANIFEST)
+            file = tar.extractfile(member) if member.size <= MOST_MANIFEST_BYTES else None
+            return datetime.fromisoformat(json.load(file)["made_at"]) if file else None
+    except (tarfile.TarError, KeyError, ValueError, OSError, EOFError):
+        return None
