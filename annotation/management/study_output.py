@@ -127,6 +127,9 @@ def all_keys(task: TaskType) -> Iterator[str]:
     if task.sample_form is not None:
         yield "items: {from_run: NAME, …}, the samples of a generation run, with:"
         yield from key_lines(task.sample_form.base_fields, initial_values(task.sample_form), "  ")
+    if task.adds_file:
+        yield "  with_file: path of a file, relative to the study file"
+        yield f"    {task.adds_file}: items that join those of the run."
     yield "platforms:"
     for name, platform in known().items():
         if platform.form.base_fields:
