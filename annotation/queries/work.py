@@ -113,7 +113,10 @@ def given_answers(assignment_id: int) -> list[Answers]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a participant has done in a study and whether there is more for them."""
+    """What a participant has done in a study and whether there is more for them.
+
+    ``member_of`` is the study's short name if they are a member of it, who started in the console.
+    """
 
     title: str
     contact: str
@@ -124,6 +127,7 @@ class Summary:
     excluded: bool
     in_progress: bool
     may_go_on: bool
+    member_of: str = ""
 
 
 _SUMMARY = """
@@ -131,8 +135,10 @@ SELECT s.title, s.contact, s.status, s.hits_per_worker, s.has_authors, p.complet
        p.arm_id, p.worker_id,
        (SELECT COUNT(*) FROM annotation_assignment a
         WHERE a.participant_id = p.id AND a.state IN ('submitted', 'released')),
-       EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted')
-FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
+       EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted'),
+       s.slug, w.platform = 'member'
+FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
+JOIN annotation_worker w ON w.id = p.worker_id WHERE p.id = %s
 """
 
 
@@ -141,20 +147,22 @@ def summary(participant_id: int) -> Summary:
     row = sql.fetch_one(_SUMMARY, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    title, contact, status, most, has_authors, code, excluded, arm_id, worker_id, n_submitted, in_progress = row
+    title, contact, status, most, has_authors, code, excluded, arm_id, worker_id, *rest = row
+    n_submitted, in_progress, slug, is_member = rest
     within_limit = most is None or n_submitted < most
     may_start = status == Study.Status.LIVE and within_limit and not excluded
     return Summary(
         title=title,
         contact=contact,
         status=status,
-        completion_code=code if n_submitted else "",
+        completion_code=code if n_submitted and not is_member else "",
         n_submitted=n_submitted,
         within_limit=within_limit,
         excluded=bool(excluded),
         in_progress=bool(in_progress),
         may_go_on=bool(in_progress)
         or (may_start and _hit_is_free(arm_id, participant_id, worker_id if has_authors else None)),
+        member_of=slug if is_member else "",
     )
 
 

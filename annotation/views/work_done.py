@@ -75,6 +75,8 @@ def _why_not(found: Summary) -> str:
 
 
 def _so_far(found: Summary) -> str:
+    if not found.n_submitted and found.member_of:
+        return ""
     if not found.n_submitted:
         return "Your completion code appears here when you have done a task."
     return f"Your answers are saved. You have done {counted(found.n_submitted, 'task')} in this study."

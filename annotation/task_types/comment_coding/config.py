@@ -27,7 +27,7 @@ PUBLISHED = (
         "intent",
         "Machine capabilities",
         "Writer’s intent",
-        "What only a person could mean or feel, or a machine can do.",
+        "What only a person, or even a machine, could mean or feel.",
     ),
     ("miscellaneous", NULL, "Miscellaneous", "A reason that no other label covers."),
     ("vague", NULL, "Vague or no reason", "The comment gives no reason, or cannot be understood."),
