@@ -226,7 +226,7 @@ def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[
 
 
 def _adjudications(study: Study) -> Iterator[tuple[str, str, str, float]]:
-    """Records in the order of `analysis.data.ADJUDICATION_COLUMNS`: for every option whether the newest decision has it.
+    """Records in the order of `analysis.data.ADJUDICATION_COLUMNS`, of the newest decision about each item.
 
     No query for types that settle nothing.
     """
@@ -234,7 +234,7 @@ def _adjudications(study: Study) -> Iterator[tuple[str, str, str, float]]:
     if question is None:
         return
     rows = Adjudication.objects.filter(study=study, question=question.topic).order_by("pk")
-    newest = {item: chosen for item, chosen in rows.values_list("item__external_id", "chosen")}
+    newest: dict[str, list[str]] = dict(rows.values_list("item__external_id", "chosen"))
     for item, chosen in newest.items():
         for option in question.options:
             yield item, question.topic, option.key, float(option.key in chosen)

@@ -59,9 +59,9 @@ def label_agreement(
 def final_labels(given: pd.DataFrame, adjudicated: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """The final decision on every label of every comment, and how many comments still differ between coders.
 
-    ``given``: rows (comment, coder, label, chosen), ``adjudicated``: rows (comment, label, chosen), with ``chosen`` 1 or
-    0. Returns rows (comment, label, chosen). A comment that people have settled has their decisions. Else, a label is
-    final if any coder gave it: where all coders agree, these are the labels that all gave.
+    ``given``: rows (comment, coder, label, chosen), ``adjudicated``: rows (comment, label, chosen), with ``chosen`` 1
+    or 0. Returns rows (comment, label, chosen). A comment that people have settled has their decisions. Else, a
+    label is final if any coder gave it: where all coders agree, these are the labels that all gave.
     """
     settled = adjudicated[adjudicated["comment"].isin(set(given["comment"]))]
     left = given[~given["comment"].isin(set(settled["comment"]))]

@@ -2,9 +2,9 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), ``turns`` (one row per line of a story), ``final`` (one row per item and label of a coding study), ``events`` (one row per change of a text while it was written), each as
-CSV or JSON lines. ``cyoa-script`` is a table for the authors’ script of one instrument. ``bundle`` is everything in one
-zip archive that `analysis.data.read_bundle` reads.
+page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
+``final`` (one row per item and label of a coding study), each as CSV or JSON lines. ``cyoa-script`` is a table for the
+authors’ script of one instrument. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 

@@ -26,8 +26,6 @@ def final_sheet(request: Request) -> Sheet:
     question = adjudicated_question(request.study)
     if question is None:
         raise ExportError("This type has no answers to settle. Export “long” for all answers.")
-    if request.simulated is not None:
-        raise ExportError("Final answers are those of all coders together. Leave out the choice of simulated workers.")
     columns = list(COLUMNS)
     text = [at for at, name in enumerate(columns) if name not in NUMBERS]
     return Sheet(columns, text, _batches(request, question))
@@ -35,7 +33,7 @@ def final_sheet(request: Request) -> Sheet:
 
 def _batches(request: Request, question: ChoicesQuestion) -> Iterator[list[Record]]:
     names = dict(Participant.objects.filter(study=request.study).values_list("pk", "pseudonym"))
-    items = coded_items(request.study)
+    items = coded_items(request.study, simulated=request.simulated)
     for start in range(0, len(items), BATCH):
         yield [row for item in items[start : start + BATCH] for row in _rows(request, question, item, names)]
 

@@ -86,10 +86,11 @@ class CodedItem:
         return next(iter(self.given.values())) if self.state == "agree" else None
 
 
-def coded_items(study: Study, *, only: int | None = None) -> list[CodedItem]:
+def coded_items(study: Study, *, only: int | None = None, simulated: bool | None = None) -> list[CodedItem]:
     """All items that the study asks about, or ``only`` the one with this id, in the order of the file. Four queries.
 
-    Excluded submissions do not count. A study with one rating per item has nothing to compare: its items agree.
+    ``simulated``: None for everybody's answers, False for those of people. Excluded submissions do not
+    count. A study with one rating per item has nothing to compare: its items agree.
     """
     topic = get_type(study.task_type).adjudicates
     items = Item.objects.filter(study=study, role=Item.Role.MAIN).order_by("position")
@@ -97,6 +98,8 @@ def coded_items(study: Study, *, only: int | None = None) -> list[CodedItem]:
     settled = Adjudication.objects.filter(study=study, question=topic).select_related("user").order_by("pk")
     if only is not None:
         items, rows, settled = items.filter(pk=only), rows.filter(item=only), settled.filter(item=only)
+    if simulated is not None:
+        rows = rows.filter(participant__synthetic=simulated)
     excluded = set(excluded_submissions(study))
     given: dict[int, dict[int, set[str]]] = {}
     for submission, item, person, option, value in rows.order_by("pk").values_list(

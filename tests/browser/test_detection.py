@@ -46,7 +46,7 @@ def test_a_practice_pair_and_a_text_from_start_to_end(live_server: Any, new_page
     send(page, "Who wrote this text?")
     expect(page.locator(".notice")).to_contain_text(f"The machine generated {side}.")
     check_looks(page, axe_core, "text after feedback")
-    expect(page.get_by_label("Why do you think so?")).to_be_hidden()
+    expect(page.get_by_label("Why do you think that a person wrote it?")).to_be_hidden()
     page.get_by_role("radio", name="Possibly machine-generated").check()
     page.get_by_label("What would you change").fill("I would remove most of the hats.")
     assert "hidden-model" not in page.content()

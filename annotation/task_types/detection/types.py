@@ -237,12 +237,23 @@ def _pick(texts: Mapping[str, str]) -> ChoiceQuestion:
 def _feedback(shown: Shown, index: int) -> Json:
     """What the page after a practice text says about it."""
     payload, texts = shown.items[index].payload, shown.texts
+    judged = [("", payload["text"])]
     machine = payload["source"].strip() != HUMAN
     right = texts["feedback.machine" if machine else "feedback.human"]
     if shown.config["training"] == "comparison" and payload["other_text"].strip():
         on_a = (shown.order["on_a"][index] == 1) == machine
         right = texts["feedback.pair"].replace("{side}", texts["side.a" if on_a else "side.b"])
-    return {"heading": texts["feedback.heading"], "right": right, "explanation": payload["explanation"]}
+        both = [payload["text"], payload["other_text"]]
+        first = shown.order["on_a"][index] - 1
+        judged = [(texts["side.a"], both[first]), (texts["side.b"], both[1 - first])]
+    return {
+        "heading": texts["feedback.heading"],
+        "right": right,
+        "explanation": payload["explanation"],
+        "again": texts["feedback.again"],
+        "prompt": payload["prompt"],
+        "texts": judged,
+    }
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
