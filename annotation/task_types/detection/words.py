@@ -19,8 +19,8 @@ ORIGIN = Scale(
 #: What is stored for a pair: which of its two texts was called the machine's, whatever side it was on.
 PICKED = Scale("text", "nominal", (Point(1.0, "Text"), Point(2.0, "Other text")))
 INSTRUCTIONS = (
-    "You read short texts, one after the other. A person wrote some of them. A machine, which means a computer program, "
-    "wrote the others. You say who wrote each text.\n\n"
+    "You read short texts, one after the other. A person wrote some of them. A machine, which means a computer "
+    "program, wrote the others. You say who wrote each text.\n\n"
     "- Choose one of four answers. “Possibly” means that you are not sure.\n"
     "- Then write a few words. If you are sure that a person wrote the text, say why. If you chose another answer, say "
     "what you would change to make the text sound more human.\n"
@@ -37,8 +37,8 @@ TIPS = (
     "- Style does not help much. Machines can imitate any style."
 )
 PRACTICE = {
-    "examples": "You practise first. After each practice text, you see who wrote it and how one can tell. The answers to "
-    "practice texts do not count.",
+    "examples": "You practise first. After each practice text, you see who wrote it and how one can tell. The answers "
+    "to practice texts do not count.",
     "comparison": "You practise first. You see two texts next to each other and choose the one that the machine wrote. "
     "Then you see the right answer and how one can tell. The answers to practice texts do not count.",
 }
