@@ -30,6 +30,8 @@ WHY = {
     "took_part": "You have already taken part in a related study, so you cannot take part in this one.",
     "excluded": "There are no more tasks for you in this study.",
 }
+#: For members of the study, who work in the console.
+NOTHING_LEFT = "There is nothing left for you to do right now. What comes next is in the console."
 LOOK_AGAIN = ("done", "full", "paused", "taken")
 #: By the query in the address.
 NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT}
@@ -51,7 +53,7 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
     reason = reason or _why_not(found)
     context = {
         "heading": "Thank you" if found.n_submitted else ("No tasks right now" if reason else "No task done yet"),
-        "lines": [line for line in (_so_far(found), WHY.get(reason, "")) if line],
+        "lines": [line for line in (_so_far(found), _because(found, reason)) if line],
         "summary": found,
         "notice": notice,
         "work_url": reverse("work", args=[token]),
@@ -61,6 +63,10 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "ask": reason == "excluded",
     }
     return page("annotation/done.html", context)
+
+
+def _because(found: Summary, reason: str) -> str:
+    return NOTHING_LEFT if found.member_of and reason == "done" else WHY.get(reason, "")
 
 
 def _why_not(found: Summary) -> str:

@@ -62,6 +62,7 @@ def coding(request: SignedIn, study: Study) -> HttpResponse:
         "own": own,
         "reasons": reasons_not_to_start(study, request.user),
         "n_items": len(items),
+        "n_final": counts["settled"] + counts["agree"],
         "missing": max(0, study.ratings_per_item - len([each for each in coders if each.active])),
         "n_members": Membership.objects.filter(study=study).count(),
         "settles": bool(get_type(study.task_type).adjudicates),

@@ -43,15 +43,15 @@ def csv_of(rows: Sequence[Mapping[str, str]]) -> bytes:
     return out.getvalue().encode()
 
 
-def detection_study(**values: Any) -> Study:
-    """All four trainings as arms: two texts per hit, one by a person; two practice texts and two practice pairs."""
+def detection_study(*, training: str = "", **values: Any) -> Study:
+    """All four trainings as arms, or one of them: two texts per hit, one by a person; two practice texts and two practice pairs."""
     texts = [("h1", PERSON, "human"), ("h2", PERSON, "human"), ("m1", MACHINE, "gpt2"), ("m2", MACHINE, "gpt2")]
     rows = [detection_row(name, text, source) for name, text, source in texts]
     for at, (text, other, source) in enumerate([(MACHINE, PERSON, "gpt2"), (PERSON, MACHINE, "human")]):
         practice = {"role": "practice", "explanation": BECAUSE}
         rows.append(detection_row(f"p{at}", text, source) | practice)
         rows.append(detection_row(f"q{at}", text, source) | practice | {"other_text": other})
-    arms = [{"name": each, "config": {"training": each}} for each in TRAININGS]
+    arms = [{"name": each, "config": {"training": each}} for each in TRAININGS if training in ("", each)]
     return launched("detection", rows, arms=arms, **({"items_per_hit": 2, "ratings_per_item": 1} | values))
 
 
