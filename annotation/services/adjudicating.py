@@ -12,6 +12,7 @@ from annotation.models import Adjudication, Item, Study
 from annotation.queries.member_work import coded_items
 from annotation.services.audit import record
 from annotation.task_types.questions import ChoicesQuestion, clean_text
+from annotation.task_types.registry import get_type
 from common.problems import Problem, invalid, refuse_if_any
 
 MAX_NOTE = 500
@@ -19,9 +20,11 @@ MAX_NOTE = 500
 
 def adjudicated_question(study: Study) -> ChoicesQuestion | None:
     """The question whose answers are compared and settled; None if the type has none."""
+    topic = get_type(study.task_type).adjudicates
+    if not topic:
+        return None
     instrument = Instrument.of(study)
-    topic = instrument.task.adjudicates
-    asked = instrument.task.questions(instrument.config, instrument.texts) if topic else []
+    asked = instrument.task.questions(instrument.config, instrument.texts)
     return next((each for each in asked if each.topic == topic and isinstance(each, ChoicesQuestion)), None)
 
 

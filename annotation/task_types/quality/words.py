@@ -41,8 +41,8 @@ def quality_texts() -> list[Text]:
     instructions = (
         "You read the beginning of a news text and several ways to continue it. Give each continuation one of five "
         "labels. Judge the continuation only, not the beginning: is it well written, does it make sense, and does it "
-        "follow from the beginning?\n\nEvery continuation was cut off after a fixed length, so most stop in the middle of a "
-        "sentence or a word. Do not mark them down for that."
+        "follow from the beginning?\n\nEvery continuation was cut off after a fixed length, so most stop in the middle "
+        "of a sentence or a word. Do not mark them down for that."
     )
     found = [
         Text("instructions", "Instructions", instructions, lines=8),

@@ -44,7 +44,10 @@ def csv_of(rows: Sequence[Mapping[str, str]]) -> bytes:
 
 
 def detection_study(*, training: str = "", **values: Any) -> Study:
-    """All four trainings as arms, or one of them: two texts per hit, one by a person; two practice texts and two practice pairs."""
+    """All four trainings as arms, or only ``training``. Two texts per hit, one by a person.
+
+    There are two practice texts and two practice pairs.
+    """
     texts = [("h1", PERSON, "human"), ("h2", PERSON, "human"), ("m1", MACHINE, "gpt2"), ("m2", MACHINE, "gpt2")]
     rows = [detection_row(name, text, source) for name, text, source in texts]
     for at, (text, other, source) in enumerate([(MACHINE, PERSON, "gpt2"), (PERSON, MACHINE, "human")]):
