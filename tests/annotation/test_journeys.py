@@ -50,7 +50,7 @@ def test_explanations_of_a_detection_study_are_drawn_and_coded(live_server: Any)
     there = detection_study()
     walk(there, live_server.url, workers=8)
     assert Output.objects.filter(study=there, kind="comment").count() == 16
-    values = {"items": 0, "live": False, "hits_per_worker": None, "config": {"authors_per_domain": 6}}
+    values: dict[str, Any] = {"items": 0, "live": False, "hits_per_worker": None, "config": {"authors_per_domain": 6}}
     study = make_study(task_type="comment_coding", items_per_hit=3, ratings_per_item=2, **values)
     assert set_feed(study=study, source=there, actor="test") == 6
     authors = study.items.values_list("authors__worker", flat=True)

@@ -24,7 +24,11 @@ def launched(
     task_type: str, rows: Sequence[Mapping[str, str]], *, arms: Sequence[Mapping[str, Any]] = (), **values: Any
 ) -> Study:
     config = values.pop("config", {})
-    terms = {"title": f"A {task_type} study", "contact": "lab@example.org", "hits_per_worker": 1} | values
+    terms: dict[str, Any] = {
+        "title": f"A {task_type} study",
+        "contact": "lab@example.org",
+        "hits_per_worker": 1,
+    } | values
     slug = terms.pop("slug", f"journey-{task_type.replace('_', '-')}")
     study = create_study(
         slug=slug, task_type=task_type, values=terms, config=config, texts={}, arms=arms, actor="test", owner=None
@@ -65,12 +69,14 @@ def detection_row(name: str, text: str, source: str) -> dict[str, str]:
 
 def quality_study(**values: Any) -> Study:
     """One context continued by three systems."""
-    return launched("quality", quality_rows("main"), **({"items_per_hit": 3, "ratings_per_item": 1} | values))
+    terms: dict[str, Any] = {"items_per_hit": 3, "ratings_per_item": 1}
+    return launched("quality", quality_rows("main"), **(terms | values))
 
 
 def quality_exam(**values: Any) -> Study:
     """The same texts as an exam: their labels are known."""
-    return launched("quality", quality_rows("exam"), **({"items_per_hit": 3, "slug": "journey-exam"} | values))
+    terms: dict[str, Any] = {"items_per_hit": 3, "slug": "journey-exam"}
+    return launched("quality", quality_rows("exam"), **(terms | values))
 
 
 def quality_rows(role: str) -> list[dict[str, str]]:
