@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Count, Q
 
-from annotation.models import Adjudication, Assignment, Item, Participant, Rating, Study
+from annotation.models import Adjudication, Assignment, Item, Membership, Participant, Rating, Study
 from annotation.queries.left_out import excluded_submissions
 from annotation.services.people import MEMBER
 from annotation.task_types.registry import get_type
@@ -47,6 +47,14 @@ def coders_of(study: Study) -> list[Coder]:
         )
         for person in people
     ]
+
+
+def has_left(participant: Participant) -> bool:
+    """Whether this was a member of the study who is none any more. What they sent stays and counts."""
+    if participant.excluded_at is None or participant.worker.platform != MEMBER:
+        return False
+    user_id = int(participant.worker.platform_id)
+    return not Membership.objects.filter(study_id=participant.study_id, user=user_id).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from annotation.task_types.items import Json, Row, RowProblem, SourceOutput, SourceRow
@@ -56,5 +56,7 @@ class MembersWork:
     #: Whether members do the work, as coders who start on a page of the console. Such a study has no link, no
     #: platform and no reward.
     for_members: ClassVar[bool] = False
+    #: What a new study in the console starts with, by the names of the study's own fields, where it differs.
+    suggested: ClassVar[Mapping[str, object]] = {}
     #: The topic of the question with several choices whose answers members compare and settle. Empty: none.
     adjudicates: ClassVar[str] = ""

@@ -217,3 +217,23 @@ def test_the_example_file_can_be_imported_and_launched() -> None:
     with (Path(settings.BASE_DIR) / "examples" / "explanations.csv").open("rb") as file:
         import_items(study=study, table=read_table(file, name="explanations.csv"), actor="anna")
     publish(study=study, actor="anna")
+
+
+def test_the_page_of_a_coder_who_left_says_that_their_codes_count() -> None:
+    study = coding_study(items=1)
+    anna, ben = coder("anna", study, role="owner"), coder("ben", study)
+    theirs = start_member_work(study=study, user=ben)
+    code(theirs, s0="facts")
+    remove_member(study=study, user=ben, actor="anna")
+    address = reverse("console_worker", args=[study.slug, theirs.pseudonym])
+    page = fields(signed_in(anna).get(address)).text
+    assert "What they sent before stays and counts." in page
+    assert "The report leaves out everything they sent" not in page
+
+
+def test_a_new_study_in_the_console_suggests_two_coders_and_no_limit() -> None:
+    client = signed_in(make_researcher("anna"))
+    page = fields(client.get(reverse("console_new_settings", args=["comment_coding"])))
+    assert (page.values["ratings_per_item"], page.values["hits_per_worker"]) == ("2", "")
+    page = fields(client.get(reverse("console_new_settings", args=["likert"])))
+    assert (page.values["ratings_per_item"], page.values["hits_per_worker"]) == ("10", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from analysis.description import ReportSection
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, Text
@@ -42,6 +43,7 @@ class CommentCoding(FixedPages):
     draws_outputs = True
     for_members = True
     adjudicates = LABELS
+    suggested: ClassVar[Mapping[str, object]] = {"ratings_per_item": 2, "hits_per_worker": None, "items_per_hit": 10}
 
     def columns(self, config: Json) -> Sequence[Column]:
         return (
