@@ -2,7 +2,8 @@
 
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
-``own_ratings.csv`` if the items are texts that their writers rated. The CSV files are UTF-8 with the columns below.
+``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
+between answers. The CSV files are UTF-8 with the columns below.
 Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells are not escaped for
 spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the database.
 """
@@ -63,6 +64,8 @@ OFFER_COLUMNS = (
 )
 #: What a writer said about the text that became an item, in the study where it was written.
 OWN_COLUMNS = ("item", "writer", "question", "value")
+#: The final answers, where people settled differences: for each option (target), whether it is chosen (1 or 0).
+ADJUDICATION_COLUMNS = ("item", "question", "target", "value")
 
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 #: The log of edits while workers typed, if the study records one.
@@ -90,6 +93,7 @@ class StudyData:
     ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
     0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
     ``own_ratings``: OWN_COLUMNS, the ratings that the writers of items gave their own texts.
+    ``adjudications``: ADJUDICATION_COLUMNS, the newest final answers to questions with several choices.
     """
 
     description: StudyDescription
@@ -99,6 +103,7 @@ class StudyData:
     flags: pd.DataFrame
     offers: pd.DataFrame
     own_ratings: pd.DataFrame
+    adjudications: pd.DataFrame
 
     @cached_property
     def used(self) -> pd.DataFrame:
@@ -133,6 +138,7 @@ def make_study_data(
     flags: Iterable[Record] = (),
     offers: Iterable[Record] = (),
     own_ratings: Iterable[Record] = (),
+    adjudications: Iterable[Record] = (),
 ) -> StudyData:
     """The study from records in the order of the columns above (or mappings by column). Counts ``n`` of the items."""
     data = StudyData(
@@ -143,6 +149,7 @@ def make_study_data(
         _frame(flags, FLAG_COLUMNS),
         _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
         _frame(own_ratings, OWN_COLUMNS).astype({"value": float}),
+        _frame(adjudications, ADJUDICATION_COLUMNS).astype({"value": float}),
     )
     rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
@@ -254,10 +261,8 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
         "ratings.csv": data.all_ratings,
         "flags.csv": data.flags,
     }
-    if len(data.offers):
-        frames["offers.csv"] = data.offers
-    if len(data.own_ratings):
-        frames["own_ratings.csv"] = data.own_ratings
+    optional = zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications), strict=True)
+    frames |= {name: frame for name, frame in optional if len(frame)}
     return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
 
 
@@ -367,9 +372,10 @@ TABLES: dict[str, tuple[str, ...]] = {
     "flags.csv": FLAG_COLUMNS,
     "offers.csv": OFFER_COLUMNS,
     "own_ratings.csv": OWN_COLUMNS,
+    "adjudications.csv": ADJUDICATION_COLUMNS,
 }
 #: A bundle omits these files if they have no rows.
-OPTIONAL = ("offers.csv", "own_ratings.csv")
+OPTIONAL = ("offers.csv", "own_ratings.csv", "adjudications.csv")
 
 
 def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
@@ -437,6 +443,7 @@ def _refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
                 raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
             if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
                 raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
-    for number, row in enumerate(tables["own_ratings.csv"], start=1):
-        if row[0] not in known["items.csv"]:
-            raise BundleError(f"own_ratings.csv, row {number}: there is no item “{row[0][:40]}”")
+    for name in ("own_ratings.csv", "adjudications.csv"):
+        for number, row in enumerate(tables[name], start=1):
+            if row[0] not in known["items.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no item “{row[0][:40]}”")

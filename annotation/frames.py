@@ -15,9 +15,23 @@ from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from analysis.data import StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
-from annotation.models import Flag, HitItem, Item, ItemFeed, Media, Offer, Output, Rating, Review, Study, Submission
+from annotation.models import (
+    Adjudication,
+    Flag,
+    HitItem,
+    Item,
+    ItemFeed,
+    Media,
+    Offer,
+    Output,
+    Rating,
+    Review,
+    Study,
+    Submission,
+)
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.services.adjudicating import adjudicated_question
 from annotation.services.media import file_of, unused
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
@@ -49,6 +63,7 @@ def study_data(study: Study) -> StudyData:
         flags=(row for row in flags.values_list("submission_id", "reason", "detail") if row[0] in known),
         offers=(row for row in _offers(study, description) if row[0] in known),
         own_ratings=_own_ratings(study, description),
+        adjudications=_adjudications(study),
     )
 
 
@@ -90,6 +105,8 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
     own = list(_own_ratings(study, description))
     if own:
         tables["own_ratings.csv"] = iter(own)
+    if settled := list(_adjudications(study)):
+        tables["adjudications.csv"] = iter(settled)
     return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
 
 
@@ -208,3 +225,18 @@ def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[
     ).iterator(CHUNK):
         if (submission, item) in name_of:
             yield name_of[submission, item], *own
+
+
+def _adjudications(study: Study) -> Iterator[tuple[str, str, str, float]]:
+    """Records in the order of `analysis.data.ADJUDICATION_COLUMNS`, of the newest decision about each item.
+
+    No query for types that settle nothing.
+    """
+    question = adjudicated_question(study)
+    if question is None:
+        return
+    rows = Adjudication.objects.filter(study=study, question=question.topic).order_by("pk")
+    newest: dict[str, list[str]] = dict(rows.values_list("item__external_id", "chosen"))
+    for item, chosen in newest.items():
+        for option in question.options:
+            yield item, question.topic, option.key, float(option.key in chosen)

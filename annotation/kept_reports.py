@@ -22,7 +22,7 @@ from django.db.models import Count, Max
 from django.forms.models import model_to_dict
 
 from analysis.report import NUMBERS, PAGE, VERSION, write_report
-from annotation.models import Arm, Flag, Item, Participant, Rating, Review, Study, Submission
+from annotation.models import Adjudication, Arm, Flag, Item, Participant, Rating, Review, Study, Submission
 from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)
@@ -107,6 +107,7 @@ def fingerprint(study: Study) -> str:
             (Submission, "study"),
             (Rating, "study"),
             (Review, "submission__study"),
+            (Adjudication, "study"),
             (Flag, "submission__study"),
         )
     ]

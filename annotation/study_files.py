@@ -27,6 +27,8 @@ REQUIRED = ("slug", "task_type", "title")
 PARTS = ("task_type", "exclude_studies", "platforms", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
+#: The file whose rows join a run's samples.
+WITH_FILE = "with_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,14 @@ class FromStudy:
 
 @dataclass(frozen=True, slots=True)
 class FromRun:
-    """Items from the samples of a generation run, with the options of the type's ``sample_form``."""
+    """Items from the samples of a generation run, with the options of the type's ``sample_form``.
+
+    ``file``: more items, which join those of the run.
+    """
 
     run: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,20 +275,25 @@ def _items(
     if given is None:
         return None
     if isinstance(given, dict):
-        return _items_source(given, task, problems)
+        return _items_source(path, given, task, problems)
     if not isinstance(given, str):
         problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
         return None
-    items = path.parent / given
-    if not items.is_file():
-        fix = "Write a path relative to the study file."
-        problems.append(Problem("items", f"There is no file {str(items)[-200:]}.", fix))
-        return None
-    return items
+    return _named_file(path, given, "items", problems)
+
+
+def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
+    """The file of this name beside the study file."""
+    found = path.parent / name
+    if found.is_file():
+        return found
+    fix = "Write a path relative to the study file."
+    problems.append(Problem(where, f"There is no file {str(found)[-200:]}.", fix))
+    return None
 
 
 def _items_source(
-    given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+    path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
 ) -> FromStudy | FromRun | None:
     kinds = [name for name in ("from_study", "from_run") if name in given]
     if len(kinds) != 1:
@@ -294,11 +305,7 @@ def _items_source(
         problems.append(_wrong_type(f"items.{kind}", given[kind], "text: the name"))
         return None
     if kind == "from_run":
-        options = {name: value for name, value in given.items() if name != kind}
-        if task is not None and task.sample_form is not None:
-            options, wrong = _typed(options, task.sample_form.base_fields, "items.", refuse_unknown=True)
-            problems += wrong
-        return FromRun(given[kind], options)
+        return _from_run(path, given, task, problems)
     problems += [unknown(f"items.{name[:60]}", name, FROM_STUDY) for name in given if name not in FROM_STUDY]
     arms = _names(given.get("arms"), "items.arms", "names of arms", problems)
     kind_given = given.get("kind", "")
@@ -308,6 +315,24 @@ def _items_source(
     if not isinstance(follow, bool):
         problems.append(_wrong_type("items.follow", follow, "true or false"))
     return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
+
+
+def _from_run(path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> FromRun:
+    options = {name: value for name, value in given.items() if name not in ("from_run", WITH_FILE)}
+    if task is not None and task.sample_form is not None:
+        options, wrong = _typed(options, task.sample_form.base_fields, "items.", refuse_unknown=True)
+        problems += wrong
+    if WITH_FILE not in given:
+        return FromRun(given["from_run"], options)
+    where, name = f"items.{WITH_FILE}", given[WITH_FILE]
+    if task is not None and not task.adds_file:
+        what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
+        problems.append(Problem(where, what, "Delete this line, or use the file alone as items."))
+        return FromRun(given["from_run"], options)
+    if not isinstance(name, str):
+        problems.append(_wrong_type(where, name, "the path of a file"))
+        return FromRun(given["from_run"], options)
+    return FromRun(given["from_run"], options, _named_file(path, name, where, problems))
 
 
 # --- kinds of values ---

@@ -208,7 +208,7 @@ def table_of(rows: Iterable[SourceRow], *, name: str, origin: Literal["run", "st
     for number, row in enumerate(made, 1):
         cells = {column: _readable(cell) for column, cell in row.cells.items()}
         _check_cells(number, list(cells), list(cells.values()), found)
-        table.append(Row(number, empty | cells, row.sources))
+        table.append(Row(number, empty | cells, row.sources, row.file_row))
     found.raise_if_any()
     return Table(columns, table, name, origin)
 

@@ -152,7 +152,8 @@ def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
     from annotation.task_types.registry import all_types
 
     made = set(source.outputs.values_list("kind", flat=True))
-    judge = next((name for name, task in all_types().items() if made & set(task.takes_outputs)), None)
+    types = [(name, task) for name, task in all_types().items() if not task.draws_outputs]
+    judge = next((name for name, task in types if made & set(task.takes_outputs)), None)
     if judge is None:
         return None
     study = draft(judge, slug=f"{source.slug}-judged", title=f"{source.title}: judged", ratings=ratings, owner=owner)
@@ -167,7 +168,8 @@ def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any) -> Stud
 
     for line in make_suggesters(get_type(task)):
         say(line)
-    values = {"title": title, "ratings_per_item": ratings, "hits_per_worker": None, "reward": "0.18", "seed": 1}
+    reward = "0" if get_type(task).for_members else "0.18"
+    values = {"title": title, "ratings_per_item": ratings, "hits_per_worker": None, "reward": reward, "seed": 1}
     return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
 
 

@@ -3,7 +3,7 @@
 Docs: docs/statistics.md.
 """
 
-from analysis.detection.coding import Coded, adjudicated_shares, label_agreement
+from analysis.detection.coding import Coded, adjudicated_shares, final_labels, in_categories, label_agreement
 from analysis.detection.judgements import (
     Judgements,
     Measures,
@@ -35,6 +35,8 @@ __all__ = [
     "adjudicated_shares",
     "anova",
     "breakdown",
+    "final_labels",
+    "in_categories",
     "judgements_from_arrays",
     "label_agreement",
     "mean_against",

@@ -7,7 +7,7 @@ Source: Clark 2021, app. C.3: two coders, several labels per comment. Shapes: on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,37 @@ def label_agreement(
     if frame.duplicated(["comment", "coder", "label"]).any():
         raise ValueError("a coder decided twice on one label of one comment; keep one of the two")
     return [_coded(str(label), rows, plan) for label, rows in frame.groupby("label", sort=False)]
+
+
+def final_labels(given: pd.DataFrame, adjudicated: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The final decision on every label of every comment, and how many comments still differ between coders.
+
+    ``given``: rows (comment, coder, label, chosen), ``adjudicated``: rows (comment, label, chosen), with ``chosen`` 1
+    or 0. Returns rows (comment, label, chosen). A comment that people have settled has their decisions. Else, a
+    label is final if any coder gave it: where all coders agree, these are the labels that all gave.
+    """
+    settled = adjudicated[adjudicated["comment"].isin(set(given["comment"]))]
+    left = given[~given["comment"].isin(set(settled["comment"]))]
+    by_label = left.groupby(["comment", "label"], sort=False)["chosen"]
+    differ = by_label.nunique() > 1
+    any_coder = by_label.max().reset_index()
+    final = pd.concat([settled[["comment", "label", "chosen"]], any_coder], ignore_index=True)
+    return final, int(differ[differ].reset_index()["comment"].nunique()) if len(left) else 0
+
+
+def in_categories(decisions: pd.DataFrame, categories: Mapping[str, Collection[str]]) -> pd.DataFrame:
+    """The decisions on categories: a category applies (1) if any of its labels does.
+
+    ``decisions`` has the columns ``label`` and ``chosen`` (1 or 0) and others, such as ``comment`` and ``coder``, which
+    stay. Labels in no category are left out. A label in two categories counts in both.
+    """
+    others = [name for name in decisions.columns if name not in ("label", "chosen")]
+    found = [
+        decisions[decisions["label"].isin(list(labels))].groupby(others, sort=False)["chosen"].max().reset_index()
+        for labels in categories.values()
+    ]
+    frames = [frame.assign(label=name) for name, frame in zip(categories, found, strict=True)]
+    return pd.concat(frames, ignore_index=True) if frames else decisions.iloc[:0]
 
 
 def adjudicated_shares(

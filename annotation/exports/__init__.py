@@ -2,9 +2,9 @@
 
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
-page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written), each as
-CSV or JSON lines. ``cyoa-script`` is a table for the authors’ script of one instrument. ``bundle`` is everything in one
-zip archive that `analysis.data.read_bundle` reads.
+page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
+``final`` (one row per item and label of a coding study), each as CSV or JSON lines. ``cyoa-script`` is a table for the
+authors’ script of one instrument. ``bundle`` is everything in one zip archive that `analysis.data.read_bundle` reads.
 All are streamed: memory use does not grow with the size of the study.
 """
 
@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from annotation.exports.cyoa_script import script_bytes, script_shape
 from annotation.exports.events import events_file, events_sheet
+from annotation.exports.final import final_sheet
 from annotation.exports.items import diversity_sheet, wide_sheet
 from annotation.exports.offers import offers_sheet
 from annotation.exports.outputs import outputs_sheet
@@ -37,6 +38,7 @@ SHEETS = {
     "offers": offers_sheet,
     "turns": turns_sheet,
     "events": events_sheet,
+    "final": final_sheet,
 }
 SCRIPT, BUNDLE = "cyoa-script", "bundle"
 #: The formats of each kind. The first is the default.
@@ -75,6 +77,7 @@ def kinds_of(study: Study) -> list[str]:
         "turns": turn_rules(study) is None,
         SCRIPT: script_shape(study) is None,
         "events": not records_edits(study),
+        "final": not task.adjudicates,
     }
     return [kind for kind in KINDS if not without.get(kind)]
 

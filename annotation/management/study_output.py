@@ -10,6 +10,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.urls import reverse
 
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Invitation, Study
@@ -20,6 +21,7 @@ from annotation.services.checking import default_config, default_values, initial
 from annotation.study_files import REQUIRED, FileRefused
 from annotation.tables import TableProblems
 from annotation.task_types.base import TaskType
+from annotation.task_types.registry import get_type
 from common.cells import protect_cell
 from common.commands import MOST_PROBLEMS, aligned
 from common.words import counted, duration, money
@@ -77,13 +79,13 @@ def next_steps(study: Study) -> Iterator[str]:
         "preview": f"{link.study_url(study)}preview/",
         "launch": f"manage.py study publish {study.slug}",
         "study link": link.study_url(study),
+        "coding": f"{settings.BASE_URL}{reverse('console_coding', args=[study.slug])}",
         "progress": f"manage.py study status {study.slug}",
         "report": f"manage.py study report {study.slug}",
         "data": f"manage.py study export {study.slug}",
     }
-    wanted = (
-        ("preview", "launch") if study.status == Study.Status.DRAFT else ("study link", "progress", "report", "data")
-    )
+    start = "coding" if get_type(study.task_type).for_members else "study link"
+    wanted = ("preview", "launch") if study.status == Study.Status.DRAFT else (start, "progress", "report", "data")
     if study.status == Study.Status.DRAFT and not study.items.exists():
         yield "Next: add items to the study (the key “items” of the study file), then apply the file again."
         return
@@ -127,6 +129,9 @@ def all_keys(task: TaskType) -> Iterator[str]:
     if task.sample_form is not None:
         yield "items: {from_run: NAME, …}, the samples of a generation run, with:"
         yield from key_lines(task.sample_form.base_fields, initial_values(task.sample_form), "  ")
+    if task.adds_file:
+        yield "  with_file: path of a file, relative to the study file"
+        yield f"    {task.adds_file}: items that join those of the run."
     yield "platforms:"
     for name, platform in known().items():
         if platform.form.base_fields:

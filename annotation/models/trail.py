@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from annotation.models.leaving import PartPayment
-from annotation.models.study import Study
+from annotation.models.study import Item, Study
 from annotation.models.work import Submission
 from common.words import money
 
@@ -121,6 +121,27 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {money(self.amount)} in study {self.study_id}"
+
+
+class Adjudication(models.Model):
+    """The final answer to a question with several choices about an item, where those who answered it differ.
+
+    ``question`` is its topic and ``chosen`` has the chosen options. The newest counts; earlier ones stay.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="adjudications")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="adjudications")
+    question = models.CharField(max_length=60)
+    chosen = models.JSONField()
+    note = models.CharField(max_length=500, blank=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["study", "item", "-id"], name="adjudication_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.question} of item {self.item_id}: {', '.join(self.chosen)}"
 
 
 class BulkAction(models.Model):

@@ -125,7 +125,10 @@ def given_answers(assignment_id: int) -> list[Answers]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a participant has done in a study and whether there is more for them."""
+    """What a participant has done in a study and whether there is more for them.
+
+    ``member_of`` is the study's short name if they are a member of it, who started in the console.
+    """
 
     title: str
     contact: str
@@ -138,6 +141,7 @@ class Summary:
     excluded: bool
     in_progress: bool
     may_go_on: bool
+    member_of: str = ""
 
 
 _SUMMARY = """
@@ -148,8 +152,10 @@ SELECT s.title, s.contact, s.status, s.hits_per_worker, s.has_authors, p.complet
        (SELECT COUNT(*) FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'stopped'),
        (SELECT SUM(o.amount) FROM annotation_partpayment o
         JOIN annotation_assignment a ON a.id = o.assignment_id WHERE a.participant_id = p.id),
-       EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted')
-FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id WHERE p.id = %s
+       EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted'),
+       s.slug, w.platform = 'member'
+FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
+JOIN annotation_worker w ON w.id = p.worker_id WHERE p.id = %s
 """
 
 
@@ -158,15 +164,15 @@ def summary(participant_id: int) -> Summary:
     row = sql.fetch_one(_SUMMARY, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, *counts = row
-    n_submitted, n_stopped, part_pay, in_progress = counts
+    title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, *rest = row
+    n_submitted, n_stopped, part_pay, in_progress, slug, is_member = rest
     within_limit = most is None or n_submitted + n_stopped < most
     may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted)
     return Summary(
         title=title,
         contact=contact,
         status=status,
-        completion_code=code if n_submitted or n_stopped else "",
+        completion_code=code if (n_submitted or n_stopped) and not is_member else "",
         n_submitted=n_submitted,
         part_pay=Decimal(str(part_pay or 0)).quantize(Decimal("0.01")),
         redacted=bool(redacted),
@@ -175,6 +181,7 @@ def summary(participant_id: int) -> Summary:
         in_progress=bool(in_progress),
         may_go_on=bool(in_progress)
         or (may_start and _hit_is_free(arm_id, participant_id, worker_id if has_authors else None)),
+        member_of=slug if is_member else "",
     )
 
 

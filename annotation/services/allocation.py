@@ -27,6 +27,7 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.queries.exams import has_passed
+from annotation.services.people import MEMBER
 from annotation.task_types.items import Json
 
 State = Assignment.State
@@ -403,9 +404,21 @@ def _revive(assignment: Assignment, terms: Terms) -> bool:
 @again_after_deadlock
 @transaction.atomic
 def return_assignment(*, assignment_id: int, participant_id: int) -> bool:
-    """Return a hit unfinished. False if it was no longer in progress."""
+    """Return a hit unfinished. False if it was no longer in progress.
+
+    Its worker does not get it again, except a member of the study: there may be nobody else for it.
+    """
     chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
-    return _end(chosen, State.RETURNED, timezone.now(), skip_locked=False) == 1
+    member = Participant.objects.filter(pk=participant_id, worker__platform=MEMBER).exists()
+    return _end(chosen, State.ABANDONED if member else State.RETURNED, timezone.now(), skip_locked=False) == 1
+
+
+@again_after_deadlock
+@transaction.atomic
+def take_back_work(*, participant_id: int) -> int:
+    """Free the places of the hits that a participant is working on. Returns how many there were."""
+    chosen = Assignment.objects.filter(participant_id=participant_id)
+    return _end(chosen, State.ABANDONED, timezone.now(), skip_locked=False)
 
 
 def stop_assignment(*, assignment_id: int, participant_id: int) -> bool:

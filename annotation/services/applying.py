@@ -187,7 +187,8 @@ def _run_table(file: StudyFile, named: FromRun) -> Table:
     options, problems = check_run(task=task, run=run, options=named.options)
     if problems:
         raise FileRefused(problems, file.lines)
-    return samples_table(task=task, run=run, options=options)[0]
+    added = _file_table(file, named.file) if named.file else None
+    return samples_table(task=task, run=run, options=options, added=added)[0]
 
 
 # --- what differs ---

@@ -70,8 +70,12 @@ def settings_of(task: TaskType, config: Json) -> Json:
 def _sources(items: Iterable[ItemData], table: Table) -> list[Json]:
     """``Item.source`` of each item. It has no ids if the type does not report which rows an item is made from."""
     ids_of = {row.number: row.sources for row in table.rows}
-    made = []
+    added = {row.number: row.file_row for row in table.rows if row.file_row}
+    made: list[Json] = []
     for item in items:
+        if from_file := [added[row] for row in item.rows if row in added]:
+            made.append({"file": from_file[0][0], SOURCE_IDS["file"]: [number for _, number in from_file]})
+            continue
         ids = item.rows if table.origin == "file" else [each for row in item.rows for each in ids_of[row]]
         made.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
     return made

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.roles import is_researcher
 from annotation.models import Membership, Study
 from annotation.services.audit import record
+from annotation.services.member_work import allow_member_work, stop_member_work
 from common.problems import invalid
 
 Role = Membership.Role
@@ -29,6 +30,7 @@ def add_member(*, study: Study, user: User, role: str, actor: str) -> Membership
     old = member.role if member else None
     if member is None:
         member = Membership.objects.create(study=study, user=user, role=role)
+        allow_member_work(study=study, user=user)
     elif old != role:
         if old == Role.OWNER:
             _refuse_last_owner(study, user)
@@ -49,6 +51,7 @@ def remove_member(*, study: Study, user: User, actor: str) -> None:
     if member.role == Role.OWNER:
         _refuse_last_owner(study, user)
     member.delete()
+    stop_member_work(study=study, user=user)
     record(study=study, actor=actor, action="remove member", user=user.get_username(), old=member.role, new=None)
 
 

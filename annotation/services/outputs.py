@@ -26,7 +26,7 @@ from annotation.services.importing import (
     store_items,
 )
 from annotation.services.planning import create_hits, plan
-from annotation.services.sources import outputs_table
+from annotation.services.sources import outputs_table, source_outputs
 from annotation.services.studies import Frozen, delete_items
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import ItemData, Json
@@ -86,6 +86,14 @@ def kind_problems(task: TaskType, source: Study) -> list[Problem]:
     return [Problem("items.from_study", what, "Choose a study of another type, or import a file of items.")]
 
 
+def follow_problems(task: TaskType, follow: bool) -> list[Problem]:
+    """Why a study of this type cannot follow another. Empty if it can, or is not asked to."""
+    if not (follow and task.draws_outputs):
+        return []
+    what = f"A {task.title} study draws its items once, from all texts at the time."
+    return [Problem("items.follow", what, "Turn “follow” off, and import after the other study is complete.")]
+
+
 def output_kinds(source: Study) -> Sequence[str]:
     try:
         return get_type(source.task_type).output_kinds
@@ -106,8 +114,13 @@ def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str], kind:
 
 
 def read_outputs(*, task: TaskType, config: Json, source: Study, arms: Sequence[str], kind: str = "") -> ItemsRead:
-    """The items from the source's outputs so far. There may be none, because more may come. Raises TableProblems."""
+    """The items from the source's outputs so far. There may be none, because more may come.
+
+    Raises TableProblems, or Invalid if the type cannot choose from these outputs.
+    """
     outputs = list(outputs_to_take(task=task, source=source, arms=arms, kind=kind))
+    chosen = {each.id for each in task.choose_outputs(source_outputs(source=source, outputs=outputs), config)}
+    outputs = [output for output in outputs if output.pk in chosen]
     table = outputs_table(task=task, source=source, outputs=outputs)
     if not table.rows:
         return ItemsRead([], task.name, settings_of(task, config), "study", source.slug, 0)
@@ -149,6 +162,7 @@ def store_feed(
     """The second half of ``set_feed``, for items already read."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     refuse_unless_draft(now)
+    refuse_if_any(follow_problems(get_type(now.task_type), follow))
     if read.items:
         store_items(study=now, read=read, actor=actor)
     else:
@@ -168,6 +182,7 @@ def set_follow(*, study: Study, follow: bool, actor: str) -> None:
         return
     if now.status == Status.CLOSED:
         raise Frozen([Problem("items.follow", "The study is closed.", "Leave it as it is.")])
+    refuse_if_any(follow_problems(get_type(now.task_type), follow))
     feed.follow = follow
     feed.save(update_fields=["follow"])
     record(study=now, actor=actor, action="follow outputs" if follow else "stop following outputs")
@@ -186,6 +201,9 @@ def feed_items(*, study: Study, actor: str, whole_hits: bool = False) -> int:
     refuse_if_any(kind_problems(task, feed.source))
     if now.status == Status.CLOSED:
         raise invalid("status", "This study is closed.", "You cannot add items to a closed study.")
+    if now.status != Status.DRAFT and task.draws_outputs:
+        what = "The items were drawn at random before the launch, so no others are added."
+        raise invalid("items", what, "Duplicate the study to draw again.")
     if now.status != Status.DRAFT:
         return _append(now, feed, task, actor=actor, whole_hits=whole_hits)
     before = Item.objects.filter(study=now).count()

@@ -11,14 +11,16 @@ import re
 import secrets
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from annotation.models import Assignment, Invitation, Study, Worker
 from annotation.services.audit import record
 from annotation.task_types.questions import clean_text
+from annotation.task_types.registry import get_type
 from common.problems import Problem, refuse_if_any
 
-LINK, BROWSER, PANEL, SIMULATED = "link", "browser", "panel", "simulated"
+LINK, BROWSER, PANEL, SIMULATED, MEMBER = "link", "browser", "panel", "simulated", "member"
 MAX_NAME = 100
 _BROWSER_KEY = re.compile(r"[A-Za-z0-9]{20,64}")
 # Does not match a placeholder that a panel failed to fill in, such as {{%PROLIFIC_PID%}} or ${id}.
@@ -55,6 +57,11 @@ def panel_worker(panel: str, name: str) -> Worker:
     return _worker(PANEL, panel_id(panel, name))
 
 
+def member_worker(user: User) -> Worker:
+    """The user as a worker, for studies whose members do the work. The same person in all of them."""
+    return _worker(MEMBER, str(user.pk))
+
+
 def simulated_id(study: Study, name: str) -> str:
     """The platform id of a simulated worker. It is different in every study."""
     return f"{study.slug}/{name}"
@@ -78,6 +85,7 @@ def invite(*, study: Study, names: Iterable[str], actor: str) -> list[Invitation
     A name that was invited to the study whose outputs are judged here, or to a study that this one excludes, is the
     same person. Raises Invalid.
     """
+    refuse_if_any(_only_members(study))
     wanted = list(dict.fromkeys(name.strip() for name in names if name.strip()))
     refuse_if_any([problem for name in wanted for problem in _name_problems(name)])
     known = _lock_invitations(study)
@@ -92,6 +100,7 @@ def invite_participants(*, study: Study, of: Study, actor: str) -> list[Invitati
     Their names are those on their invitations to ``of``, else their pseudonyms there. The caller checks that ``actor``
     may see both studies. Raises Invalid.
     """
+    refuse_if_any(_only_members(study))
     if of.pk == study.pk:
         refuse_if_any([Problem("of", "A study cannot invite its own participants.", "Name another study.")])
     known = _lock_invitations(study)
@@ -104,6 +113,12 @@ def invite_participants(*, study: Study, of: Study, actor: str) -> list[Invitati
         (workers_with_link.get(worker, name), worker) for worker, name in named.items()
     ]
     return _invite(study, wanted, known, actor)
+
+
+def _only_members(study: Study) -> list[Problem]:
+    if not get_type(study.task_type).for_members:
+        return []
+    return [Problem("names", "Members of the study do this work, so it has no links.", "Add members to the study.")]
 
 
 def _name_problems(name: str) -> list[Problem]:

@@ -49,7 +49,7 @@ def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
     now.save(update_fields=["status", "live_at"])
     record(study=now, actor=actor, action="publish", hits=len(planned), items=len(items), seed=now.seed)
     study.refresh_from_db()
-    if by_link:
+    if by_link and not get_type(now.task_type).for_members:
         _post_link(now)
 
 
@@ -82,10 +82,26 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
     elif study.items_per_hit > n_items:
         what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
         problems.append(Problem("items_per_hit", what, f"Enter a number from 1 to {n_items}."))
+    problems += _member_problems(study, n_items)
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
     return problems + suggester_problems(study)
+
+
+def _member_problems(study: Study, n_items: int) -> list[Problem]:
+    """What prevents members of the study from doing its work, if its type says that they do."""
+    if not get_type(study.task_type).for_members:
+        return []
+    problems = []
+    rewards = [study.reward, *(arm.reward for arm in study.arms.all() if arm.reward is not None)]
+    if any(rewards):
+        what = "Members of the study do this work, and this server pays nobody for it."
+        problems.append(Problem("reward", what, "Set the reward to 0."))
+    if study.hits_per_worker is not None and study.hits_per_worker * study.items_per_hit < n_items:
+        what = f"A coder could code only {study.hits_per_worker * study.items_per_hit:,} of {n_items:,} items."
+        problems.append(Problem("hits_per_worker", what, "Leave the maximum number of hits per worker empty."))
+    return problems
 
 
 def _fix_arms(study: Study) -> list[Arm]:

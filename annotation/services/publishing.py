@@ -22,6 +22,7 @@ from annotation.services.audit import record
 from annotation.services.checking import platform_settings
 from annotation.services.platform_calls import make_all
 from annotation.services.qualifying import prepare
+from annotation.task_types.registry import get_type
 from common.problems import Problem, refuse_if_any
 
 BATCH = 1_000
@@ -79,6 +80,9 @@ def _problems(study: Study, platform: Platform) -> list[Problem]:
     problems = []
     if study.status != Study.Status.LIVE:
         problems.append(Problem("status", "The study is not live.", "Launch it first."))
+    if get_type(study.task_type).for_members:
+        what = "Members of the study do this work, so it cannot be offered to workers."
+        problems.append(Problem("platform", what, "Members start in the console, under Coding."))
     if others := [name for name in platforms_of(study) if name != platform.name]:
         what = f"The study is already offered on {others[0]}."
         problems.append(Problem("platform", what, "Duplicate the study to offer it on another platform too."))

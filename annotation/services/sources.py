@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotation.models import Output, Study
 from annotation.services.checking import check_settings
 from annotation.services.importing import import_items
-from annotation.tables import Table, table_of
+from annotation.tables import Table, TableProblems, table_of
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json, SourceOutput, SourceRow
 from annotation.task_types.registry import get_type
@@ -38,10 +38,12 @@ def check_run(*, task: TaskType, run: GenerationRun, options: Mapping[str, Any])
     return clean, problems
 
 
-def samples_table(*, task: TaskType, run: GenerationRun, options: Json) -> tuple[Table, int]:
-    """The rows that the type makes from the run's samples, and how many samples are in no row.
+def samples_table(
+    *, task: TaskType, run: GenerationRun, options: Json, added: Table | None = None
+) -> tuple[Table, int]:
+    """The rows that the type makes from the run's samples and the file ``added``, and how many samples are in no row.
 
-    Raises Invalid or TableProblems.
+    Raises Invalid, or TableProblems with the rows of the file.
     """
     rows: list[SourceRow] = []
     left_out = 0
@@ -52,28 +54,49 @@ def samples_table(*, task: TaskType, run: GenerationRun, options: Json) -> tuple
     if not rows:
         what = f"No samples of the run {run.name} make an item ({left_out:,} were left over)."
         raise invalid("items", what, "Choose other options, or another run.")
+    if added is not None:
+        rows += _added_rows(task, rows, added, options)
     return table_of(rows, name=run.name, origin="run"), left_out
 
 
-def import_run(*, study: Study, run: GenerationRun, options: Mapping[str, Any], actor: str) -> Imported:
-    """Replace the draft's items with what its type makes from a run's samples.
+def _added_rows(task: TaskType, made: list[SourceRow], added: Table, options: Json) -> list[SourceRow]:
+    """The rows of a file that join those made from samples. Each says where it is in the file. Raises TableProblems."""
+    if not task.adds_file:
+        what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
+        raise invalid("items.with_file", what, "Import either the run or the file.")
+    found, problems = task.add_file(made, added.rows, options)
+    if problems:
+        raise TableProblems(problems)
+    return [replace(row, file_row=(added.name, at.number)) for row, at in zip(found, added.rows, strict=True)]
+
+
+def import_run(
+    *, study: Study, run: GenerationRun, options: Mapping[str, Any], actor: str, added: Table | None = None
+) -> Imported:
+    """Replace the draft's items with what its type makes from a run's samples and the file ``added``.
 
     Raises Invalid, TableProblems or Frozen. Nothing has changed then.
     """
     task = get_type(study.task_type)
     clean, problems = check_run(task=task, run=run, options=options)
     refuse_if_any(problems)
-    table, left_out = samples_table(task=task, run=run, options=clean)
+    table, left_out = samples_table(task=task, run=run, options=clean, added=added)
     return Imported(import_items(study=study, table=table, actor=actor), left_out)
 
 
 def outputs_table(*, task: TaskType, source: Study, outputs: Iterable[Output]) -> Table:
     """The rows that the type makes from another study's outputs, in the given order. Raises TableProblems."""
-    rows = task.from_outputs([_source_output(output) for output in outputs])
+    rows = task.from_outputs(source_outputs(source=source, outputs=outputs))
     return table_of(rows, name=source.slug, origin="study")
 
 
-def _source_output(output: Output) -> SourceOutput:
+def source_outputs(*, source: Study, outputs: Iterable[Output]) -> list[SourceOutput]:
+    """The outputs as task types get them."""
+    maker = get_type(source.task_type)
+    return [_source_output(output, maker) for output in outputs]
+
+
+def _source_output(output: Output, maker: TaskType) -> SourceOutput:
     participant = output.submission.participant
     label = None if output.label_value is None else (output.label_name, output.label_value)
     return SourceOutput(
@@ -85,4 +108,5 @@ def _source_output(output: Output) -> SourceOutput:
         item=output.item.external_id if output.item else "",
         author=participant.pseudonym,
         arm=participant.arm.name,
+        cells=maker.export_columns(output.item.payload) if output.item else {},
     )

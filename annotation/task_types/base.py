@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from analysis.description import QuestionDescription, ReportSection, Score
 from annotation.task_types.examples import Example, examples_in
-from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.hooks import MembersWork, Sources
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
 from annotation.task_types.reading import EXAM, read_rows
@@ -25,7 +26,6 @@ from annotation.task_types.settings import ConfigForm
 
 if TYPE_CHECKING:
     from annotation.task_types.simulation import SimulatedWorker
-    from generation.runs.samples import SampleRow
 
 #: The answers to one page by question key.
 Answers = Mapping[str, Answer]
@@ -184,7 +184,7 @@ class ExamItem:
     given: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class TaskType(ABC):
+class TaskType(Sources, MembersWork, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
@@ -350,24 +350,7 @@ class TaskType(ABC):
         """The rows from which the item was read. Reading them again makes the same item. Default: one row."""
         return [self.export_columns(payload)]
 
-    # --- 8. sources ---
-
-    #: The form of options for `from_samples`; None if the type cannot use generated samples.
-    sample_form: ClassVar[type[ConfigForm] | None] = None
-    #: The kinds of other types' outputs that `from_outputs` accepts, one kind at a time. Unless a study names a kind,
-    #: it gets the first that the other study makes.
-    takes_outputs: ClassVar[Sequence[str]] = ()
-
-    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
-        """Rows of an items file from all samples of one context, and how many samples are in no row."""
-        raise NotImplementedError
-
-    def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
-        """Rows of an items file from another study's outputs, of the kinds in ``takes_outputs``.
-
-        Called again with more outputs as they arrive. Rows that already exist must stay the same and come first.
-        """
-        raise NotImplementedError
+    # --- 8. sources: see `hooks.Sources` ---
 
     # --- 9. exams ---
 

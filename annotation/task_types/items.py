@@ -25,12 +25,14 @@ class RowProblem:
 class Row:
     """One data row of a table, with all cells as text. ``number`` counts from 1.
 
-    ``sources`` are the ids of the samples or outputs behind its texts; empty for a row of a file.
+    ``sources`` are the ids of the samples or outputs behind its texts; empty for a row of a file. ``file_row`` is the
+    name of a file and the number of the row there, for a row that joined those made from samples.
     """
 
     number: int
     cells: Mapping[str, str]
     sources: tuple[int, ...] = ()
+    file_row: tuple[str, int] | None = None
 
 
 #: What is wrong with a cell and how to fix it; None if the cell is fine.
@@ -83,7 +85,10 @@ class ItemFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """A text or set of texts from a submission of another study. ``label`` is its parameter."""
+    """A text or set of texts from a submission of another study. ``label`` is its parameter.
+
+    ``cells`` are the columns of the item that it is about; empty if it is about none.
+    """
 
     id: int
     kind: str
@@ -93,11 +98,13 @@ class SourceOutput:
     item: str
     author: str
     arm: str
+    cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A row made from samples or outputs, with their ids."""
+    """A row made from samples or outputs, with their ids. ``file_row``: see `Row`."""
 
     cells: dict[str, str]
     sources: tuple[int, ...]
+    file_row: tuple[str, int] | None = None

@@ -136,11 +136,15 @@ class ChoiceQuestion(ScaleQuestion):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of several options of a question. ``key`` names it in the data and stays the same if its wording changes."""
+    """One of several options of a question. ``key`` names it in the data and stays the same if its wording changes.
+
+    ``group`` is a heading above the first of several neighbouring options (only in a `ChoicesQuestion`).
+    """
 
     key: str
     label: str
     description: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ WHY = {
     "redacted": "Your data in this study are deleted, so there are no more tasks for you in it.",
     "excluded": "There are no more tasks for you in this study.",
 }
+#: For members of the study, who work in the console.
+NOTHING_LEFT = "There is nothing left for you to do right now. What comes next is in the console."
 LOOK_AGAIN = ("done", "full", "paused", "taken")
 #: By the query in the address.
 NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT, "stopped": STOPPED}
@@ -54,8 +56,8 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
     found = summary(participant_id)
     reason = "redacted" if found.redacted else reason or _why_not(found)
     context = {
-        "heading": "Thank you" if found.completion_code else ("No tasks right now" if reason else "No task done yet"),
-        "lines": [line for line in (_so_far(found), WHY.get(reason, "")) if line],
+        "heading": "Thank you" if _has_done(found) else ("No tasks right now" if reason else "No task done yet"),
+        "lines": [line for line in (_so_far(found), _because(found, reason)) if line],
         "summary": found,
         "notice": notice,
         "work_url": reverse("work", args=[token]),
@@ -66,6 +68,10 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "record_url": reverse("work_record", args=[token]),
     }
     return page("annotation/done.html", context)
+
+
+def _because(found: Summary, reason: str) -> str:
+    return NOTHING_LEFT if found.member_of and reason == "done" else WHY.get(reason, "")
 
 
 def _why_not(found: Summary) -> str:
@@ -81,10 +87,16 @@ def _why_not(found: Summary) -> str:
     return "done" if found.within_limit else "limit"
 
 
+def _has_done(found: Summary) -> bool:
+    return bool(found.n_submitted or found.completion_code)
+
+
 def _so_far(found: Summary) -> str:
     stopped = f"You get {money(found.part_pay)} for what you did before you stopped." if found.part_pay else ""
     if found.redacted:
         return stopped
+    if not found.n_submitted and found.member_of:
+        return ""
     if not found.n_submitted:
         return stopped or "Your completion code appears here when you have done a task."
     done = f"Your answers are saved. You have done {counted(found.n_submitted, 'task')} in this study."

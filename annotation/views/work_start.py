@@ -136,6 +136,8 @@ def study_start(request: HttpRequest, slug: str) -> HttpResponse:
         return _not_open(study, visit)
     if study.access == Study.Access.INVITED and not (visit.invitation or visit.bot):
         return not_admitted(study, "invited")
+    if get_type(study.task_type).for_members and not visit.bot:
+        return not_admitted(study, "members")
     if visit.lacks_id:
         return _no_id(study)
     if not visit.bot and is_posted(study):
@@ -247,6 +249,10 @@ def _may_be_known(study: Study, visit: Visit | None) -> bool:
 
 
 REFUSALS = {
+    "members": (
+        "This study is for members of the research team",
+        "They start in the console: sign in there, open the study, and choose Coding.",
+    ),
     "platform": (
         "This study is done on another site",
         "Its tasks are offered on a platform for workers. Open it from there.",

@@ -21,6 +21,7 @@ class SampleRow:
     """One sample with everything about its origin.
 
     ``context``: what raters may see of the prompt. ``label``: the decoder's parameter and value, if it has exactly one.
+    ``priming``: the text before the prompt that showed the model what is wanted; empty if there was none.
     """
 
     id: int
@@ -41,6 +42,7 @@ class SampleRow:
     log_q: float | None = None
     finish_reason: str = ""
     seconds: float = 0.0
+    priming: str = ""
 
 
 def samples_of(run: GenerationRun) -> Generator[list[SampleRow]]:
@@ -94,4 +96,5 @@ def _row(sample: Sample, swept: Collection[str]) -> SampleRow:
         log_q=sample.log_q,
         finish_reason=sample.finish_reason,
         seconds=sample.seconds,
+        priming=context.prompt[: context.keep],
     )

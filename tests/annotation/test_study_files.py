@@ -543,7 +543,7 @@ def documented(heading: str) -> dict[str, tuple[str, str]]:
 
 
 #: A list of records is only counted there.
-NUMBERS = ("one", "two", "three", "four", "five", "six")
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 LISTED = re.compile(rf"^({'|'.join(NUMBERS)}) \w+$")
 
 

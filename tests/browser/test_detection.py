@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Rating
 from annotation.task_types.items import ItemData
+from tests.annotation.task_types.journeys import TRAININGS, detection_study
 from tests.browser.conftest import NewPage
 from tests.browser.work_helpers import check_looks, open_start, send
 from tests.factories import make_study
@@ -25,6 +26,23 @@ def an_item(name: str, **cells: str) -> ItemData:
     empty = {"domain": "story", "role": "", "explanation": "", "other_text": "", "columns": ["sample_id"], "extra": []}
     payload: dict[str, Any] = {"sample_id": name, "prompt": PROMPT, "source": "hidden-model", **empty, **cells}
     return ItemData(name, payload, "practice" if cells.get("role") else "main")
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_the_start_and_the_first_page_of_every_training(
+    training: str, live_server: Any, new_page: NewPage, axe_core: Path
+) -> None:
+    """What a layperson reads before the first answer."""
+    study = detection_study(training=training)
+    page = new_page()
+    open_start(page, live_server, study)
+    expect(page.get_by_text("Machines often repeat themselves")).to_have_count(1 if training == "instructions" else 0)
+    expect(page.get_by_text("You practise first")).to_have_count(1 if training in ("examples", "comparison") else 0)
+    check_looks(page, axe_core, f"start, {training}")
+    page.get_by_role("button", name="Start").click()
+    practice = training in ("examples", "comparison")
+    expect(page.locator("h1")).to_have_text("Practice: who wrote this text?" if practice else "Who wrote this text?")
+    check_looks(page, axe_core, f"first page, {training}")
 
 
 def test_a_practice_pair_and_a_text_from_start_to_end(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
@@ -46,7 +64,7 @@ def test_a_practice_pair_and_a_text_from_start_to_end(live_server: Any, new_page
     send(page, "Who wrote this text?")
     expect(page.locator(".notice")).to_contain_text(f"The machine generated {side}.")
     check_looks(page, axe_core, "text after feedback")
-    expect(page.get_by_label("Why do you think so?")).to_be_hidden()
+    expect(page.get_by_label("Why do you think that a person wrote it?")).to_be_hidden()
     page.get_by_role("radio", name="Possibly machine-generated").check()
     page.get_by_label("What would you change").fill("I would remove most of the hats.")
     assert "hidden-model" not in page.content()

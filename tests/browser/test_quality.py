@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Rating
 from annotation.task_types.items import ItemData
+from tests.annotation.task_types.journeys import quality_exam, quality_study
 from tests.browser.conftest import NewPage
 from tests.browser.work_helpers import check_looks, open_start, send
 from tests.factories import make_study
@@ -22,6 +23,8 @@ TEXTS = {
     "b": "engines of the ferry and the ferry is a ferry with engines that the engines of the ferry have and the",
     "c": "being repaired. The company hopes that nobody will have to wait longer than an hour for a bus in the morn",
 }
+#: Words of the exam's texts, and the labels that pass: one is wrong by one level.
+LABELS = {"stays open": "Decent", "is a pool": "Passable", "of of the the": "Terrible"}
 
 
 def test_continuations_from_start_to_end(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
@@ -52,3 +55,29 @@ def test_continuations_from_start_to_end(live_server: Any, new_page: NewPage, ax
         "b": 1.0,
         "c": 4.0,
     }
+
+
+def test_only_who_passes_the_exam_gets_into_the_study(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
+    """One wrong label by one level passes; “High Quality” for everything does not (Zhang et al. 2020, app. A)."""
+    exam = quality_exam(identity="browser", title="Exam")
+    study = quality_study(identity="browser", title="News", exam_study=exam.slug, exam_percent=100)
+    for passes in (False, True):
+        page = new_page()
+        open_start(page, live_server, exam)
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator("#task")).to_be_visible()
+        for at in range(3):
+            text = page.locator(".pair strong").nth(at).inner_text()
+            right = next(label for part, label in LABELS.items() if part in text)
+            group = page.get_by_role("radiogroup", name=f"Continuation {at + 1}")
+            group.get_by_role("radio", name=right if passes else "High Quality").check()
+        if passes:
+            check_looks(page, axe_core, "exam")
+        send(page, "Thank you")
+        open_start(page, live_server, study)
+        page.get_by_role("button", name="Start").click()
+        if passes:
+            expect(page.locator("#task")).to_be_visible()
+        else:
+            expect(page.locator("h1")).to_have_text("This study is for people who passed another one")
+            check_looks(page, axe_core, "not passed")

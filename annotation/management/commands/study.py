@@ -30,7 +30,7 @@ from annotation.services.applying import apply
 from annotation.services.duplicating import duplicate_study
 from annotation.services.media import add_media
 from annotation.study_files import FileRefused, read_study_file
-from annotation.tables import TableProblems
+from annotation.tables import Table, TableProblems, read_table
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from common.commands import AddAction, problem_lines, progress_bar
 from common.words import counted, money
@@ -66,6 +66,7 @@ class Command(ReviewActions):
         run.add_argument("slug")
         run.add_argument("run_name", metavar="run", help="a run's name, see: manage.py generate status")
         run.add_argument("options", nargs="*", metavar="NAME=VALUE", help="options of the type: manage.py study keys")
+        run.add_argument("--with-file", type=Path, metavar="FILE", help="items that join those of the run")
         image = add("add-image", "store an image that items of a draft can show", self.add_image)
         image.add_argument("slug")
         image.add_argument("file", type=Path, help="PNG, JPEG or WebP")
@@ -183,13 +184,14 @@ class Command(ReviewActions):
         else:
             self.say(f"{name}: {task.title}. {task.summary}" for name, task in all_types().items())
 
-    def import_run(self, *, slug: str, run_name: str, options: list[str]) -> None:
+    def import_run(self, *, slug: str, run_name: str, options: list[str], with_file: Path | None) -> None:
         study = study_called(slug)
         found = GenerationRun.objects.filter(name=run_name).first()
         if found is None:
             raise CommandError(f"There is no run “{run_name}”. See: manage.py generate status")
         given = dict(option_of(option) for option in options)
-        done = sources.import_run(study=study, run=found, options=given, actor=ACTOR)
+        added = table_in(with_file) if with_file else None
+        done = sources.import_run(study=study, run=found, options=given, actor=ACTOR, added=added)
         verb = "is" if done.left_out == 1 else "are"
         left_out = f" {counted(done.left_out, 'sample')} {verb} left over." if done.left_out else ""
         self.say([f"{study.slug}: {counted(done.items, 'item')} from the run {found.name}.{left_out}"])
@@ -377,6 +379,14 @@ def option_of(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise CommandError(f"“{text[:60]}” is not an option. Write NAME=VALUE, such as set_size=5.")
     return name, value
+
+
+def table_in(path: Path) -> Table:
+    try:
+        with path.open("rb") as opened:
+            return read_table(opened, name=path.name, limit=None)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def read_text(path: Path) -> str:

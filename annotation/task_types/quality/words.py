@@ -41,8 +41,8 @@ def quality_texts() -> list[Text]:
     instructions = (
         "You read the beginning of a news text and several ways to continue it. Give each continuation one of five "
         "labels. Judge the continuation only, not the beginning: is it well written, does it make sense, and does it "
-        "follow from the beginning?\n\nThe continuations were cut after a fixed length, so most end in mid-sentence or "
-        "even in mid-word. Do not count that against them."
+        "follow from the beginning?\n\nEvery continuation was cut off after a fixed length, so most stop in the middle "
+        "of a sentence or a word. Do not mark them down for that."
     )
     found = [
         Text("instructions", "Instructions", instructions, lines=8),
@@ -50,7 +50,7 @@ def quality_texts() -> list[Text]:
         Text(
             "cut",
             "Reminder that texts were cut",
-            "All continuations were cut after the same length. Do not count it against a text that it stops in the "
+            "Every continuation was cut off after the same length. Do not mark a text down because it stops in the "
             "middle of a sentence or a word.",
             lines=2,
         ),

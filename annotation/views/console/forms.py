@@ -145,12 +145,20 @@ class OutputsForm(forms.Form):
 
 
 class RunChoiceForm(forms.Form):
-    """The generation run whose samples become items."""
+    """The generation run whose samples become items. ``adds_file`` names what a file can add to them, if anything."""
 
     run = forms.ChoiceField(label="Run", error_messages={"required": "Choose a run."})
 
-    def __init__(self, *args: Any, runs: Sequence[GenerationRun], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, runs: Sequence[GenerationRun], adds_file: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if adds_file:
+            self.fields["file"] = forms.FileField(
+                label=f"{adds_file} (file)",
+                required=False,
+                help_text="Its rows join the run’s samples. It has the columns listed above.",
+                error_messages={"empty": "This file is empty. Choose another one, or none."},
+                widget=forms.ClearableFileInput(attrs={"accept": ",".join(SUFFIXES)}),
+            )
         field = self.fields["run"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
         field.choices = [(run.name, run.name) for run in runs]

@@ -9,10 +9,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.models import Membership, Study
+from annotation.queries.member_work import coders_of
 from annotation.services.members import add_member, remove_member
 from annotation.views.console.forms import MemberForm
 from annotation.views.console.page import SignedIn, member, say_refused, study_page
 from common.problems import Refused
+from common.words import counted
 
 ROLE_NAMES = {"viewer": "a viewer", "editor": "an editor", "owner": "an owner"}
 
@@ -39,12 +41,16 @@ def members(request: SignedIn, study: Study) -> HttpResponse:
 @member(write="owner")
 def remove(request: SignedIn, study: Study, user_id: int) -> HttpResponse:
     user = get_object_or_404(User, pk=user_id, memberships__study=study)
+    coder = next((each for each in coders_of(study) if each.user_id == user.pk), None)
     try:
         remove_member(study=study, user=user, actor=request.user.get_username())
     except Refused as refused:
         say_refused(request, refused)
         return redirect("console_members", study.slug)
-    messages.success(request, f"{user.username} can no longer see “{study.title}”.")
+    stays = ""
+    if coder is not None:
+        stays = f" Their codes of {counted(coder.items, 'item')} stay. Another member can do the rest under Coding."
+    messages.success(request, f"{user.username} can no longer see “{study.title}”.{stays}")
     if user == request.user and not user.is_superuser:
         return redirect("console_studies")
     return redirect("console_members", study.slug)

@@ -113,6 +113,14 @@ def task_title(name: str) -> str:
         return name
 
 
+def for_members(name: str) -> bool:
+    """Whether members of the study do its work, as the type called ``name`` says."""
+    try:
+        return get_type(name).for_members
+    except UnknownTaskType:
+        return False
+
+
 def study_page(
     request: SignedIn, study: Study, template: str, context: dict[str, Any], *, section: str, status: int = 200
 ) -> HttpResponse:
@@ -126,6 +134,7 @@ def study_page(
         "is_owner": role == Membership.Role.OWNER,
         "is_draft": study.status == Study.Status.DRAFT,
         "section": section,
+        "for_members": for_members(study.task_type),
     }
     return render(request, f"console/{template}", shared | context, status=status)
 

@@ -19,6 +19,7 @@ from annotation.services import planning
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.task_types.base import PlannedHit
 from annotation.task_types.registry import get_type
+from annotation.views.console.page import for_members
 from common.problems import Problem, Refused
 from common.words import counted, money
 
@@ -133,7 +134,7 @@ def plan_of(study: Study) -> Plan:
         arms=costs,
         ratings_per_item=study.ratings_per_item,
         time=time,
-        checks=[*_checks(study, items, problems), *_pay_checks(costs, time)],
+        checks=[*_checks(study, items, problems), *([] if for_members(study.task_type) else _pay_checks(costs, time))],
         version=f"{fingerprint(study)}-{len(items)}-{marker}",
     )
 
@@ -176,6 +177,8 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         were = "was" if simulated == 1 else "were"
         what = f"{counted(simulated, 'item')} {were} written by simulated workers."
         checks.append(Check("warn", what, "console_upload"))
+    if for_members(study.task_type):
+        return [*checks, *_member_checks(study)]
     checks.append(
         Check("good", "Workers read a consent text first")
         if study.consent.strip()
@@ -190,6 +193,15 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings"))
     return checks
+
+
+def _member_checks(study: Study) -> list[Check]:
+    """Members do the work: consent, contact and links do not matter, but there must be enough of them."""
+    members = study.memberships.count()
+    if members >= study.ratings_per_item:
+        return [Check("good", f"{counted(members, 'member')} can do the work, in the console under Coding")]
+    who = f"{counted(study.ratings_per_item, 'member')} are needed"
+    return [Check("warn", f"Only {counted(members, 'member')} can do the work; {who}.", "console_members")]
 
 
 def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]:

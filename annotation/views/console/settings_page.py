@@ -39,7 +39,7 @@ class SettingsPage:
         self.data = data
         self.version = fingerprint(study) if study else ""
         # A model form writes into its instance while it validates; the page still shows the study as it is stored.
-        instance = Study.objects.get(pk=study.pk) if study else None
+        instance = Study.objects.get(pk=study.pk) if study else Study(**task.suggested)
         self.study_form = SettingsForm(data, instance=instance, user=user)
         self.type_form = type_form(task, data, study.config if study else None)
         self.text_errors: dict[str, str] = {}

@@ -12,7 +12,7 @@ from annotation.services import planning
 from annotation.services.studies import change_study
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
-from annotation.views.console.page import SignedIn, member, say_refused, signed_in, study_page
+from annotation.views.console.page import SignedIn, for_members, member, say_refused, signed_in, study_page
 from annotation.views.console.plan import plan_of
 from annotation.views.console.settings_page import SettingsPage
 from annotation.views.console.stepper import stepper
@@ -117,7 +117,8 @@ def publish(request: SignedIn, study: Study) -> HttpResponse:
         except Refused as refused:
             say_refused(request, refused)
             return redirect("console_publish", study.slug)
-        messages.success(request, "The study is live. Share the study link below.")
+        then = "Members can start under Coding." if for_members(study.task_type) else "Share the study link below."
+        messages.success(request, f"The study is live. {then}")
         return redirect("console_study", study.slug)
     context = {"plan": plan, "steps": stepper(study, "publish"), "changed": request.method == "POST"}
     status = 409 if request.method == "POST" else 200

@@ -68,9 +68,14 @@ def _forms(request: SignedIn, study: Study, way: str) -> _Forms:
         OutputsForm(data("study"), sources=feeding, kinds=task.takes_outputs, prefix="study")
         if task.takes_outputs
         else None,
-        RunChoiceForm(data("run"), runs=runs, prefix="run") if takes_runs else None,
+        _run_form(request, data("run"), runs, task.adds_file) if takes_runs else None,
         task.sample_form(data("run"), prefix="options") if task.sample_form is not None else None,
     )
+
+
+def _run_form(request: SignedIn, data: Any, runs: list[GenerationRun], adds_file: str) -> RunChoiceForm:
+    files = None if data is None else request.FILES
+    return RunChoiceForm(data, files, runs=runs, adds_file=adds_file, prefix="run")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -97,7 +102,9 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
             return redirect("console_upload", study.slug)
     context = _context(study, forms, refused_table)
     status = 422 if refused_table or any(form.errors for form in used) else 200
-    name = forms.file.cleaned_data["file"].name[:100] if refused_table and way == "file" else ""
+    uploaded = forms.run if way == "run" and forms.run else forms.file
+    file = uploaded.cleaned_data.get("file") if refused_table else None
+    name = file.name[:100] if file else ""
     context |= {"way": way, "file_name": name}
     return study_page(request, study, "upload.html", context, section="items", status=status)
 
@@ -113,7 +120,9 @@ def _import(request: SignedIn, study: Study, forms: _Forms, way: str) -> str:
         return f"{counted(count, 'item')} imported from the study {source.slug}."
     if way == "run" and forms.run is not None and forms.options is not None:
         run = run_for(request.user, forms.run.cleaned_data["run"])
-        done = sources.import_run(study=study, run=run, options=forms.options.cleaned_data, actor=actor)
+        file = forms.run.cleaned_data.get("file")
+        added = read_table(file.file, name=file.name) if file else None
+        done = sources.import_run(study=study, run=run, options=forms.options.cleaned_data, actor=actor, added=added)
         were = "was" if done.left_out == 1 else "were"
         left_out = f" {counted(done.left_out, 'sample')} {were} left over." if done.left_out else ""
         return f"{counted(done.items, 'item')} imported from the run {run.name}.{left_out}"

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from annotation.views.console import (
     account,
     arms,
+    coding,
     deletion,
     duplicate,
     exports,
@@ -85,6 +86,9 @@ urlpatterns = [
     path(STUDY + "resume/", study.resume, name="console_resume"),
     path(STUDY + "close/", study.close, name="console_close"),
     path(STUDY + "delete/", study.delete, name="console_delete"),
+    path(STUDY + "coding/", coding.coding, name="console_coding"),
+    path(STUDY + "coding/start/", coding.start, name="console_start_coding"),
+    path(STUDY + "coding/<int:pk>/", coding.adjudicate, name="console_adjudicate"),
     path(STUDY + "duplicate/", duplicate.duplicate, name="console_duplicate"),
     path(STUDY + "type/", setup.type_of_study, name="console_type"),
     path(STUDY + "settings/", setup.settings_of_study, name="console_settings"),

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.models import DeletionRequest, Flag, Participant, Study
 from annotation.queries import submissions as queries
+from annotation.queries.member_work import has_left
 from annotation.queries.payments import payment_rows, payments
 from annotation.queries.review import in_reasons
 from annotation.queries.workers import agreement_with_others, exclusion_effect, worker_figures
@@ -32,6 +33,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
     owed = payment_rows(study, list(payments(study).filter(pk=participant.pk)))
     context = {
         "worker": participant,
+        "left": has_left(participant),
         "figures": worker_figures(participant),
         "agreement": agreement_with_others(study, participant),
         "payment": owed[0] if owed else None,
@@ -83,4 +85,6 @@ def include(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
 
 
 def _participant(study: Study, pseudonym: str) -> Participant:
-    return get_object_or_404(Participant.objects.select_related("arm", "study"), study=study, pseudonym=pseudonym)
+    return get_object_or_404(
+        Participant.objects.select_related("arm", "study", "worker"), study=study, pseudonym=pseudonym
+    )

@@ -25,7 +25,7 @@ from tests.factories import make_participant, make_study, make_submission
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events")]
+    ("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events", "final")]
 )
 def test_no_export_says_who_a_worker_is_unless_told_to(kind: str, format: str) -> None:
     study = make_study(items=1, ratings_per_item=1)
@@ -78,7 +78,7 @@ def test_unknown_kind_and_format_are_refused_with_those_there_are() -> None:
     study = make_study(items=1)
     with pytest.raises(
         exports.ExportError,
-        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, cyoa-script, bundle",
+        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, cyoa-script, bundle",
     ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):

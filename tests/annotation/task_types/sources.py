@@ -10,6 +10,9 @@ from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json, Row, SourceOutput, SourceRow
 from tests.annotation.task_types.suite import initial_config
 
+#: Some types leave out short texts.
+LONG = f" {'It rained all day. ' * 30}".rstrip()
+
 
 def check_sources(task: TaskType) -> None:
     """Rows made of samples and outputs read as items, name what they use, and stay as they are when more arrive."""
@@ -18,7 +21,7 @@ def check_sources(task: TaskType) -> None:
         options = {name: field.initial for name, field in task.sample_form.base_fields.items()}
         form = task.sample_form(options)
         assert form.is_valid(), form.errors
-        samples = make_samples()
+        samples = make_samples(more=LONG)
         rows, left_out = task.from_samples(samples, dict(form.cleaned_data))
         used = {source for row in rows for source in row.sources}
         assert used <= {sample.id for sample in samples}
@@ -41,8 +44,8 @@ def check_source_rows(task: TaskType, config: Json, rows: Sequence[SourceRow]) -
     assert len({item.external_id for item in items}) == len(items)
 
 
-def make_samples() -> list[Any]:
-    """Six texts by each of three decoders for one context, and one by a fourth."""
+def make_samples(*, more: str = "") -> list[Any]:
+    """Six texts by each of three decoders for one context, and one by a fourth. ``more`` is at the end of each."""
     labels = {"temp=0.5": ("temperature", 0.5), "temp=1": ("temperature", 1.0), "top_k=5": ("top_k", 5.0)}
     made = [(decoder, number) for decoder in labels for number in range(6)] + [("greedy", 0)]
     return [
@@ -55,7 +58,8 @@ def make_samples() -> list[Any]:
             decoder=decoder,
             label=labels.get(decoder),
             number=number,
-            text=f" Text {number} of {decoder}.\n",
+            text=f" Text {number} of {decoder}.{more}\n",
+            priming="",
         )
         for at, (decoder, number) in enumerate(made)
     ]

@@ -1,0 +1,64 @@
+"""Settles differences between people who answered the same question about an item. The newest decision counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.instrument import Instrument
+from annotation.models import Adjudication, Item, Study
+from annotation.queries.member_work import coded_items
+from annotation.services.audit import record
+from annotation.task_types.questions import ChoicesQuestion, clean_text
+from annotation.task_types.registry import get_type
+from common.problems import Problem, invalid, refuse_if_any
+
+MAX_NOTE = 500
+
+
+def adjudicated_question(study: Study) -> ChoicesQuestion | None:
+    """The question whose answers are compared and settled; None if the type has none."""
+    topic = get_type(study.task_type).adjudicates
+    if not topic:
+        return None
+    instrument = Instrument.of(study)
+    asked = instrument.task.questions(instrument.config, instrument.texts)
+    return next((each for each in asked if each.topic == topic and isinstance(each, ChoicesQuestion)), None)
+
+
+@transaction.atomic
+def settle(*, item: Item, chosen: Collection[str], note: str, user: User) -> Adjudication | None:
+    """Append the final answer about an item. None if it is the newest one already. Raises Invalid."""
+    study = Study.objects.select_for_update(no_key=True).get(pk=item.study_id)
+    question = adjudicated_question(study)
+    if question is None:
+        raise invalid("study", "This type of study has no answers to settle.")
+    note = clean_text(note)
+    known = [option.key for option in question.options]
+    refuse_if_any(_problems(question, known, chosen, note))
+    now = coded_items(study, only=item.pk)[0]
+    if now.state == "waiting":
+        what = f"{item.external_id} does not have all its codes yet, so there is nothing to settle."
+        raise invalid("item", what, "Wait until every coder has sent it.")
+    final = [key for key in known if key in chosen]
+    if now.settled and now.settled.chosen == frozenset(final) and now.settled.note == note:
+        return None
+    made = Adjudication.objects.create(
+        study=study, item=item, question=question.topic, chosen=final, note=note, user=user
+    )
+    record(study=study, actor=user.get_username(), action="settle", item=item.external_id, chosen=final, note=note)
+    return made
+
+
+def _problems(question: ChoicesQuestion, known: list[str], chosen: Collection[str], note: str) -> list[Problem]:
+    problems = [
+        Problem("chosen", f"There is no label “{key[:40]}”.", "Reload the page and choose again.")
+        for key in sorted(set(chosen) - set(known))
+    ]
+    if len(chosen) < question.least:
+        problems.append(Problem("chosen", "No label is chosen.", "Choose at least one final label."))
+    if len(note) > MAX_NOTE:
+        problems.append(Problem("note", f"The note is {len(note):,} characters long.", f"Use at most {MAX_NOTE}."))
+    return problems

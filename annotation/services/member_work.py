@@ -1,0 +1,79 @@
+"""Work that members of a study do, such as coding: who starts, who stops, and who takes over.
+
+As many members as the study wants ratings work at a time, so that the same people code everything. When a member leaves
+the study, what they sent stays, and another member can do the rest.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Membership, Participant, Study
+from annotation.queries.member_work import coders_of
+from annotation.services import people
+from annotation.services.allocation import NotAdmitted, enrol, take_back_work
+from annotation.services.audit import record
+from annotation.task_types.registry import get_type
+from common.problems import Problem, invalid, refuse_if_any
+from common.words import counted
+
+
+@transaction.atomic
+def start_member_work(*, study: Study, user: User) -> Participant:
+    """The member's participation. The first call creates it, if a place is free. Raises Invalid."""
+    now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    refuse_if_any(reasons_not_to_start(now, user))
+    known = Participant.objects.filter(study=now, worker__platform=people.MEMBER, worker__platform_id=str(user.pk))
+    if found := known.first():
+        return found
+    try:
+        made = enrol(study=now, worker=people.member_worker(user), consented=False)
+    except NotAdmitted:
+        raise invalid("study", "Everything has been coded.", "There is nothing left to start.") from None
+    record(study=now, actor=user.get_username(), action="start coding", worker=made.pseudonym)
+    return made
+
+
+def reasons_not_to_start(study: Study, user: User) -> list[Problem]:
+    """Why this user cannot start or continue. Empty if they can."""
+    if not get_type(study.task_type).for_members:
+        return [Problem("study", "Members do not do the work of this study.", "Share its link with workers.")]
+    if not Membership.objects.filter(study=study, user=user).exists():
+        what = "Only members of the study can code, and you are not one."
+        return [Problem("study", what, "Ask an owner to add you, or add yourself under Members.")]
+    coders = coders_of(study)
+    if own := next((each for each in coders if each.user_id == user.pk), None):
+        what = "An owner has ended your work in this study."
+        return [] if own.active else [Problem("study", what, "Ask an owner to include you again.")]
+    if study.status != Study.Status.LIVE:
+        what = f"The study is {study.get_status_display().lower()}, so nobody can start."
+        return [Problem("study", what, "Launch it first." if study.status == Study.Status.DRAFT else "")]
+    active = [each.name for each in coders if each.active]
+    if len(active) >= study.ratings_per_item:
+        what = f"{', '.join(active)} {'is' if len(active) == 1 else 'are'} coding; this study has "
+        fix = "To take over from a coder, an owner first removes them under Members. What they have coded stays."
+        return [Problem("study", f"{what}{counted(study.ratings_per_item, 'coder')}.", fix)]
+    return []
+
+
+@transaction.atomic
+def stop_member_work(*, study: Study, user: User) -> None:
+    """The user gets no more work, and their open work goes back. What they sent stays and counts."""
+    for participant in _participation(study, user):
+        if participant.excluded_at is None:
+            Participant.objects.filter(pk=participant.pk).update(excluded_at=timezone.now())
+        take_back_work(participant_id=participant.pk)
+
+
+@transaction.atomic
+def allow_member_work(*, study: Study, user: User) -> None:
+    """The user is a member again: they can continue with what nobody else has done meanwhile."""
+    for participant in _participation(study, user):
+        Participant.objects.filter(pk=participant.pk).update(excluded_at=None)
+
+
+def _participation(study: Study, user: User) -> list[Participant]:
+    found = Participant.objects.select_for_update(no_key=True).filter(study=study)
+    return list(found.filter(worker__platform=people.MEMBER, worker__platform_id=str(user.pk)))

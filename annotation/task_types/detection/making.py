@@ -1,0 +1,165 @@
+"""Detection items from a run's samples and from texts by people, by the published rules (Clark 2021, §6.2.2, app. C).
+
+A text has ``min_words`` words or more and ends with the sentence that passes them. Machine texts that copy the text
+which primed the model are left out. Texts by people come from a file, or from the run's contexts (``human_text``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from django import forms
+
+from annotation.task_types.detection.planning import HUMAN
+from annotation.task_types.items import Json, Row, RowProblem, SourceRow
+from annotation.task_types.settings import ConfigForm
+from annotation.task_types.sources import sample_text
+from common.problems import invalid
+from common.words import counted
+from generation.decoding.sentences import first_sentence_end
+
+if TYPE_CHECKING:
+    from generation.runs.samples import SampleRow
+
+#: Overlap counts runs of this many words: single words, such as “the”, are in any two texts.
+RUN = 3
+
+
+class SampleOptions(ConfigForm):
+    """Which samples become items."""
+
+    min_words = forms.IntegerField(
+        label="Least words in a text",
+        min_value=1,
+        max_value=2000,
+        initial=100,
+        help_text="A text ends with the sentence that passes this number. Samples that stop before are left over.",
+    )
+    max_overlap = forms.IntegerField(
+        label="Greatest overlap with the priming text, in percent",
+        min_value=0,
+        max_value=100,
+        initial=80,
+        help_text="The share of a sample’s three-word sequences that the priming text contains. Samples above it are "
+        "left over.",
+    )
+
+
+def cut(text: str, min_words: int) -> str:
+    """The text up to the end of the first sentence that ends at or after its ``min_words``-th word; empty if none."""
+    end = first_sentence_end(text, min_words=min_words)
+    return "" if end is None else text[:end].strip()
+
+
+def overlap(text: str, priming: str) -> float:
+    """The share, from 0 to 1, of the three-word sequences of ``text`` that ``priming`` contains. Case is ignored.
+
+    A text of one or two words counts as one sequence. An empty text or an empty ``priming`` gives 0.
+    """
+    runs, known = _runs(text), set(_runs(priming))
+    return sum(run in known for run in runs) / len(runs) if runs and known else 0.0
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    words = [word.strip(".,;:!?\"'“”‘’()").casefold() for word in text.split()]
+    words = [word for word in words if word]
+    return [tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1))] if words else []
+
+
+def rows_from_samples(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+    """A row per sample that fits, the row of the context's ``human_text`` if it has one, and how many were left over.
+
+    Raises Invalid if a ``human_text`` is too short.
+    """
+    rows: list[SourceRow] = []
+    for each in samples:
+        text = cut(sample_text(each.text), options["min_words"])
+        if not text or 100 * overlap(text, each.priming) > options["max_overlap"]:
+            continue
+        name = f"{each.context_id}-{each.model}-{each.decoder}-{each.number}"
+        rows.append(SourceRow(_cells(each, name, text, each.model) | {"decoder": each.decoder}, (each.id,)))
+    left_out = len(samples) - len(rows)
+    first = samples[0]
+    if first.fields.get("human_text", "").strip():
+        text, (what, fix) = _by_person(first.fields["human_text"], options["min_words"])
+        if what:
+            where = f"The context {first.context_id} of the run"
+            raise invalid("items", f"{where} has a human_text that cannot be used. {what}", fix)
+        rows.append(SourceRow(_cells(first, f"{first.context_id}-{HUMAN}", text, HUMAN), ()))
+    return rows, left_out
+
+
+def _cells(sample: SampleRow, name: str, text: str, source: str) -> dict[str, str]:
+    domain = str(sample.fields.get("domain", ""))
+    return {"sample_id": name, "prompt": sample.context, "text": text, "source": source, "domain": domain}
+
+
+def _by_person(text: str, min_words: int) -> tuple[str, tuple[str, str]]:
+    """A person's text, cut, and what is wrong with it and the fix (both empty if nothing is)."""
+    words = len(text.split())
+    if words < min_words:
+        what = f"It has {counted(words, 'word')}; a text needs at least {min_words:,}."
+        return "", (what, "Use a longer text, or lower the least number of words.")
+    found = cut(text.strip(), min_words)
+    if not found:
+        return "", (f"No sentence ends after word {min_words:,}.", "Complete its last sentence, or use another text.")
+    return found, ("", "")
+
+
+# --- texts by people from a file ---
+
+
+def rows_from_file(
+    made: Sequence[SourceRow], rows: Sequence[Row], options: Json
+) -> tuple[list[SourceRow], list[RowProblem]]:
+    """The file's texts by people, cut as machine texts are, and its practice texts as they are, with all problems.
+
+    Every domain needs as many texts by people as by machines, because half of each task is by people.
+    """
+    found: list[SourceRow] = []
+    problems: list[RowProblem] = []
+    for row in rows:
+        cells = dict(row.cells)
+        if cells.get("role", "").strip() != "practice":
+            problems += _not_by_person(row)
+            text, (what, fix) = _by_person(cells.get("text", ""), options["min_words"])
+            if what:
+                problems.append(RowProblem(row.number, "text", what, fix))
+            cells |= {"source": HUMAN, "text": text}
+        found.append(SourceRow(cells, ()))
+    return found, problems or _too_few([*made, *found])
+
+
+def _not_by_person(row: Row) -> list[RowProblem]:
+    source = row.cells.get("source", "").strip()
+    if source in ("", HUMAN):
+        return []
+    what = f"The source is “{source[:40]}”, but this file holds texts by people."
+    return [RowProblem(row.number, "source", what, f"Write {HUMAN}, or leave the cell empty.")]
+
+
+def _too_few(rows: Sequence[SourceRow]) -> list[RowProblem]:
+    people, machines = Counter[str](), Counter[str]()
+    for row in rows:
+        if row.cells.get("role", "").strip() != "practice":
+            kind = people if row.cells["source"] == HUMAN else machines
+            kind[row.cells.get("domain", "").strip()] += 1
+    return [
+        RowProblem(0, "domain", _few(domain, many, people[domain]), _more(many - people[domain], people, machines))
+        for domain, many in machines.items()
+        if people[domain] < many
+    ]
+
+
+def _few(domain: str, machine: int, human: int) -> str:
+    where = f"The domain “{domain}” has" if domain else "There are"
+    return f"{where} {counted(machine, 'machine text')} and {human:,} by people. Half of all texts are by people."
+
+
+def _more(missing: int, people: Mapping[str, int], machines: Mapping[str, int]) -> str:
+    strange = sorted(set(people) - set(machines))
+    if strange:
+        return f"Check the column domain: the run has no machine texts of “{strange[0][:40]}”."
+    return f"Add {counted(missing, 'text')} by people, or make the run with fewer samples."
