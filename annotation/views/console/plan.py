@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
@@ -25,6 +26,14 @@ from common.words import counted, money
 CENT = Decimal("0.01")
 
 
+class About(StrEnum):
+    """What a check is about. Pages that show some of this elsewhere leave those checks out."""
+
+    STUDY = "study"
+    LINK = "link"
+    PAY_PER_HOUR = "pay per hour"
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing to look at before the launch. ``level`` is good, warn or bad; bad prevents the launch."""
@@ -32,6 +41,7 @@ class Check:
     level: str
     text: str
     url_name: str = ""
+    about: About = About.STUDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +198,7 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
     )
     if study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE:
         text = "The open link cannot tell people apart: the same person can take part several times."
-        checks.append(Check("warn", text, "console_settings"))
+        checks.append(Check("warn", text, "console_settings", About.LINK))
     return checks
 
 
@@ -197,7 +207,8 @@ def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]
     if not any(reward for arm in arms for reward in arm.rewards):
         return [Check("warn", "The reward is zero: workers are not paid.", "console_settings")]
     if time is None:
-        return [Check("warn", "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”.")]
+        text = "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”."
+        return [Check("warn", text, about=About.PAY_PER_HOUR)]
     least = settings.MINIMUM_HOURLY_PAY
     checks = []
     for arm in arms:
@@ -205,7 +216,8 @@ def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]
             continue
         where = f"Arm {arm.name} pays" if arm.name else "This study pays"
         text = f"{where} about {money(arm.per_hour)} an hour, less than the minimum of {money(least)}."
-        checks.append(Check("warn", text, "console_arms" if arm.name else "console_settings"))
+        place = "console_arms" if arm.name else "console_settings"
+        checks.append(Check("warn", text, place, About.PAY_PER_HOUR))
     if not checks:
         lowest = min(arm.per_hour for arm in arms if arm.per_hour is not None)
         checks.append(Check("good", f"Workers earn about {money(lowest)} an hour"))

@@ -16,7 +16,7 @@ from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import connect, known
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.queries import platform_overview as overview
-from annotation.services import lifecycle, platform_jobs
+from annotation.services import lifecycle, pausing, platform_jobs
 from annotation.services import studies as service
 from annotation.services.platform_work import replaces_lost
 from annotation.views.console.page import SignedIn, member, page_of, role_in, say_refused, study_page
@@ -147,14 +147,12 @@ def _delete(request: SignedIn, study: Study, name: str) -> str:
 
 
 def _pause(request: SignedIn, study: Study, name: str) -> str:
-    service.pause_study(study=study, actor=request.user.get_username())
-    _request(request, study, name, Kind.PAUSE)
+    pausing.pause(study=study, actor=request.user.get_username())
     return "Paused: nobody gets new work. What is in progress can be finished."
 
 
 def _resume(request: SignedIn, study: Study, name: str) -> str:
-    service.resume_study(study=study, actor=request.user.get_username())
-    _request(request, study, name, Kind.RESUME)
+    pausing.resume(study=study, actor=request.user.get_username())
     return "Live again."
 
 
