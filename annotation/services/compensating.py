@@ -1,4 +1,4 @@
-"""Pays a worker who cannot be paid through their own work: a posting that only they can accept, and that only pays.
+"""Pays a worker who cannot be paid through their own work: a posting that only they can accept, or a bonus.
 
 For example, the worker's time ran out on the platform after everything was saved here. Each work is compensated at most
 once, whatever fails in between: the row is unique, and each call has its own record (``platform_calls``).
@@ -89,7 +89,10 @@ def _reported(work: Assignment) -> OutsideAssignment | None:
 
 
 def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation:
-    """Post the HIT that pays. Running it again continues where it stopped. Raises PlatformTrouble."""
+    """Post the HIT that pays, or pay at once where the platform can. Running it again continues where it stopped.
+
+    Raises PlatformTrouble.
+    """
     if owed.external_id:
         return owed
     posting = owed.assignment.posting
@@ -100,6 +103,9 @@ def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation
         name = changes.paying_id(results)
         Compensation.objects.filter(pk=owed.pk).update(external_id=name, offered_at=timezone.now())
         record(study=owed.study, actor=actor, action="compensate", hit=name, amount=str(owed.amount))
+        if changes.pays_at_once:
+            owed.external_id = name
+            _note_paid(owed)
 
     make_all(changes.compensate(owed), platform, study=owed.study, posting=posting, done=done)
     owed.refresh_from_db()
