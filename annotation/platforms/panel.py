@@ -19,6 +19,7 @@ from annotation.models import Assignment, Posting, Study
 from annotation.platforms.base import BadArrival, ByReward, Call, Claim, Finish, Json, posting_url
 from annotation.platforms.changes import Changes
 from annotation.platforms.costs import Offered
+from annotation.platforms.link import decision_time
 from annotation.services.people import PANEL, is_panel_id, panel_id
 from annotation.task_types.settings import ConfigForm
 from common.problems import Problem
@@ -64,6 +65,8 @@ class PanelForm(ConfigForm):
         max_length=40,
         help_text="A code that is the same for everybody. Empty: each person has their own.",
     )
+
+    approve_after_hours = decision_time()
 
     def clean_panel(self) -> str:
         return " ".join(str(self.cleaned_data["panel"]).split())

@@ -16,6 +16,7 @@ from annotation.instrument import item_data
 from annotation.models import Arm, Item, Study
 from annotation.queries.identical import identical_ids, identical_in_words
 from annotation.queries.pay import TimePerHit, hourly, is_low, time_per_hit
+from annotation.queries.platforms import is_posted
 from annotation.services import planning
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.task_types.base import PlannedHit
@@ -196,10 +197,30 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         if study.contact.strip()
         else Check("warn", "No contact: workers cannot ask you anything.", "console_settings")
     )
-    if study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE:
+    if _tells_nobody_apart(study):
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
+    return [*checks, *_exam_checks(study)]
+
+
+def _exam_checks(study: Study) -> list[Check]:
+    """Whether people can be recognised as those who passed the exam. Platforms and personal links identify people."""
+    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
+    checks = []
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
+    if exam is not None and _tells_nobody_apart(exam) and not is_posted(exam):
+        checks.append(Check("warn", f"The exam {exam.slug} cannot tell people apart, {nobody}", "console_settings"))
+    if exam is not None and _tells_nobody_apart(study):
+        text = f"This study asks for an exam and cannot tell people apart, {nobody}"
+        checks.append(Check("warn", text, "console_settings", About.LINK))
+    if _tells_nobody_apart(study) and Study.objects.filter(exam_study=study.slug).exists():
+        text = f"This study is the exam of another one and cannot tell people apart, {nobody}"
+        checks.append(Check("warn", text, "console_settings", About.LINK))
     return checks
+
+
+def _tells_nobody_apart(study: Study) -> bool:
+    return study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE
 
 
 def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]:

@@ -183,7 +183,7 @@ def test_a_worker_is_asked_once_to_return_their_work(
         run("ask-back", "weather", session, "--reason", "Withdrew consent")
     assert "was asked to return it" in run("ask-back", "weather", session, "--reason", "Withdrew consent")
     assert server.messages == [(WHO, "Withdrew consent")]
-    assert AuditEntry.objects.get(action="ask for return").data["reason"] == "Withdrew consent"
+    assert AuditEntry.objects.get(action="ask for return").detail["reason"] == "Withdrew consent"
 
 
 def test_only_work_that_waits_for_a_decision_is_asked_back(
