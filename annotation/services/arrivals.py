@@ -43,9 +43,9 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
 
     It is on the hit that was posted, or on the next free one if the posting offers several. Reasons besides those of
     enrolment: ``ended`` (the posting was withdrawn), ``other_arm`` (the worker is in another arm of the study),
-    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit; ``done_elsewhere``: in another posting;
-    ``open_elsewhere``: they are doing it in another posting), ``limit`` (they have done as many hits as one person
-    can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
+    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit; ``done_elsewhere``: in
+    another posting), ``open_elsewhere`` (they are doing it in another posting), ``limit`` (they have done as many hits
+    as one person can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
     """
     if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
