@@ -6,12 +6,14 @@ Their only link is the endpoint in the study's settings; everything else is the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -22,6 +24,14 @@ from tests.support import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 NO_THIRD_PARTY_COOKIES = "--test-third-party-cookie-phaseout"
+RATINGS = """
+import json
+from annotation.models import Rating, Study
+from annotation.queries.marks import Marks
+marks = Marks(Study.objects.get())
+print(json.dumps([[each.item.payload["context"], each.value, marks.confirmation(each.submission_id)]
+    for each in Rating.objects.filter(question="diversity")]))
+"""
 KEY = re.compile(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)")
 
 
@@ -75,6 +85,49 @@ def join(page: Page, sites: Sites) -> None:
     page.get_by_label("Password").fill("a-long-enough-password")
     page.get_by_role("button", name=re.compile("Join|Create")).click()
     expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+
+
+def accept(page: Page, sites: Sites) -> str:
+    """Accept a HIT and start it in its frame. Returns the town that it asks about."""
+    page.goto(f"{sites.market_url}/marketplace/")
+    page.get_by_role("button", name=re.compile("^Accept: ")).click()
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("button", name="Start").click()
+    expect(frame.get_by_role("radio").first).to_be_attached()
+    town = re.search(r"weather in (town \d+)", frame.locator("body").inner_text())
+    assert town is not None
+    return town[1]
+
+
+def rate(page: Page, value: str) -> None:
+    """Answer in the frame. The work is handed in without a click, and the marketplace's page moves on."""
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("radio", name=re.compile(f"^{value} ")).check()
+    frame.locator(".send button").click()
+    page.wait_for_url(re.compile(r"/marketplace/tasks/[A-Z0-9]+/done$"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Submitted")
+
+
+def arrived(sites: Sites) -> dict[str, list[Any]]:
+    """By town: the rating, and whether the marketplace confirms its worker."""
+    sites.study.manage("study", "sync", "load")
+    found = json.loads(sites.study.manage("shell", "-v", "0", "-c", RATINGS).strip().splitlines()[-1])
+    return {re.search(r"town \d+", context)[0]: rest for context, *rest in found}  # type: ignore[index]
+
+
+def test_two_hits_open_at_once_in_two_tabs_each_keep_their_answers(page: Page, sites: Sites) -> None:
+    said: list[str] = []
+    page.context.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    join(page, sites)
+    first = accept(page, sites)
+    other = page.context.new_page()
+    second = accept(other, sites)
+    assert first != second
+    rate(other, "2")
+    rate(page, "5")
+    assert arrived(sites) == {first: [5.0, "confirmed"], second: [2.0, "confirmed"]}
+    assert {cookie["domain"] for cookie in page.context.cookies()} == {"localhost"}  # the study has set none
+    assert said == []
 
 
 class _OtherSite(BaseHTTPRequestHandler):
