@@ -101,7 +101,9 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     if not has_passed(posting.study, worker.pk):
         raise NotAdmitted("exam")
     if posting.hit is None:
-        arm_id = take_least_filled_arm(posting.study, posting.reward).pk
+        # A platform that confirms its workers has a free place if it sends somebody, whatever arrived here.
+        confirms = platform_class(posting.platform).confirms
+        arm_id = take_least_filled_arm(posting.study, posting.reward, also_done=confirms).pk
     else:
         arm_id = posting.hit.arm_id
         Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)

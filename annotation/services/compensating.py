@@ -71,7 +71,7 @@ def _otherwise_paid(work: Assignment) -> list[Problem]:
         return [Problem("work", "This work did not come from a platform.", "Pay it by completion code.")]
     if Compensation.objects.filter(assignment=work).exists():
         return [Problem("work", "This work has been compensated before.", "See the list of compensations.")]
-    if Payment.objects.filter(submission__assignment=work).exists():
+    if Payment.objects.filter(submission__assignment=work).exclude(kind=Payment.Kind.BONUS).exists():
         return [Problem("work", "This work has been paid.", "Nothing is left to pay.")]
     there = _reported(work)
     if there is not None and there.state in (Outside.SUBMITTED, Outside.APPROVED):

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study(api: Mturk) -> Study:
     """One item. It got a 1 from a worker whom the platform confirms, and a 5 from one whom it does not know."""
-    made = make_study(items=1, ratings_per_item=3, reward="0.18")
+    made = make_study(items=1, ratings_per_item=3, reward=Decimal("0.18"))
     publishing.plan_postings(study=made, platform=api, actor="test")
     publishing.post_all(study=made, platform=api)
     posting = made.postings.get()
@@ -77,7 +77,7 @@ def test_files_and_programs_see_who_is_confirmed(study: Study) -> None:
 
 
 def test_a_report_is_made_again_after_a_sync_confirmed_work(api: Mturk) -> None:
-    made = make_study(items=1, ratings_per_item=3, reward="0.18")
+    made = make_study(items=1, ratings_per_item=3, reward=Decimal("0.18"))
     publishing.plan_postings(study=made, platform=api, actor="test")
     publishing.post_all(study=made, platform=api)
     send_both(made.postings.get())
@@ -87,7 +87,7 @@ def test_a_report_is_made_again_after_a_sync_confirmed_work(api: Mturk) -> None:
 
 
 def test_texts_that_are_not_confirmed_are_judged_by_nobody(api: Mturk) -> None:
-    source = make_study(task_type="con_test", items=1, ratings_per_item=2, reward="0.18")
+    source = make_study(task_type="con_test", items=1, ratings_per_item=2, reward=Decimal("0.18"))
     publishing.plan_postings(study=source, platform=api, actor="test")
     publishing.post_all(study=source, platform=api)
     confirmed = send_both(source.postings.get())
