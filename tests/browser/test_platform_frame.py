@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -20,9 +19,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import ARGS, NARROW
 from tests.integration.studies import make_study
-from tests.support import Server
+from tests.support import Server, running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+#: Milliseconds: two servers and a browser may share a busy machine.
+PATIENCE = 60_000
 NO_THIRD_PARTY_COOKIES = "--test-third-party-cookie-phaseout"
 RATINGS = """
 import json
@@ -32,6 +33,7 @@ marks = Marks(Study.objects.get())
 print(json.dumps([[each.item.payload["context"], each.value, marks.confirmation(each.submission_id)]
     for each in Rating.objects.filter(question="diversity")]))
 """
+PAID = "from annotation.models import Hit; Hit.objects.update(reward='0.18')"
 KEY = re.compile(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)")
 
 
@@ -44,28 +46,27 @@ class Sites:
     study: Server
 
 
-@pytest.fixture
-def sites(live_processes: Callable[..., Server], tmp_path: Path) -> Sites:
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """A study of two sets with two ratings each, published on the marketplace."""
-    market = live_processes(var=tmp_path / "market", env={"HITSERVER_PARTS": "marketplace"})
-    market_url = market.base_url.replace("127.0.0.1", "localhost")
-    market.manage("marketplace", "make-requester", "Lab", "--balance", "10")
-    made = KEY.search(market.manage("marketplace", "make-key", "Lab"))
-    assert made is not None
-    study = live_processes(
-        var=tmp_path / "study",
-        env={
+    folder = tmp_path_factory.mktemp("sites")
+    with running_server(folder / "market", env={"HITSERVER_PARTS": "marketplace"}) as market:
+        market_url = market.base_url.replace("127.0.0.1", "localhost")
+        market.manage("marketplace", "make-requester", "Lab", "--balance", "10")
+        made = KEY.search(market.manage("marketplace", "make-key", "Lab"))
+        assert made is not None
+        env = {
             "HITSERVER_PARTS": "studies",
             "HITSERVER_MTURK_ENDPOINT": f"{market_url}/marketplace/api/",
             "HITSERVER_MTURK_ACCESS_KEY_ID": made[1],
             "HITSERVER_MTURK_SECRET_ACCESS_KEY": made[2],
-        },
-    )
-    make_study(study, items=2, ratings=2)
-    study.manage("shell", "-v", "0", "-c", "from annotation.models import Hit; Hit.objects.update(reward='0.18')")
-    said = study.manage("study", "publish", "load", "--platform", "mturk")
-    assert "the platform has 2 of 2 HITs" in said
-    return Sites(market_url, market, study)
+        }
+        with running_server(folder / "study", env=env) as study:
+            make_study(study, items=2, ratings=2)
+            study.manage("shell", "-v", "0", "-c", PAID)
+            said = study.manage("study", "publish", "load", "--platform", "mturk")
+            assert "the platform has 2 of 2 HITs" in said
+            yield Sites(market_url, market, study)
 
 
 @pytest.fixture
@@ -73,18 +74,18 @@ def page(browser: Browser, chromium: str) -> Iterator[Page]:
     """A page of a browser that lets no frame of another site use cookies."""
     strict = browser.browser_type.launch(executable_path=chromium, args=[*ARGS, NO_THIRD_PARTY_COOKIES])
     context = strict.new_context(viewport=NARROW, reduced_motion="reduce")  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     strict.close()
 
 
-def join(page: Page, sites: Sites) -> None:
+def join(page: Page, sites: Sites, name: str) -> None:
     link = sites.market.manage("marketplace", "invite").strip().replace("127.0.0.1", "localhost")
     page.goto(link)
-    page.get_by_label("User name").fill("robin")
+    page.get_by_label("User name").fill(name)
     page.get_by_label("Password").fill("a-long-enough-password")
     page.get_by_role("button", name=re.compile("Join|Create")).click()
-    expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible(timeout=PATIENCE)
 
 
 def accept(page: Page) -> str:
@@ -92,7 +93,7 @@ def accept(page: Page) -> str:
     page.get_by_role("button", name=re.compile("^Accept: ")).click()
     frame = page.frame_locator("iframe")
     frame.get_by_role("button", name="Start").click()
-    expect(frame.get_by_role("radio").first).to_be_attached()
+    expect(frame.get_by_role("radio").first).to_be_attached(timeout=PATIENCE)
     town = re.search(r"weather in (town \d+)", frame.locator("body").inner_text())
     assert town is not None
     return town[1]
@@ -104,7 +105,7 @@ def rate(page: Page, value: str) -> None:
     frame.get_by_role("radio", name=re.compile(f"^{value} ")).check()
     frame.locator(".send button").click()
     page.wait_for_url(re.compile(r"/marketplace/tasks/[A-Z0-9]+/done$"))
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Submitted")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Submitted", timeout=PATIENCE)
 
 
 def arrived(sites: Sites) -> dict[str, list[Any]]:
@@ -117,7 +118,7 @@ def arrived(sites: Sites) -> dict[str, list[Any]]:
 def test_two_hits_open_at_once_in_two_tabs_each_keep_their_answers(page: Page, sites: Sites) -> None:
     said: list[str] = []
     page.context.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    join(page, sites)
+    join(page, sites, "robin")
     other = page.context.new_page()
     other.goto(page.url)  # both tabs list the tasks before one is accepted
     first, second = accept(page), accept(other)
@@ -152,9 +153,9 @@ def other_site() -> Iterator[str]:
 
 
 def test_nobody_else_may_frame_the_study(page: Page, sites: Sites, other_site: str) -> None:
-    join(page, sites)
+    join(page, sites, "sam")
     page.get_by_role("button", name=re.compile("^Accept: ")).click()
-    expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible()
+    expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible(timeout=PATIENCE)
     address = page.locator("iframe").get_attribute("src")
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
