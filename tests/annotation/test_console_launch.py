@@ -157,7 +157,7 @@ def test_without_a_reward_there_is_no_pay_per_hour() -> None:
 
 
 def warned(study: Study) -> list[str]:
-    return [check.text for check in plan_of(study).checks if "exam" in check.text]
+    return [check.text for check in plan_of(study).checks if check.level == "warn" and "exam" in check.text]
 
 
 def test_an_exam_that_recognises_nobody_is_warned_of_on_both_sides() -> None:
