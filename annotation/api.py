@@ -32,8 +32,9 @@ from rest_framework.serializers import (
 from accounts.authentication import IsResearcher, TokenAuthentication
 from annotation.access import study_for
 from annotation.forms import StudyForm
-from annotation.models import Arm, Item, Rating, Review, Study
+from annotation.models import Arm, Item, Rating, Study
 from annotation.queries import overview
+from annotation.queries.marks import Marks
 from annotation.queries.progress import progress
 
 SIGN_IN = (
@@ -101,17 +102,26 @@ class RatingSerializer(ModelSerializer[Rating]):
     synthetic = BooleanField(source="participant.synthetic")
     arm = CharField(source="participant.arm.name")
     included = SerializerMethodField()
+    confirmation = SerializerMethodField()
     submitted_at = DateTimeField(source="created_at")
 
     class Meta:
         model = Rating
         fields = (
             *("submission", "item", "question", "target", "scale", "value", "text", "seconds"),
-            *("worker", "synthetic", "included", "arm", "submitted_at"),
+            *("worker", "synthetic", "included", "confirmation", "arm", "submitted_at"),
         )
 
     def get_included(self, rating: Any) -> bool:
-        return bool(rating.newest != Review.Decision.EXCLUDE)
+        return self._marks.included(rating.submission_id)
+
+    def get_confirmation(self, rating: Any) -> str:
+        return str(self._marks.confirmation(rating.submission_id))
+
+    @property
+    def _marks(self) -> Marks:
+        marks: Marks = self.context["marks"]
+        return marks
 
 
 class MembersView(GenericAPIView[Any]):
@@ -185,13 +195,14 @@ def _item(row: overview.ItemRow) -> dict[str, Any]:
 
 
 class Ratings(MembersView):
-    """All ratings in the order in which they were given, those of excluded submissions too."""
+    """All ratings in the order in which they were given, also those that the analysis leaves out."""
 
     pagination_class = RatingPages
 
     def get(self, request: Request, slug: str) -> Response:
-        page = self.paginate_queryset(overview.ratings_of_study(self.study()))
-        return self.get_paginated_response(RatingSerializer(page, many=True).data)
+        study = self.study()
+        page = self.paginate_queryset(overview.ratings_of_study(study))
+        return self.get_paginated_response(RatingSerializer(page, many=True, context={"marks": Marks(study)}).data)
 
 
 STUDY = "studies/<slug:slug>/"

@@ -29,7 +29,7 @@ from annotation.models import (
     Study,
     Submission,
 )
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.services.adjudicating import adjudicated_question
 from annotation.services.media import file_of, unused
@@ -204,7 +204,7 @@ def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[
     """Records in the order of `analysis.data.OWN_COLUMNS`: how writers rated the texts that became items of this study.
 
     Only questions that this study asks, too, and only whole texts, which is what writers rate. Writers whose submission
-    was excluded are left out. No query for types that judge no whole texts.
+    the analysis leaves out are missing. No query for types that judge no whole texts.
     """
     if TEXT not in get_type(study.task_type).takes_outputs:
         return
@@ -215,7 +215,7 @@ def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[
     items = Item.objects.filter(study=study).order_by("position").values_list("external_id", "source")
     item_of = {output: name for name, source in items for output in source.get("outputs", ())}
     outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
-        submission__in=excluded_submissions(feed.source)
+        submission__in=left_out_submissions(feed.source)
     )
     taken = [row for row in outputs.values_list("pk", "submission_id", "item_id") if row[0] in item_of]
     name_of = {(submission, item): item_of[output] for output, submission, item in taken}

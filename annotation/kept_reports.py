@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Sum
 from django.forms.models import model_to_dict
 
 from analysis.report import NUMBERS, PAGE, VERSION, write_report
 from annotation.models import Adjudication, Arm, Flag, Item, Participant, Rating, Review, Study, Submission
+from annotation.queries.left_out import left_out_submissions
 from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)
@@ -120,6 +121,8 @@ def fingerprint(study: Study) -> str:
         "arms": list(arms.order_by("position")),
         "counted": counted,
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
+        # A sync changes what is confirmed without a new submission or review.
+        "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),
     }
     return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
 

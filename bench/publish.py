@@ -4,7 +4,8 @@ Starts the real server with a separate database (SQLite in a temporary folder; w
 database that is made and dropped), and runs the real commands against its marketplace, each in a process of its own:
 
 - ``study publish``: HITs created per second, without and with the marketplace's rate limit (``--rate-limit``). It lets
-  a burst of 200 requests through before it holds, and boto3 slows down by itself once it is throttled;
+  a burst of 200 requests through before it holds, and boto3 slows down by itself once it is throttled. With the limit,
+  it is measured unpaced and at the default pace (``HITSERVER_MTURK_CALLS_PER_SECOND``);
 - ``study sync`` of a study whose work was all submitted, for each number of ``--assignments``, ten to a HIT;
 - the peak memory of each process. It should not grow with the number of assignments.
 
@@ -36,6 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACES = 10
 REWARD = Decimal("0.18")
 BATCH = 500
+#: Calls as fast as they can be made. By default, ten a second are made.
+UNPACED = {"HITSERVER_MTURK_CALLS_PER_SECOND": "0"}
 HEAD = f"{'step':<42}{'seconds':>9}{'per s':>9}{'import MB':>11}{'peak MB':>9}"
 
 
@@ -65,7 +68,7 @@ def main() -> None:
 
 def measure(folder: Path, database: dict[str, str], options: argparse.Namespace) -> None:
     key: dict[str, str] = {}
-    with running_server(folder, env=database | {"HITSERVER_MARKETPLACE_RATE_LIMIT": "0"}) as server:
+    with running_server(folder, env=database | {"HITSERVER_MARKETPLACE_RATE_LIMIT": "0"} | UNPACED) as server:
         key = child(server, {}, "make_key")
         for number in options.assignments:
             slug, hits = f"sync-{number}", number // PLACES
@@ -76,10 +79,12 @@ def measure(folder: Path, database: dict[str, str], options: argparse.Namespace)
             line("sync again, nothing new", child(server, key, "command", "sync", slug), number)
     if not options.hits:
         return
-    with running_server(folder, env=database | {"HITSERVER_MARKETPLACE_RATE_LIMIT": str(options.rate_limit)}) as server:
-        child(server, key, "make_study", "limited", str(options.hits))
-        said = f"publish {options.hits:,} HITs, {options.rate_limit} requests/s"
-        line(said, child(server, key, "command", "publish", "limited"), options.hits)
+    limit = {"HITSERVER_MARKETPLACE_RATE_LIMIT": str(options.rate_limit)}
+    for slug, pace, called in (("limited", UNPACED, "unpaced"), ("paced", {}, "paced")):
+        with running_server(folder, env=database | limit | pace) as server:
+            child(server, key, "make_study", slug, str(options.hits))
+            said = f"publish {options.hits:,} HITs, {options.rate_limit} requests/s, {called}"
+            line(said, child(server, key, "command", "publish", slug), options.hits)
 
 
 def child(server: Server, key: dict[str, str], *step: str) -> dict[str, Any]:

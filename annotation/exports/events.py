@@ -16,13 +16,14 @@ from annotation.exports.writers import Record, Sheet, csv_bytes, utc
 from annotation.instrument import Instrument, shown_to
 from annotation.models import Arm, Assignment, EventBatch, Step, Study
 from annotation.queries.events import BoxLog, boxes_of, records_edits
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.marks import Marks
 from annotation.task_types.registry import get_type
 
 #: Assignments at a time.
 BATCH = 10
 COLUMNS = (
-    *("study", "submission", "worker", "synthetic", "included", "arm", "page", "question", "recorded", "matches"),
+    *("study", "submission", "worker", "synthetic", "included", "confirmation", "arm"),
+    *("page", "question", "recorded", "matches"),
     *("edit", "loading", "at", "moment", "how", "position", "deleted", "inserted"),
 )
 _TEXTS = ("study", "worker", "arm", "question", "how", "inserted")
@@ -43,12 +44,12 @@ def events_file(study: Study) -> Iterator[bytes]:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    marks = Marks(request.study)
     instrument = lru_cache(maxsize=None)(lambda arm: Instrument.of(request.study, arm))
     found = _assignments(request)
     last = 0
     while page := list(found.filter(pk__gt=last)[:BATCH]):
-        yield [row for each in page for row in _rows(each, request, instrument(each.participant.arm), excluded)]
+        yield [row for each in page for row in _rows(each, request, instrument(each.participant.arm), marks)]
         last = page[-1].pk
 
 
@@ -66,7 +67,7 @@ def _assignments(request: Request) -> QuerySet[Assignment]:
     return found
 
 
-def _rows(assignment: Assignment, request: Request, instrument: Instrument, excluded: set[int]) -> Iterator[Record]:
+def _rows(assignment: Assignment, request: Request, instrument: Instrument, marks: Marks) -> Iterator[Record]:
     if not instrument.records_edits:
         return
     submission = assignment.submission.pk if hasattr(assignment, "submission") else None
@@ -75,7 +76,7 @@ def _rows(assignment: Assignment, request: Request, instrument: Instrument, excl
     about = [
         *(request.study.slug, submission, assignment.participant.pseudonym),
         yes if assignment.participant.synthetic else no,
-        yes if submission is not None and submission not in excluded else no,
+        *request.use(marks, submission),
         arm.name,
     ]
     answers = [step.answers for step in assignment.steps.all()]

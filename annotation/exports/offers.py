@@ -10,12 +10,12 @@ from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.instrument import asks_for_offers
 from annotation.models import Offer, Pull
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.marks import Marks
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000
 COLUMNS = (
-    *("study", "offer", "submission", "worker", "synthetic", "included", "arm", "item"),
+    *("study", "offer", "submission", "worker", "synthetic", "included", "confirmation", "arm", "item"),
     *("page", "round", "side", "number", "suggester", "model", "decoder", "seed"),
     *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches", "typed"),
 )
@@ -38,7 +38,7 @@ def offers_sheet(request: Request) -> Sheet:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    marks = Marks(request.study)
     found = Offer.objects.filter(study=request.study, assignment__participant__redacted_at=None).order_by("pk")
     if request.simulated is not None:
         found = found.filter(assignment__participant__synthetic=request.simulated)
@@ -47,7 +47,7 @@ def _batches(request: Request) -> Iterator[list[Record]]:
     while page := list(rows.filter(pk__gt=last)[:BATCH]):
         places = {pk: where for pk, *where in found.filter(pk__gt=last).values_list("pk", *_WHERE)[:BATCH]}
         typed = _typed({assignment for assignment, *_ in places.values()})
-        yield [_record(row, request, excluded, typed.get(tuple(places[row[0]]), "")) for row in page]
+        yield [_record(row, request, marks, typed.get(tuple(places[row[0]]), "")) for row in page]
         last = page[-1][0]
 
 
@@ -57,13 +57,12 @@ def _typed(assignments: set[int]) -> dict[tuple[int, ...], str]:
     return {tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True) for *where, typed in pulls}
 
 
-def _record(row: tuple[Any, ...], request: Request, excluded: set[int], typed: str) -> Record:
+def _record(row: tuple[Any, ...], request: Request, marks: Marks, typed: str) -> Record:
     pk, submission, worker, synthetic, arm, item, step, *about = row
     *middle, asked_at, shown_at, text, chosen, switches = about
     no, yes = request.yes_no
-    included = submission is not None and submission not in excluded
     return [
-        *(request.study.slug, pk, submission, worker, yes if synthetic else no, yes if included else no, arm),
+        *(request.study.slug, pk, submission, worker, yes if synthetic else no, *request.use(marks, submission), arm),
         *(item or "", step + 1, *middle, utc(asked_at), utc(shown_at), text),
         *(None if chosen is None else yes if chosen else no, switches, typed),
     ]

@@ -8,12 +8,12 @@ from typing import Any
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.models import Output
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.marks import Marks
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000
 BEFORE = ("study", "output", "kind", "item", "context", "label_name", "label_value")
-AFTER = ("worker", "synthetic", "included", "arm", "submission", "submitted_at")
+AFTER = ("worker", "synthetic", "included", "confirmation", "arm", "submission", "submitted_at")
 _FIELDS = ("pk", "kind", "item__external_id", "context", "label_name", "label_value", "texts")
 _SUBMISSION_FIELDS = ("submission__participant__pseudonym", "submission__participant__synthetic", "submission_id")
 _REST = ("submission__participant__arm__name", "submission__received_at")
@@ -27,7 +27,7 @@ def outputs_sheet(request: Request) -> Sheet:
         raise ExportError(f"{what} Export “long” for everything that workers wrote.")
     texts = [f"text_{place}" for place in range(_most_texts(request))]
     columns = [*BEFORE, *texts, *AFTER]
-    numbers = ("output", "label_value", "synthetic", "included", "submission", "submitted_at")
+    numbers = ("output", "label_value", "synthetic", "included", "confirmation", "submission", "submitted_at")
     return Sheet(columns, [at for at, name in enumerate(columns) if name not in numbers], _batches(request, len(texts)))
 
 
@@ -37,22 +37,22 @@ def _most_texts(request: Request) -> int:
 
 
 def _batches(request: Request, width: int) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    marks = Marks(request.study)
     found = Output.objects.filter(study=request.study, submission__participant__redacted_at=None).order_by("pk")
     if request.simulated is not None:
         found = found.filter(submission__participant__synthetic=request.simulated)
     rows = found.values_list(*_FIELDS, *_SUBMISSION_FIELDS, *_REST)
     last = 0
     while page := list(rows.filter(pk__gt=last)[:BATCH]):
-        yield [_record(row, request, excluded, width) for row in page]
+        yield [_record(row, request, marks, width) for row in page]
         last = page[-1][0]
 
 
-def _record(row: tuple[Any, ...], request: Request, excluded: set[int], width: int) -> Record:
+def _record(row: tuple[Any, ...], request: Request, marks: Marks, width: int) -> Record:
     pk, kind, item, context, label_name, label_value, texts, worker, synthetic, submission, arm, received = row
     no, yes = request.yes_no
-    marks = [yes if synthetic else no, no if submission in excluded else yes]
+    use = [yes if synthetic else no, *request.use(marks, submission)]
     # New outputs since the columns were counted may contain more texts than fit. They belong to the next file.
     cells = [*texts, *[""] * width][:width]
     before = [request.study.slug, pk, kind, item or "", context, label_name, label_value]
-    return [*before, *cells, worker, *marks, arm, submission, utc(received)]
+    return [*before, *cells, worker, *use, arm, submission, utc(received)]

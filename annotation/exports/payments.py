@@ -19,6 +19,7 @@ COLUMNS = (
     "hits_paid",
     "usd_paid",
     "hits_excluded",
+    "hits_unconfirmed",
     "last_paid_at",
 )
 #: The worker's id on the platform that they came from, and the name on their personal link.
@@ -45,5 +46,6 @@ def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iter
 
 def _record(row: PaymentRow, with_worker_ids: bool) -> Record:
     record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due, f"{row.due:.3f}"]
-    record += [row.hits_paid, f"{row.paid:.3f}", row.hits_excluded, utc(row.last_paid_at) if row.last_paid_at else ""]
+    record += [row.hits_paid, f"{row.paid:.3f}", row.hits_excluded, row.hits_unconfirmed]
+    record += [utc(row.last_paid_at) if row.last_paid_at else ""]
     return [*record, row.platform, row.platform_id, row.name] if with_worker_ids else record

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast
 from annotation.exports.request import Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.models import Flag, HitItem, Rating, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.marks import Marks
 
 #: Ratings per batch. More need more memory. Below a few thousand, the queries start to take a noticeable time.
 BATCH = 5_000
@@ -22,6 +22,7 @@ SUBMISSION_COLUMNS = (
     "worker",
     "synthetic",
     "included",
+    "confirmation",
     "flags",
     "arm",
     "submitted_at",
@@ -66,9 +67,9 @@ def long_sheet(request: Request) -> Sheet:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    marks = Marks(request.study)
     for ratings in _rating_pages(request):
-        told = _told_of_submissions({row[1] for row in ratings}, request, excluded)
+        told = _told_of_submissions({row[1] for row in ratings}, request, marks)
         places = _places({row[2] for row in ratings if row[2] is not None})
         slug = request.study.slug
         records: list[Record] = []
@@ -93,9 +94,7 @@ def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
         last = page[-1][0]
 
 
-def _told_of_submissions(
-    ids: Collection[int], request: Request, excluded: Collection[int]
-) -> dict[int, tuple[int, Record]]:
+def _told_of_submissions(ids: Collection[int], request: Request, marks: Marks) -> dict[int, tuple[int, Record]]:
     """The hit, and the cells of SUBMISSION_COLUMNS (and WORKER_COLUMNS), by submission."""
     flags = _flags(ids)
     fields = _SUBMISSION_FIELDS + (_WORKER_FIELDS if request.with_worker_ids else ())
@@ -107,7 +106,7 @@ def _told_of_submissions(
     told: dict[int, tuple[int, Record]] = {}
     no, yes = request.yes_no
     for pk, pseudonym, synthetic, arm, received, seconds, hit, *rest in rows:
-        known = [pseudonym, yes if synthetic else no, no if pk in excluded else yes, flags.get(pk, ""), arm]
+        known = [pseudonym, yes if synthetic else no, *request.use(marks, pk), flags.get(pk, ""), arm]
         told[pk] = hit, [*known, utc(received), seconds, *rest]
     return told
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from annotation.models import Study
+from annotation.queries.marks import Marks
 
 
 class ExportError(ValueError):
@@ -22,3 +23,8 @@ class Request:
     simulated: bool | None = None
     with_worker_ids: bool = False
     yes_no: tuple[object, object] = (False, True)
+
+    def use(self, marks: Marks, submission: int | None) -> list[object]:
+        """The cells ``included`` and ``confirmation`` of a submission, or of work that was not sent."""
+        no, yes = self.yes_no
+        return [yes if marks.included(submission) else no, str(marks.confirmation(submission))]

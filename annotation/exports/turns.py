@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet
 from annotation.models import Offer, Rating, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.marks import Marks
 from annotation.task_types.registry import get_type
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Submissions per batch.
 BATCH = 200
 COLUMNS = (
-    *("study", "story", "submission", "worker", "synthetic", "included", "arm", "item"),
+    *("study", "story", "submission", "worker", "synthetic", "included", "confirmation", "arm", "item"),
     *("turn", "round", "author", "text", "chosen", "submitted"),
 )
 _TEXTS = ("study", "story", "worker", "arm", "item", "author", "text", "submitted")
@@ -45,6 +45,7 @@ class Story:
     worker: str
     synthetic: bool
     included: bool
+    confirmation: str
     arm: str
     item: str
     lines: Sequence[Line]
@@ -76,7 +77,7 @@ def _batches(request: Request, rules: TurnRules) -> Iterator[list[Record]]:
 
 def _records(story: Story, request: Request) -> Iterator[Record]:
     no, yes = request.yes_no
-    marks = [yes if mark else no for mark in (story.synthetic, story.included)]
+    marks = [yes if story.synthetic else no, yes if story.included else no, story.confirmation]
     name = f"{story.submission} {story.item}".strip()
     for line in story.lines:
         chosen = (yes if line.chosen else no) if line.author else None
@@ -88,7 +89,7 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
     """All stories, those of a few hundred submissions at a time, with four queries each time."""
     from analysis.writing.lines import story_lines  # loads pandas
 
-    excluded = set(excluded_submissions(request.study))
+    marks = Marks(request.study)
     found = Submission.objects.filter(study=request.study).order_by("pk")
     if request.simulated is not None:
         found = found.filter(participant__synthetic=request.simulated)
@@ -102,7 +103,8 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
         for (pk, item), texts in turns.items():
             _, worker, synthetic, arm = about[pk]
             lines = story_lines(texts, offers.get((pk, item), []), every=rules.every)
-            batch.append(Story(pk, worker, synthetic, pk not in excluded, arm, item, lines))
+            use = marks.included(pk), str(marks.confirmation(pk))
+            batch.append(Story(pk, worker, synthetic, *use, arm, item, lines))
         yield batch
         last = ids[-1]
 

@@ -15,7 +15,7 @@ from annotation.platforms import connect
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
-from annotation.services import lifecycle, republishing
+from annotation.services import deciding, lifecycle, republishing
 from annotation.services.compensating import compensate
 from annotation.services.fetching import fetch_answer
 from common.commands import AddAction
@@ -41,11 +41,19 @@ class LifecycleActions:
         gone = add("delete-hits", "delete on the platform what has ended and is decided", self.delete_hits)
         gone.add_argument("slug")
         gone.add_argument("--dry-run", action="store_true", help="say how many")
-        owed = add("compensate", "pay a worker through a HIT that only they can accept", self.compensate)
+        owed = add(
+            "compensate",
+            "pay a worker whose own work cannot be paid: by a HIT that only they can accept, or a bonus",
+            self.compensate,
+        )
         owed.add_argument("slug")
         owed.add_argument("assignment", help="the platform's id of the assignment, see: study reconcile")
         owed.add_argument("--amount", required=True, help="USD, such as 0.50")
         owed.add_argument("--reason", required=True, help="as the worker reads it")
+        back = add("ask-back", "ask a worker to return their submission, in place of a rejection", self.ask_back)
+        back.add_argument("slug")
+        back.add_argument("assignment", help="the platform's id of the submission")
+        back.add_argument("--reason", required=True, help="as the worker reads it")
         both = add("reconcile", "show what only one side has, and what to do about it", self.reconcile)
         both.add_argument("slug")
         both.add_argument("--fetch", default="", metavar="ASSIGNMENT", help="make this one a submission if complete")
@@ -97,16 +105,22 @@ class LifecycleActions:
         except InvalidOperation:
             raise CommandError(f"“{amount[:20]}” is not an amount. Write USD, such as 0.50.") from None
         owed = compensate(work=work, amount=dollars, reason=reason, platform=platform, actor=self.actor)
-        self.say([f"{work.participant.pseudonym} can accept {platform.unit} {owed.external_id}: {money(owed.amount)}."])
+        who = work.participant.pseudonym
+        if owed.paid_at:
+            self.say([f"{platform.title} has paid {who} a bonus of {money(owed.amount)}."])
+        else:
+            self.say([f"{who} can accept {platform.unit} {owed.external_id}: {money(owed.amount)}."])
+
+    def ask_back(self, *, slug: str, assignment: str, reason: str) -> None:
+        study, platform = self._posted(slug)
+        outside = _reported(study, assignment)
+        deciding.ask_back(outside=outside, reason=reason, platform=platform, actor=self.actor)
+        self.say([f"The worker of {outside.external_id} was asked to return it. A sync shows whether they did."])
 
     def reconcile(self, *, slug: str, fetch: str) -> None:
         study, _ = self._posted(slug)
         if fetch:
-            rows = OutsideAssignment.objects.filter(posting__study=study, external_id=fetch)
-            found = rows.select_related("posting__study", "posting__hit").order_by("-pk").first()
-            if found is None:
-                raise CommandError(f"The platform reported no assignment “{fetch[:80]}”. Sync first.")
-            sent = fetch_answer(outside=found, actor=self.actor)
+            sent = fetch_answer(outside=_reported(study, fetch), actor=self.actor)
             self.say([f"The work of {sent.participant.pseudonym} is a submission now."])
             return
         self.say(remedy_lines(study))
@@ -120,6 +134,15 @@ class LifecycleActions:
             return study, connect(name)
         except PlatformTrouble as trouble:
             raise CommandError(str(trouble)) from None
+
+
+def _reported(study: Study, name: str) -> OutsideAssignment:
+    """The assignment that the platform reported with this id."""
+    rows = OutsideAssignment.objects.filter(posting__study=study, external_id=name)
+    found = rows.select_related("posting__study", "posting__hit").order_by("-pk").first()
+    if found is None:
+        raise CommandError(f"The platform reported no assignment “{name[:80]}”. Sync first.")
+    return found
 
 
 def remedy_lines(study: Study) -> Iterator[str]:
@@ -136,5 +159,5 @@ def remedy_lines(study: Study) -> Iterator[str]:
         yield f"Other worker: {theirs.external_id} (here {ours.participant.pseudonym}); leave it."
     if not (found.here_only or found.there_only or found.other_worker):
         yield "Both sides have the same."
-    if missing := sum(overview.missing_places(study, overview.posted_on(study)).values()):
+    if missing := overview.unplaced(study, overview.posted_on(study)):
         yield f"{counted(missing, 'place')} lost or ended."

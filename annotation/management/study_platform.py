@@ -12,12 +12,12 @@ from django import forms
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.models import Posting, Study
+from annotation.models import PlatformJob, Posting, Study
 from annotation.platforms import PlatformTrouble, connect, platform_class
 from annotation.platforms.base import Platform
 from annotation.platforms.costs import Cost
 from annotation.queries import platforms as queries
-from annotation.services import deciding, planning, publishing, syncing
+from annotation.services import deciding, pausing, planning, platform_work, publishing, syncing
 from annotation.services.studies import change_study
 from annotation.task_types.settings import ListField
 from common.commands import progress_bar
@@ -151,24 +151,28 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
 
 
 def pause_lines(study: Study, *, actor: str) -> Iterator[str]:
-    """Pause the study on the platforms that can do that; on others, their workers are turned away here."""
-    for name in queries.platforms_of(study):
-        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.OPEN))
-        if not any(platform_class(name).offline().pause(posting, 1) for posting in postings):
-            continue
-        platform = connect(name)
-        paused = [deciding.pause_posting(posting=each, platform=platform, actor=actor) for each in postings]
-        yield f"{platform.count_of(sum(paused))} paused there."
+    """Pause the study here and on its platform. Raises CommandError if the platform refuses."""
+    job = pausing.pause(study=study, actor=actor)
+    yield f"{study.slug} is paused. Nobody gets new work; workers can finish the hit they are on."
+    yield from _job_lines(job)
 
 
 def resume_lines(study: Study, *, actor: str) -> Iterator[str]:
-    for name in queries.platforms_of(study):
-        postings = list(Posting.objects.filter(study=study, platform=name, state=Posting.State.PAUSED))
-        if not postings:
-            continue
-        platform = connect(name)
-        resumed = [deciding.resume_posting(posting=each, platform=platform, actor=actor) for each in postings]
-        yield f"{platform.count_of(sum(resumed))} offered there again."
+    job = pausing.resume(study=study, actor=actor)
+    yield f"{study.slug} is live."
+    yield from _job_lines(job)
+
+
+def _job_lines(job: PlatformJob | None) -> Iterator[str]:
+    """Do the job now, unless a worker process is already doing it, and tell how it ended."""
+    if job is None:
+        return
+    platform_work.do_job(job.pk)
+    job.refresh_from_db()
+    title = platform_class(job.platform).title
+    if job.state == PlatformJob.State.FAILED:
+        raise CommandError(f"{title}: {job.said} {job.fix}".strip())
+    yield f"{title}: {job.said or 'this continues in the background.'}"
 
 
 def end_lines(study: Study, *, actor: str) -> Iterator[str]:

@@ -29,6 +29,8 @@ from common.problems import Problem
 from common.words import counted
 
 Json = dict[str, Any]
+#: Stands for an id that the platform has not given yet, in a dry run.
+NOT_MADE = "…"
 #: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
 Search = Callable[[PlatformCall], Json | None]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
-from annotation.models import Compensation, Posting
+from annotation.models import Compensation, OutsideAssignment, Posting
 from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
 
 
@@ -21,8 +22,17 @@ class Notice:
 class Changes:
     """The calls that change what a connected platform offers. They are described here and made by services.
 
-    A platform that does not override a method raises PlatformTrouble.
+    A platform that does not override a method raises PlatformTrouble. The flags tell pages what to offer.
     """
+
+    #: Pages show classes; a template would otherwise call them.
+    do_not_call_in_templates: ClassVar[bool] = True
+    extends: ClassVar[bool] = False
+    grows: ClassVar[bool] = False
+    deletes: ClassVar[bool] = False
+    #: Whether a compensation is paid by its calls. If not, the worker must first accept what was posted for them.
+    pays_at_once: ClassVar[bool] = False
+    asks_back: ClassVar[bool] = False
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
@@ -44,12 +54,16 @@ class Changes:
         raise self._cannot("delete work")
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
-        """Offer one worker, and nobody else, a posting without work that pays ``amount``."""
+        """Pay one worker outside the reward, such as by a posting without work that only they can accept."""
         raise self._cannot("pay a worker outside their work")
 
     def paying_id(self, results: Sequence[Json]) -> str:
-        """The platform's id of that posting, from the results of these calls."""
+        """The platform's id of that posting or payment, from the results of these calls."""
         raise self._cannot("pay a worker outside their work")
+
+    def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
+        """Ask the worker to return work that waits for a decision, which is kinder than a rejection."""
+        raise self._cannot("ask workers to return work")
 
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
         """The calls that ask for notices about postings, from the results of the calls that published them."""

@@ -16,15 +16,20 @@ from annotation.task_types.settings import ConfigForm
 PLATFORM = "link"
 
 
-class LinkForm(ConfigForm):
-    """How long work waits for a decision. Who may come and how people are told apart is decided in the study itself."""
-
-    approve_after_hours = forms.IntegerField(
+def decision_time() -> forms.IntegerField:
+    """The setting of a way in that nobody approves on: when work without a decision is to be paid."""
+    return forms.IntegerField(
         required=False,
         min_value=1,
         max_value=8760,
         help_text="Work that nobody has decided on is to be paid after this time. Empty: at once.",
     )
+
+
+class LinkForm(ConfigForm):
+    """How long work waits for a decision. Who may come and how people are told apart is decided in the study itself."""
+
+    approve_after_hours = decision_time()
 
 
 class Link(Platform):

@@ -16,8 +16,10 @@ from django.core.exceptions import ValidationError
 
 from annotation.forms import PARAMETER, TAKEN_PARAMETERS
 from annotation.models import Assignment, Posting, Study
-from annotation.platforms.base import BadArrival, ByReward, Claim, Finish, Json, posting_url
+from annotation.platforms.base import BadArrival, ByReward, Call, Claim, Finish, Json, posting_url
+from annotation.platforms.changes import Changes
 from annotation.platforms.costs import Offered
+from annotation.platforms.link import decision_time
 from annotation.services.people import PANEL, is_panel_id, panel_id
 from annotation.task_types.settings import ConfigForm
 from common.problems import Problem
@@ -64,6 +66,8 @@ class PanelForm(ConfigForm):
         help_text="A code that is the same for everybody. Empty: each person has their own.",
     )
 
+    approve_after_hours = decision_time()
+
     def clean_panel(self) -> str:
         return " ".join(str(self.cleaned_data["panel"]).split())
 
@@ -92,6 +96,18 @@ class PanelForm(ConfigForm):
         if bool(found.get("study_parameter")) != bool(found.get("study_id")):
             raise ValidationError("study_parameter and study_id belong together: set both, or neither.")
         return found
+
+
+class PanelChanges(Changes):
+    """A panel is not told anything. Places that are added here must be added on its site, too."""
+
+    grows = True
+
+    def may_hold(self, posting: Posting, places: int) -> bool:
+        return True
+
+    def grow(self, posting: Posting, places: int) -> Sequence[Call]:
+        return ()
 
 
 class Panel(ByReward):

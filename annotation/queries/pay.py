@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.models import Rating, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 
 CENT = Decimal("0.01")
 #: How many of the latest submissions decide the time of simulated workers.
@@ -47,7 +47,7 @@ def pay_of(study: Study) -> list[ArmPay]:
     """One per arm where people have submitted and are paid, in the arms' order, as in the report. One query."""
     counted = (
         Submission.objects.filter(study=study, participant__synthetic=False)
-        .exclude(pk__in=excluded_submissions(study))
+        .exclude(pk__in=left_out_submissions(study))
         .annotate(
             place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
             n=Window(Count("pk"), partition_by=F("participant__arm")),
@@ -92,7 +92,7 @@ def time_per_hit(study: Study) -> TimePerHit | None:
     if pilot is None or (pilot.task_type, pilot.items_per_hit) != (study.task_type, study.items_per_hit):
         return None
     people = Submission.objects.filter(study=pilot, participant__synthetic=False)
-    times = list(people.exclude(pk__in=excluded_submissions(pilot)).values_list("seconds", flat=True))
+    times = list(people.exclude(pk__in=left_out_submissions(pilot)).values_list("seconds", flat=True))
     if times:
         return TimePerHit(statistics.median(times), "people", pilot.slug, len(times))
     claimed = _simulated_times(pilot)

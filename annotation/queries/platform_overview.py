@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, 
 from django.utils import timezone
 
 from annotation.models import Assignment, Compensation, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
+from annotation.platforms import platform_class
 from annotation.platforms.link import PLATFORM as LINK
 
 Outside = OutsideAssignment.State
@@ -89,7 +90,7 @@ def stand(study: Study, platform: str) -> Stand:
         out=in_progress(study, platform).count(),
         sent=dict(outside.order_by().values_list("state").annotate(n=Count("pk"))),
         here_only=_here_only(study, platform).count(),
-        unplaced=sum(missing_places(study, platform).values()),
+        unplaced=unplaced(study, platform),
         rewards=_paid(study, platform),
         first_end=sums["first"],
         last_end=sums["last"],
@@ -171,6 +172,35 @@ def missing_places(study: Study, platform: str) -> dict[int, int]:
     given.subtract(_per_hit(lost(study, platform), "posting__hit_id"))
     wanted = Hit.objects.filter(study=study, postings__platform=platform).distinct().order_by("position")
     return {pk: n - given[pk] for pk, n in wanted.values_list("pk", "wanted") if n > given[pk]}
+
+
+def shared_places(study: Study, platform: str) -> dict[int, int]:
+    """By posting that offers all hits of a reward: how many places it needs in total. Those with enough are left out.
+
+    On a platform that confirms its workers, rejected and returned work gives its place back. Work that is lost here
+    without that needs one more place; work that was sent here and never reported has used one that was given out.
+    """
+    shared = Posting.objects.filter(study=study, platform=platform, reward__isnull=False, hit__isnull=True)
+    if not shared.exists():
+        return {}
+    wanted = dict(study.hits.order_by().values_list("reward").annotate(n=Sum("wanted")))
+    needed: Counter[int] = Counter()
+    if platform_class(platform).confirms:
+        needed.update(_per_hit(lost(study, platform).exclude(state=Outside.REJECTED), "posting"))
+        needed.subtract(_per_hit(_here_only(study, platform), "posting"))
+    offered = shared.filter(state__in=[State.OPEN, State.PAUSED]).order_by("pk")
+    totals = {
+        pk: (wanted.get(reward, 0) + needed[pk], has or 0)
+        for pk, reward, has in offered.values_list("pk", "reward", "wanted")
+    }
+    return {pk: total for pk, (total, has) in totals.items() if total > has}
+
+
+def unplaced(study: Study, platform: str) -> int:
+    """How many places nobody can take any more, or that were added here and not there yet."""
+    shared = shared_places(study, platform)
+    has = Posting.objects.filter(pk__in=shared).aggregate(n=Sum("wanted"))["n"] or 0
+    return sum(missing_places(study, platform).values()) + sum(shared.values()) - has
 
 
 def _per_hit(rows: QuerySet, by: str) -> dict[int, int]:  # type: ignore[type-arg]  # of several models

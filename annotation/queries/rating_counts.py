@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from annotation.models import Rating, Review, Study
-from annotation.queries.left_out import excluded_submissions
+from annotation.models import Rating, Study
+from annotation.queries.left_out import left_out_submissions, may_leave_out
 from common.words import rating_counts_in_words
 
 
 @dataclass(frozen=True, slots=True)
 class RatingCounts:
-    """``all`` ratings received; those ``included`` in the analysis, because no review excluded them; and the included
-    ones ``by_people``, not by simulated workers."""
+    """``all`` ratings received; those ``included`` in the analysis (see `left_out_submissions`); and the included ones
+    ``by_people``, not by simulated workers."""
 
     all: int
     included: int
@@ -28,13 +28,13 @@ class RatingCounts:
 
 
 def rating_counts(study: Study) -> RatingCounts:
-    """The counts, in one query. A second one runs if reviews may have excluded something."""
+    """The counts, in one query. Another one runs if the analysis may leave something out."""
     ratings = Rating.objects.filter(study=study, value__isnull=False)
     found = ratings.aggregate(n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False)))
     counts = RatingCounts(found["n"], found["n"], found["people"])
-    if not Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE).exists():
+    if not may_leave_out(study):
         return counts
-    left_out = ratings.filter(submission__in=excluded_submissions(study)).aggregate(
+    left_out = ratings.filter(submission__in=left_out_submissions(study)).aggregate(
         n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False))
     )
     return RatingCounts(counts.all, counts.included - left_out["n"], counts.by_people - left_out["people"])

@@ -184,18 +184,22 @@ def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
     return given.filter(participant__study__excluded_by=study_id).exists()
 
 
-def take_least_filled_arm(study: Study, reward: Decimal | None = None) -> Arm:
+def take_least_filled_arm(study: Study, reward: Decimal | None = None, *, also_done: bool = False) -> Arm:
     """The arm for the next participant, already counted there. Its lock makes others wait until they are enrolled.
 
-    With ``reward``, only arms with hits that pay it. Raises NotAdmitted.
+    With ``reward``, only arms with hits that pay it. If no hit needs more submissions, ``also_done`` takes an arm all
+    the same. Raises NotAdmitted.
     """
     arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
+    ordered = sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position))
     paying = Q() if reward is None else Q(reward=reward)
-    for arm in sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position)):
-        if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(paying, n_submitted__lt=F("wanted")).exists():
-            arm.n_enrolled += 1
-            arm.save(update_fields=["n_enrolled"])
-            return arm
+    needed = paying & Q(n_submitted__lt=F("wanted"))
+    for hits in (needed, paying) if also_done else (needed,):
+        for arm in ordered:
+            if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(hits).exists():
+                arm.n_enrolled += 1
+                arm.save(update_fields=["n_enrolled"])
+                return arm
     raise NotAdmitted("full")
 
 

@@ -43,8 +43,9 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
 
     It is on the hit that was posted, or on the next free one if the posting offers several. Reasons besides those of
     enrolment: ``ended`` (the posting was withdrawn), ``other_arm`` (the worker is in another arm of the study),
-    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit), ``limit`` (they have done
-    as many hits as one person can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
+    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit; ``done_elsewhere``: in
+    another posting), ``open_elsewhere`` (they are doing it in another posting), ``limit`` (they have done as many hits
+    as one person can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
     """
     if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
@@ -65,7 +66,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     else:
         if ItemAuthor.objects.filter(worker=worker, item__places__hit=posting.hit_id).exists():
             raise NotAdmitted("own_text")
-        _end_earlier_try(participant, posting.hit_id)
+        _end_earlier_try(participant, posting)
         hit = _posted_hit(posting.hit_id, posting)
     return _take_place(hit, posting, participant, claim, expires_at)
 
@@ -100,7 +101,9 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     if not has_passed(posting.study, worker.pk):
         raise NotAdmitted("exam")
     if posting.hit is None:
-        arm_id = take_least_filled_arm(posting.study, posting.reward).pk
+        # A platform that confirms its workers has a free place if it sends somebody, whatever arrived here.
+        confirms = platform_class(posting.platform).confirms
+        arm_id = take_least_filled_arm(posting.study, posting.reward, also_done=confirms).pk
     else:
         arm_id = posting.hit.arm_id
         Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
@@ -139,12 +142,19 @@ def _refuse_at_limit(participant: Participant, study: Study) -> None:
         raise NotAdmitted("limit")
 
 
-def _end_earlier_try(participant: Participant, hit_id: int) -> None:
-    """End the earlier assignment: a worker who comes with a new one has returned it."""
-    mine = Assignment.objects.select_for_update(of=("self",), no_key=True).filter(participant=participant, hit=hit_id)
-    for earlier in mine.filter(state__in=LIVE_STATES).order_by("pk"):
-        if earlier.state == State.SUBMITTED:
-            raise NotAdmitted("done")
+def _end_earlier_try(participant: Participant, posting: Posting) -> None:
+    """End the earlier assignment: a worker who comes to the same posting with a new one has returned it.
+
+    A hit may be offered in several postings. The platform lets a worker hold one assignment of each, so work that is in
+    progress in another posting has not been returned and must not be lost.
+    """
+    mine = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    for earlier in mine.filter(participant=participant, hit=posting.hit_id, state__in=HELD).order_by("pk"):
+        elsewhere = earlier.posting_id != posting.pk
+        if earlier.state != State.ACCEPTED:
+            raise NotAdmitted("done_elsewhere" if elsewhere else "done")
+        if elsewhere and earlier.expires_at > timezone.now():
+            raise NotAdmitted("open_elsewhere")
         _end(earlier, State.RETURNED)
 
 

@@ -1,4 +1,4 @@
-"""Pays a worker who cannot be paid through their own work: a posting that only they can accept, and that only pays.
+"""Pays a worker who cannot be paid through their own work: a posting that only they can accept, or a bonus.
 
 For example, the worker's time ran out on the platform after everything was saved here. Each work is compensated at most
 once, whatever fails in between: the row is unique, and each call has its own record (``platform_calls``).
@@ -72,7 +72,8 @@ def _otherwise_paid(work: Assignment) -> list[Problem]:
         return [Problem("work", "This work did not come from a platform.", "Pay it by completion code.")]
     if Compensation.objects.filter(assignment=work).exists():
         return [Problem("work", "This work has been compensated before.", "See the list of compensations.")]
-    if Payment.objects.filter(Q(submission__assignment=work) | Q(part__assignment=work)).exists():
+    paid = Q(submission__assignment=work) | Q(part__assignment=work)
+    if Payment.objects.filter(paid).exclude(kind=Payment.Kind.BONUS).exists():
         return [Problem("work", "This work has been paid.", "Nothing is left to pay.")]
     there = _reported(work)
     if there is not None and there.state in (Outside.SUBMITTED, Outside.APPROVED):
@@ -90,7 +91,10 @@ def _reported(work: Assignment) -> OutsideAssignment | None:
 
 
 def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation:
-    """Post the HIT that pays. Running it again continues where it stopped. Raises PlatformTrouble."""
+    """Post the HIT that pays, or pay at once where the platform can. Running it again continues where it stopped.
+
+    Raises PlatformTrouble.
+    """
     if owed.external_id:
         return owed
     posting = owed.assignment.posting
@@ -101,6 +105,9 @@ def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation
         name = changes.paying_id(results)
         Compensation.objects.filter(pk=owed.pk).update(external_id=name, offered_at=timezone.now())
         record(study=owed.study, actor=actor, action="compensate", hit=name, amount=str(owed.amount))
+        if changes.pays_at_once:
+            owed.external_id = name
+            _note_paid(owed)
 
     make_all(changes.compensate(owed), platform, study=owed.study, posting=posting, done=done)
     owed.refresh_from_db()

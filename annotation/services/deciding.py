@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
 from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
+from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import CENT
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platforms import submission_of
@@ -100,6 +101,24 @@ def reject(*, outside: OutsideAssignment, platform: Platform, actor: str, feedba
         outside,
         OutsideState.REJECTED,
         lambda: record(study=study, actor=actor, action="reject", **about),
+    )
+
+
+def ask_back(*, outside: OutsideAssignment, reason: str, platform: Platform, actor: str) -> None:
+    """Ask the worker to return work that waits for a decision. They need not do it. Raises Invalid, PlatformTrouble."""
+    if not reason.strip():
+        raise invalid("reason", "There is no reason.", "Write why, as the worker reads it.")
+    if outside.state != OutsideState.SUBMITTED:
+        what = f"This work is {outside.get_state_display().lower()} on the platform."
+        raise invalid("state", what, "Only work that waits for a decision can be returned.")
+    study = outside.posting.study
+    about = {"assignment": outside.external_id, "reason": reason.strip()}
+    make_all(
+        changes_of(platform).ask_back(outside, reason.strip()),
+        platform,
+        study=study,
+        posting=outside.posting,
+        done=lambda results: record(study=study, actor=actor, action="ask for return", **about),
     )
 
 

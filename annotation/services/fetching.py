@@ -1,8 +1,9 @@
 """Completes work that the platform has and this server has only in part, from what the platform and the drafts hold.
 
 For example, a worker's time ran out here while the last page was on its way: the answers are a late draft here, and the
-platform has the assignment. The pages are sent again as the worker's browser would, with the same checks, so nothing
-becomes a submission that a worker could not have sent.
+platform has the assignment. What the hand-in page submits there is only the assignment and the completion code, so all
+answers come from this server, unless the worker's page was not ours. The pages are sent again as the worker's browser
+would, with the same checks, so nothing becomes a submission that a worker could not have sent.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from common.problems import invalid
 State = Assignment.State
 DONE = (State.SUBMITTED, State.RELEASED)
 LOOK = "Look at it on the platform before you decide."
+#: What the hand-in page submits to the platform, besides the assignment's id.
+HAND_IN_FIELDS = {"completionCode"}
 #: The longest answer of a platform that is read, in characters: far more than a worker types.
 MOST_ANSWER = 3_000_000
 
@@ -66,7 +69,7 @@ def _work(outside: OutsideAssignment) -> Assignment:
     found = mine.order_by("-pk").first()
     if found is not None:
         return found
-    if not answer_fields(outside.answer):
+    if not answer_fields(outside.answer).keys() - HAND_IN_FIELDS:
         raise invalid("answer", "Neither this server nor the platform has any of this worker's answers.", LOOK)
     claim = Claim(outside.posting.platform, outside.worker_id, outside.external_id)
     until = timezone.now() + timedelta(hours=1)

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from annotation.models import Hit, Item, ItemFeed, Output, Study
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.services.audit import record
 from annotation.services.importing import (
     ItemsRead,
@@ -107,7 +107,7 @@ def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str], kind:
     found = Output.objects.filter(study=source, kind__in=[kind] if kind else shared[:1])
     if arms:
         found = found.filter(submission__participant__arm__name__in=arms)
-    counted = found.exclude(submission__in=excluded_submissions(source)).filter(
+    counted = found.exclude(submission__in=left_out_submissions(source)).filter(
         submission__participant__redacted_at=None
     )
     return counted.select_related("submission__participant__arm", "item").order_by("pk")

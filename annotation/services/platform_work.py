@@ -125,13 +125,23 @@ def _end(lock: Lock, platform: Platform) -> str:
 
 
 def _pause(lock: Lock, platform: Platform) -> str:
+    if not _is_still(lock.job.study, Study.Status.PAUSED):
+        return "The study has been resumed, so nothing was paused."
     done = lifecycle.pause(study=lock.job.study, platform=platform, actor=lock.job.actor, step=lock.step)
     return _said(done, platform, "paused")
 
 
 def _resume(lock: Lock, platform: Platform) -> str:
+    if not _is_still(lock.job.study, Study.Status.LIVE):
+        return "The study is not live any more, so nothing was offered again."
     done = lifecycle.resume(study=lock.job.study, platform=platform, actor=lock.job.actor, step=lock.step)
     return _said(done, platform, "offered again")
+
+
+def _is_still(study: Study, status: str) -> bool:
+    """Whether the study has the status that the job was requested for: somebody may have changed it since."""
+    study.refresh_from_db(fields=["status"])
+    return study.status == status
 
 
 def _delete(lock: Lock, platform: Platform) -> str:

@@ -15,13 +15,13 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from annotation.models import Hit, Posting, Study
-from annotation.platforms.base import Json, Platform, posting_url
+from annotation.platforms.base import NOT_MADE, Json, Platform, posting_url
 from annotation.platforms.costs import Cost, Offered
 from annotation.queries.platforms import platforms_of
+from annotation.services import qualifying
 from annotation.services.audit import record
 from annotation.services.checking import platform_settings
 from annotation.services.platform_calls import make_all
-from annotation.services.qualifying import prepare
 from annotation.task_types.registry import get_type
 from common.problems import Problem, refuse_if_any
 
@@ -98,11 +98,12 @@ class _Unknown(dict[str, Any]):
     """The result of a call that has not been made."""
 
     def __missing__(self, name: str) -> str:
-        return "…"
+        return NOT_MADE
 
 
 def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
     """Every call that publishing would make now: operation and parameters. Used for a dry run."""
+    yield from qualifying.calls_ahead(study, platform)
     settings, seen = settings_of(study, platform), set[str]()
     for posting in _to_post(study, platform):
         unknown: list[Json] = []
@@ -119,7 +120,7 @@ def post_all(*, study: Study, platform: Platform, step: Callable[[int], None] = 
     ``step`` gets the number of postings so far.
     """
     settings = settings_of(study, platform)
-    prepare(study=study, platform=platform)
+    qualifying.prepare(study=study, platform=platform)
     found = progress(study, platform)
     for done, posting in enumerate(_to_post(study, platform), start=found.posted + 1):
         _post(posting, settings, platform)

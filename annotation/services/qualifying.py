@@ -6,8 +6,10 @@ qualifications keep workers who may not take part from accepting the work at all
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from annotation.models import Assignment, PlatformCall, QualificationType, Study, Worker
-from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble
 from annotation.queries.exams import exam_percent
 from annotation.queries.platforms import unconfirmed_submissions
 from annotation.services.audit import record
@@ -41,15 +43,10 @@ def asked_of(study: Study) -> list[tuple[Study, str]]:
 
 def _type(study: Study, purpose: str, platform: Platform) -> QualificationType:
     """The type on the platform, made once. Its id is stored, so that nobody has to search for it by name."""
-    known = QualificationType.objects.filter(study=study, platform=platform.name, purpose=purpose).first()
+    known = _known(study, purpose, platform)
     if known is not None:
         return known
-    label = Purpose(purpose).label
-    calls = platform.qualification(
-        key=f"qualification/{platform.name}/{purpose}/{study.pk}",
-        name=f"{study.slug}: {label.partition(',')[0].lower()}",
-        description=f"{label}: {study.title}"[:500],
-    )
+    calls = _type_calls(study, purpose, platform)
 
     def done(results: object) -> None:
         external_id = platform.qualification_id(results)  # type: ignore[arg-type]  # a list of results
@@ -62,6 +59,33 @@ def _type(study: Study, purpose: str, platform: Platform) -> QualificationType:
     return QualificationType.objects.get(study=study, platform=platform.name, purpose=purpose)
 
 
+def _known(study: Study, purpose: str, platform: Platform) -> QualificationType | None:
+    return QualificationType.objects.filter(study=study, platform=platform.name, purpose=purpose).first()
+
+
+def _type_calls(study: Study, purpose: str, platform: Platform) -> Sequence[Call]:
+    """The calls that make the type."""
+    label = Purpose(purpose).label
+    return platform.qualification(
+        key=f"qualification/{platform.name}/{purpose}/{study.pk}",
+        name=f"{study.slug}: {label.partition(',')[0].lower()}",
+        description=f"{label}: {study.title}"[:500],
+    )
+
+
+def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
+    """Every call that `prepare` would make now: operation and parameters. Used for a dry run."""
+    for other, purpose in asked_of(study) if platform.qualifies else ():
+        kind = _known(other, purpose, platform)
+        if kind is None:
+            kind = QualificationType(study=other, platform=platform.name, purpose=purpose, external_id=NOT_MADE)
+            for call in _type_calls(other, purpose, platform):
+                yield call.operation, call.params([])
+        for key, worker, value in _to_grant(kind):
+            for call in platform.grant(kind.external_id, worker.platform_id, value=value, key=key):
+                yield call.operation, call.params([])
+
+
 def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     """Grant the qualification to everybody who has earned it since the last time. Returns how many calls were made.
 
@@ -69,12 +93,7 @@ def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     Raises PlatformTrouble if the platform cannot be reached.
     """
     made = 0
-    calls_made = PlatformCall.objects.filter(study=kind.study, key__startswith=_prefix(kind))
-    granted = set(calls_made.exclude(state=PlatformCall.State.PENDING).values_list("key", flat=True))
-    for worker, value in _earned(kind).items():
-        key = f"{_prefix(kind)}{worker.pk}/{value}"
-        if key in granted:
-            continue
+    for key, worker, value in _to_grant(kind):
         calls = platform.grant(kind.external_id, worker.platform_id, value=value, key=key)
         try:
             make_all(calls, platform, study=kind.study, posting=None)
@@ -85,6 +104,14 @@ def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     if made:
         record(study=kind.study, actor=ACTOR, action="grant qualifications", purpose=kind.purpose, workers=made)
     return made
+
+
+def _to_grant(kind: QualificationType) -> list[tuple[str, Worker, int]]:
+    """The key of the call, the worker and the value of each qualification that was earned and not granted."""
+    calls_made = PlatformCall.objects.filter(study=kind.study, key__startswith=_prefix(kind))
+    granted = set(calls_made.exclude(state=PlatformCall.State.PENDING).values_list("key", flat=True))
+    earned = [(f"{_prefix(kind)}{worker.pk}/{value}", worker, value) for worker, value in _earned(kind).items()]
+    return [each for each in earned if each[0] not in granted]
 
 
 def _prefix(kind: QualificationType) -> str:

@@ -21,7 +21,7 @@ from annotation.platforms.base import Json, Platform
 from annotation.platforms.changes import Changes
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import parts_of
-from annotation.queries.platform_overview import missing_places
+from annotation.queries.platform_overview import missing_places, shared_places
 from annotation.services.allocation import again_after_deadlock
 from annotation.services.audit import record
 from annotation.services.platform_calls import make_all
@@ -57,6 +57,11 @@ def replace_lost(
     for at, (hit_id, places) in enumerate(missing_places(study, platform.name).items(), start=1):
         _offer_again(study, hit_id, places, changes, actor, done)
         step(at)
+    for posting_id, places in shared_places(study, platform.name).items():
+        posting = Posting.objects.select_related("study").get(pk=posting_id)
+        if changes.grows and changes.may_hold(posting, places):
+            grow(posting=posting, places=places, changes=changes, actor=actor)
+            done.added += places - (posting.wanted or 0)
     if Posting.objects.filter(study=study, platform=platform.name, state=State.PLANNED, part__gt=0).exists():
         post_all(study=study, platform=platform)
     return done

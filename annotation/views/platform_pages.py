@@ -37,6 +37,14 @@ REFUSALS = {
     "other_arm": ("You are taking part in another version of this study", "Each person can do one version."),
     "own_text": ("You wrote a text in this {task}", "Nobody rates their own text."),
     "done": ("You have sent this {task} before", "Each person can do it once."),
+    "done_elsewhere": (
+        "You have done the same work in another {task}",
+        "Each person can do it once. This {task} is for somebody else.",
+    ),
+    "open_elsewhere": (
+        "You are doing the same work in another {task}",
+        "Each person can do it once, so finish that {task}. This one is for somebody else.",
+    ),
     "limit": ("You have done all that one person can do in this study", "There are no more tasks for you."),
     "taken": ("All tasks are taken right now", "Somebody is working on each of them, or they are done."),
     "full": ("This study has all the participants it needs", "Thank you for your interest."),

@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Study
+from annotation.models import Posting, Study
 from annotation.services.checking import default_config
 from annotation.services.importing import read_items
 from annotation.tables import read_table
@@ -151,6 +151,37 @@ def test_without_a_reward_there_is_no_pay_per_hour() -> None:
     assert [check.text for check in plan_of(study).checks if "reward" in check.text] == [
         "The reward is zero: workers are not paid."
     ]
+
+
+# --- exams ---
+
+
+def warned(study: Study) -> list[str]:
+    return [check.text for check in plan_of(study).checks if check.level == "warn" and "exam" in check.text]
+
+
+def test_an_exam_that_recognises_nobody_is_warned_of_on_both_sides() -> None:
+    exam = make_study(live=False, slug="exam", identity="none")
+    main, _ = draft(exam_study="exam", identity="browser")
+    assert [text.partition(",")[0] for text in warned(main)] == ["The exam exam cannot tell people apart"]
+    assert [text.partition(",")[0] for text in warned(exam)] == [
+        "This study is the exam of another one and cannot tell people apart"
+    ]
+    Study.objects.filter(pk=exam.pk).update(identity="browser")
+    assert warned(main) == []
+    Study.objects.filter(pk=main.pk).update(identity="none")
+    main.refresh_from_db()
+    assert [text.partition(" and ")[0] for text in warned(main)] == ["This study asks for an exam"]
+
+
+@pytest.mark.parametrize("values", [{"access": "invited"}, {"posted": True}])
+def test_an_exam_on_a_platform_or_by_personal_links_knows_its_people(values: dict[str, Any]) -> None:
+    posted = values.pop("posted", False)
+    exam = make_study(slug="exam", identity="none", **values)
+    if posted:
+        Posting.objects.create(study=exam, platform="mturk", external_id="H1", hit=exam.hits.first())
+    main, _ = draft(exam_study="exam", identity="browser")
+    assert warned(main) == []
 
 
 # --- items that are alike ---

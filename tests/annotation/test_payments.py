@@ -327,6 +327,7 @@ def test_the_csv_holds_one_row_per_worker() -> None:
         "hits_paid": "0",
         "usd_paid": "0.000",
         "hits_excluded": "0",
+        "hits_unconfirmed": "0",
         "last_paid_at": "",
     }
     assert (rows[long.completion_code]["state"], rows[long.completion_code]["usd_paid"]) == ("paid", "0.250")

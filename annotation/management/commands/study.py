@@ -259,14 +259,10 @@ class Command(ReviewActions):
         self.say(platform_actions.end_lines(study_called(slug), actor=ACTOR))
 
     def pause(self, *, slug: str) -> None:
-        study = service.pause_study(study=study_called(slug), actor=ACTOR)
-        self.say([f"{study.slug} is paused. Nobody gets new work; workers can finish the hit they are on."])
-        self.say(platform_actions.pause_lines(study, actor=ACTOR))
+        self.say(platform_actions.pause_lines(study_called(slug), actor=ACTOR))
 
     def resume(self, *, slug: str) -> None:
-        study = service.resume_study(study=study_called(slug), actor=ACTOR)
-        self.say([f"{study.slug} is live."])
-        self.say(platform_actions.resume_lines(study, actor=ACTOR))
+        self.say(platform_actions.resume_lines(study_called(slug), actor=ACTOR))
 
     def close(self, *, slug: str) -> None:
         study = service.close_study(study=study_called(slug), actor=ACTOR)

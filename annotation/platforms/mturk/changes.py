@@ -33,6 +33,10 @@ FORM = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11
 class MturkChanges(Changes):
     """The calls of the Requester API."""
 
+    extends = True
+    grows = True
+    deletes = True
+
     def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
         at = int(until.timestamp())
         params = {"HITId": posting.external_id, "ExpireAt": at}

@@ -12,6 +12,7 @@ from django import forms
 from django.conf import settings
 
 from annotation.models import QualificationType, Study
+from annotation.platforms.base import NOT_MADE
 from annotation.platforms.costs import CENT
 from annotation.task_types.settings import ConfigForm, ListField
 
@@ -22,6 +23,7 @@ NUMBER_APPROVED_TYPE = "00000000000000000040"
 #: In Amazon's reference, “QualificationRequirement”: Masters, and Masters in the sandbox.
 MASTERS_TYPE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MASTERS_SANDBOX_TYPE = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
+Purpose = QualificationType.Purpose
 GUARDED = {"ActionsGuarded": "PreviewAndAccept"}
 
 
@@ -106,16 +108,21 @@ class MturkConfig:
 def study_requirements(study: Study) -> list[dict[str, Any]]:
     """Requirements from other studies: the result of the exam, and that a worker has not taken part in some of them.
 
-    ``services.qualifying`` makes these qualifications before the study is posted.
+    ``services.qualifying`` makes these qualifications before the study is posted. One that was not made is in the list
+    too, so that the platform refuses the HIT, and does not offer it to everybody.
     """
-    types = QualificationType.objects.filter(platform="mturk").order_by("study")
-    exam = types.filter(study__slug=study.exam_study or None, purpose=QualificationType.Purpose.EXAM).first()
+    types = QualificationType.objects.filter(platform="mturk")
+    ids = {
+        (study_id, purpose): name for study_id, purpose, name in types.values_list("study", "purpose", "external_id")
+    }
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
     found: list[dict[str, Any]] = []
     if exam is not None:
         least = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [study.exam_percent]}
-        found.append({"QualificationTypeId": exam.external_id, **least})
-    took_part = types.filter(study__excluded_by=study, purpose=QualificationType.Purpose.TOOK_PART)
-    found += [{"QualificationTypeId": each.external_id, "Comparator": "DoesNotExist"} for each in took_part]
+        found.append({"QualificationTypeId": ids.get((exam.pk, Purpose.EXAM), NOT_MADE), **least})
+    for other in study.exclude_studies.order_by("pk").values_list("pk", flat=True):
+        name = ids.get((other, Purpose.TOOK_PART), NOT_MADE)
+        found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
     return [each | GUARDED for each in found]
 
 

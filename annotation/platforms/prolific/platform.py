@@ -31,6 +31,7 @@ from annotation.platforms.base import (
 )
 from annotation.platforms.costs import Fees, Offered, reward_problems
 from annotation.platforms.prolific.api import Account, Api
+from annotation.platforms.prolific.bonuses import bonus_calls
 from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of
 from common.problems import Problem, invalid, unknown
 
@@ -53,14 +54,16 @@ CATEGORIES = (
 LEAST_MESSAGE = 100
 #: Prolific approves what nobody has decided on after 21 days.
 APPROVES_AFTER = timedelta(days=21)
-#: “Pay bonuses”: paid “in the following minutes”. Until then, nothing shows whether a lost request was carried out.
-BONUS_SHOWS_AFTER = timedelta(hours=1)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: Operation → method, path, and whether sending it twice does no more than once.
 OPERATIONS = {
     "create_study": ("POST", "studies/", False),
+    "look_up_study": ("GET", "studies/{id}/", True),
+    "update_study": ("PATCH", "studies/{id}/", True),
     "transition_study": ("POST", "studies/{id}/transition/", False),
+    "look_up_submission": ("GET", "submissions/{id}/", True),
     "transition_submission": ("POST", "submissions/{id}/transition/", True),
+    "request_return": ("POST", "submissions/{id}/request-return/", False),
     "set_up_bonus": ("POST", "submissions/bonus-payments/", False),
     "pay_bonus": ("POST", "bulk-bonus-payments/{id}/pay/", False),
 }
@@ -100,7 +103,7 @@ class Prolific(ByReward):
     def call(self, operation: str, **params: Any) -> Json:
         method, path, repeat = OPERATIONS[operation]
         body = {name: value for name, value in params.items() if f"{{{name}}}" not in path}
-        answer = self._api.send(method, path.format_map(params), body, repeat=repeat)
+        answer = self._api.send(method, path.format_map(params), body or None, repeat=repeat)
         return answer if isinstance(answer, dict) else {}
 
     @staticmethod
@@ -192,7 +195,7 @@ class Prolific(ByReward):
         """Whether the study is in one of ``states`` (``met`` False: in none of them), so that the call was made."""
 
         def search(call: PlatformCall) -> Json | None:
-            status = str(self._api.send("GET", f"studies/{call.params['id']}/").get("status"))
+            status = str(self.call("look_up_study", id=call.params["id"]).get("status"))
             return {} if (status in states) == met else None
 
         return search
@@ -287,57 +290,20 @@ class Prolific(ByReward):
         """Whether Prolific already has this decision on this participant's submission."""
 
         def search(call: PlatformCall) -> Json | None:
-            there = self._submission(outside)
+            there = self.call("look_up_submission", id=outside.external_id)
             same = there.get("participant") in (None, outside.worker_id)
             return {} if there.get("status") == status and same else None
 
         return search
 
-    def _submission(self, outside: OutsideAssignment) -> Json:
-        found = self._api.send("GET", f"submissions/{outside.external_id}/")
-        return found if isinstance(found, dict) else {}
-
     def bonus(self, outside: OutsideAssignment, *, amount: Decimal, reason: str, key: str) -> Sequence[Call]:
-        """Set up, then pay. Setting up pays nothing, so doing it twice does no harm; paying twice pays twice."""
-        csv = f"{outside.external_id},{amount}"
-        set_up = Call(
-            key=f"bonus-set-up/{outside.pk}/{key}",
-            operation="set_up_bonus",
-            params=lambda done: {"study_id": outside.posting.external_id, "csv_bonuses": csv},
+        return bonus_calls(
+            study_id=outside.posting.external_id,
+            submission_id=outside.external_id,
+            amount=amount,
+            name=f"{outside.pk}/{key}",
+            look=lambda name: self.call("look_up_submission", id=name),
         )
-        pay = Call(
-            key=f"bonus/{outside.pk}/{key}",
-            operation="pay_bonus",
-            params=lambda done: {"id": done[0]["id"]},
-            search=self._bonus_search(outside),
-        )
-        return set_up, pay
-
-    def _bonus_search(self, outside: OutsideAssignment) -> Search:
-        """Whether a request to pay whose answer was lost was carried out. Raises PlatformTrouble while nobody knows."""
-
-        def search(call: PlatformCall) -> Json | None:
-            there = sum(Decimal(str(each)) for each in self._submission(outside).get("bonus_payments") or ()) / 100
-            if there >= _bonuses_known(outside, call):
-                return {}
-            if call.first_tried_at and timezone.now() - call.first_tried_at < BONUS_SHOWS_AFTER:
-                raise PlatformTrouble(
-                    "Prolific has not answered whether it paid this bonus, and may still be paying it.",
-                    "Send the same bonus again an hour after the first try: it is paid only if Prolific does not show "
-                    "it by then.",
-                    again=True,
-                )
-            return None
-
-        return search
-
-
-def _bonuses_known(outside: OutsideAssignment, call: PlatformCall) -> Decimal:
-    """USD of bonuses that Prolific must show for this submission if ``call`` was carried out."""
-    paid = PlatformCall.objects.filter(key__startswith=f"bonus/{outside.pk}/", state=PlatformCall.State.DONE)
-    keys = [each.replace("bonus/", "bonus-set-up/", 1) for each in [*paid.values_list("key", flat=True), call.key]]
-    set_up = PlatformCall.objects.filter(key__in=keys).values_list("params__csv_bonuses", flat=True)
-    return sum((Decimal(csv.rpartition(",")[2]) for csv in set_up), Decimal(0))
 
 
 def _barred(study: Study) -> list[str]:

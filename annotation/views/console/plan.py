@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
@@ -15,6 +16,7 @@ from annotation.instrument import item_data
 from annotation.models import Arm, Item, Study
 from annotation.queries.identical import identical_ids, identical_in_words
 from annotation.queries.pay import TimePerHit, hourly, is_low, time_per_hit
+from annotation.queries.platforms import is_posted
 from annotation.services import planning
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.task_types.base import PlannedHit
@@ -26,6 +28,14 @@ from common.words import counted, money
 CENT = Decimal("0.01")
 
 
+class About(StrEnum):
+    """What a check is about. Pages that show some of this elsewhere leave those checks out."""
+
+    STUDY = "study"
+    LINK = "link"
+    PAY_PER_HOUR = "pay per hour"
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing to look at before the launch. ``level`` is good, warn or bad; bad prevents the launch."""
@@ -33,6 +43,7 @@ class Check:
     level: str
     text: str
     url_name: str = ""
+    about: About = About.STUDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +200,25 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         if study.contact.strip()
         else Check("warn", "No contact: workers cannot ask you anything.", "console_settings")
     )
-    if study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE:
+    if _tells_nobody_apart(study):
         text = "The open link cannot tell people apart: the same person can take part several times."
-        checks.append(Check("warn", text, "console_settings"))
+        checks.append(Check("warn", text, "console_settings", About.LINK))
+    return [*checks, *_exam_checks(study)]
+
+
+def _exam_checks(study: Study) -> list[Check]:
+    """Whether people can be recognised as those who passed the exam. Platforms and personal links identify people."""
+    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
+    checks = []
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
+    if exam is not None and _tells_nobody_apart(exam) and not is_posted(exam):
+        checks.append(Check("warn", f"The exam {exam.slug} cannot tell people apart, {nobody}", "console_settings"))
+    if exam is not None and _tells_nobody_apart(study):
+        text = f"This study asks for an exam and cannot tell people apart, {nobody}"
+        checks.append(Check("warn", text, "console_settings", About.LINK))
+    if _tells_nobody_apart(study) and Study.objects.filter(exam_study=study.slug).exists():
+        text = f"This study is the exam of another one and cannot tell people apart, {nobody}"
+        checks.append(Check("warn", text, "console_settings", About.LINK))
     return checks
 
 
@@ -204,12 +231,17 @@ def _member_checks(study: Study) -> list[Check]:
     return [Check("warn", f"Only {counted(members, 'member')} can do the work; {who}.", "console_members")]
 
 
+def _tells_nobody_apart(study: Study) -> bool:
+    return study.access == Study.Access.OPEN and study.identity == Study.Identity.NONE
+
+
 def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]:
     """Whether workers are paid, and enough."""
     if not any(reward for arm in arms for reward in arm.rewards):
         return [Check("warn", "The reward is zero: workers are not paid.", "console_settings")]
     if time is None:
-        return [Check("warn", "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”.")]
+        text = "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”."
+        return [Check("warn", text, about=About.PAY_PER_HOUR)]
     least = settings.MINIMUM_HOURLY_PAY
     checks = []
     for arm in arms:
@@ -217,7 +249,8 @@ def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]
             continue
         where = f"Arm {arm.name} pays" if arm.name else "This study pays"
         text = f"{where} about {money(arm.per_hour)} an hour, less than the minimum of {money(least)}."
-        checks.append(Check("warn", text, "console_arms" if arm.name else "console_settings"))
+        place = "console_arms" if arm.name else "console_settings"
+        checks.append(Check("warn", text, place, About.PAY_PER_HOUR))
     if not checks:
         lowest = min(arm.per_hour for arm in arms if arm.per_hour is not None)
         checks.append(Check("good", f"Workers earn about {money(lowest)} an hour"))

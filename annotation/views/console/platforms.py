@@ -25,7 +25,7 @@ from annotation.services.platform_work import replaces_lost
 from annotation.services.studies import change_study
 from annotation.task_types.settings import ConfigForm
 from annotation.views.console.page import SignedIn, member, say_refused, study_page
-from annotation.views.console.plan import Check, fingerprint, plan_of
+from annotation.views.console.plan import About, Check, fingerprint, plan_of
 from common.problems import Refused
 from common.words import money
 
@@ -162,10 +162,9 @@ def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
 
 
 def _warnings(study: Study) -> list[Check]:
-    """What the launch page warns of, without what is about the link, or is said beside the pay per hour."""
-    about_elsewhere = ("link", "hour")
-    found = [check for check in plan_of(study).checks if check.level == "warn"]
-    return [check for check in found if not any(word in check.text for word in about_elsewhere)]
+    """The launch page's warnings, without those about the link and those that the cost table already shows."""
+    elsewhere = (About.LINK, About.PAY_PER_HOUR)
+    return [check for check in plan_of(study).checks if check.level == "warn" and check.about not in elsewhere]
 
 
 def _platform_problems(study: Study, platform: Platform, settings: dict[str, Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Study
 from annotation.platforms import connect, known
 from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.changing import changes_class
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
 from annotation.services.compensating import compensate
@@ -58,6 +59,7 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
     context = {
         "platform": known().get(name),
         "posted": name,
+        "changes": changes_class(name),
         "synced_at": overview.stand(study, name).synced_at if name else None,
         "here_only": _here_only(study, found.here_only[:MOST_ROWS]),
         "there_only": [
@@ -114,7 +116,7 @@ def fetch(request: SignedIn, study: Study) -> HttpResponseBase:
 @require_POST
 @member(write="owner")
 def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Offers one worker a HIT that pays for work which cannot be paid through its own."""
+    """Pays one worker for work that cannot be paid through its own HIT: by another HIT, or by a bonus."""
     works = Assignment.objects.select_related("hit__study", "posting", "participant__worker")
     work = get_object_or_404(works, pk=_pk(request, "work"), hit__study=study)
     try:
@@ -130,7 +132,9 @@ def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
     except PlatformTrouble as trouble:
         messages.error(request, f"{trouble} You can continue below: nothing is paid twice.")
     else:
-        said = f"{work.participant.pseudonym} can accept a HIT that pays {money(owed.amount)}."
+        who = work.participant.pseudonym
+        bonus = f"{who} was paid a bonus of {money(owed.amount)}."
+        said = bonus if owed.paid_at else f"{who} can accept a HIT that pays {money(owed.amount)}."
         messages.success(request, said)
     return redirect("console_reconcile", study.slug)
 

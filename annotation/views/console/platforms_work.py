@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import connect, known
-from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.base import ByReward, Platform, PlatformTrouble
+from annotation.platforms.changing import changes_class
 from annotation.queries import platform_overview as overview
-from annotation.services import lifecycle, platform_jobs
+from annotation.services import lifecycle, pausing, platform_jobs
 from annotation.services import studies as service
 from annotation.services.platform_work import replaces_lost
 from annotation.views.console.page import SignedIn, member, page_of, role_in, say_refused, study_page
@@ -45,8 +46,9 @@ def work_context(study: Study, name: str) -> dict[str, Any]:
         "stuck": any(job.state == State.WAITING and job.asked_at < now - SLOW_START for job in jobs),
         "to_post": found.total - found.n_posted,
         "refused": list(overview.open_calls(study)[:SHOWN_CALLS]),
-        "deletable": lifecycle.deletable(study, name).count(),
-        "extendable": lifecycle.extendable(study, name).count(),
+        "changes": (can := changes_class(name)),
+        "deletable": lifecycle.deletable(study, name).count() if can.deletes else 0,
+        "extendable": lifecycle.extendable(study, name).count() if can.extends else 0,
         "replace": replaces_lost(study),
         "polled": study.status != Study.Status.CLOSED or found.out > 0,
     }
@@ -147,14 +149,12 @@ def _delete(request: SignedIn, study: Study, name: str) -> str:
 
 
 def _pause(request: SignedIn, study: Study, name: str) -> str:
-    service.pause_study(study=study, actor=request.user.get_username())
-    _request(request, study, name, Kind.PAUSE)
+    pausing.pause(study=study, actor=request.user.get_username())
     return "Paused: nobody gets new work. What is in progress can be finished."
 
 
 def _resume(request: SignedIn, study: Study, name: str) -> str:
-    service.resume_study(study=study, actor=request.user.get_username())
-    _request(request, study, name, Kind.RESUME)
+    pausing.resume(study=study, actor=request.user.get_username())
     return "Live again."
 
 
@@ -188,7 +188,7 @@ def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
         platform: Platform = connect(name)
         ratings = _ratings(given.get("ratings", str(study.ratings_per_item + 1)), study)
         cost = lifecycle.cost_of_more(study, platform, ratings)
-        context |= {"ratings": ratings, "cost": cost}
+        context |= {"ratings": ratings, "cost": cost, "shared": isinstance(platform, ByReward)}
         if request.method == "POST":
             if request.POST.get("total") != str(cost.total):
                 raise invalid("total", f"It costs {money(cost.total)} now.", "Check the figures, then confirm again.")

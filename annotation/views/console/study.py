@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.describing import describe_study
-from annotation.models import Invitation, Membership, Participant, Study
-from annotation.platforms import link
+from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
+from annotation.platforms import PlatformTrouble, link, platform_class
 from annotation.queries import overview as queries
 from annotation.queries.fairness import comments_of, fairness_of
 from annotation.queries.progress import progress
-from annotation.services import people
+from annotation.services import pausing, people
 from annotation.services import studies as service
 from annotation.services.redacting import open_requests
 from annotation.views.console.charts import hourly_bars
@@ -132,18 +132,24 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
     @member()
     def view(request: SignedIn, study: Study) -> HttpResponse:
         try:
-            act(study=study, actor=request.user.get_username())
+            job = act(study=study, actor=request.user.get_username())
         except Refused as refused:
             say_refused(request, refused)
+        except PlatformTrouble as trouble:
+            messages.success(request, done)
+            messages.warning(request, f"Nothing changed on the platform. {trouble}")
         else:
             messages.success(request, done)
+            if isinstance(job, PlatformJob):
+                title = platform_class(job.platform).title
+                messages.info(request, f"The same is being done on {title}. The Platforms page shows the result.")
         return redirect("console_study", study.slug)
 
     return view
 
 
-pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", service.pause_study)
-resume = _change_status("Live again.", service.resume_study)
+pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", pausing.pause)
+resume = _change_status("Live again.", pausing.resume)
 close = _change_status("Closed: no new work is given out. Workers can finish the hit they are on.", service.close_study)
 
 

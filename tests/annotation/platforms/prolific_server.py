@@ -37,6 +37,7 @@ class Prolific:
     studies: dict[str, Json] = field(default_factory=dict)
     submissions: dict[str, Json] = field(default_factory=dict)
     bonuses: dict[str, Json] = field(default_factory=dict)
+    messages: list[tuple[str, ...]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
     lose: str = ""
@@ -129,6 +130,23 @@ def _transition_study(state: Prolific, name: str, query: Json, body: Any) -> Ans
     return Answer(200, study)
 
 
+def _update_study(state: Prolific, name: str, query: Json, body: Any) -> Answer:
+    """“Update a study” (api-reference/studies/update-study).
+
+    That a published study accepts only these two fields, and only more places, is what Mephisto's page “Prolific API
+    oddities” reports.
+    """
+    study = state.studies.get(name)
+    if study is None:
+        return _error(404, "Not Found", "No study with this id.")
+    if set(body) - {"internal_name", "total_available_places"}:
+        return _error(400, "Bad Request", "A published study cannot be changed.")
+    if body.get("total_available_places", 10**6) < study["total_available_places"]:
+        return _error(400, "Bad Request", "Places can only be added.")
+    study.update(body)
+    return Answer(200, study)
+
+
 def _submissions_of(state: Prolific, study: str, query: Json, body: Any) -> Answer:
     """“List study submissions”."""
     if study not in state.studies:
@@ -160,6 +178,19 @@ def _transition_submission(state: Prolific, name: str, query: Json, body: Any) -
     return Answer(200, {"id": name, "status": after})
 
 
+def _request_return(state: Prolific, name: str, query: Json, body: Any) -> Answer:
+    """“Request the participant who submitted the response to return their response”
+    (api-reference/submissions/request-submission-return): a message with the reasons, and `return_requested`."""
+    found = state.submissions.get(name)
+    if found is None:
+        return _error(404, "Not Found", "No submission with this id.")
+    if not body.get("request_return_reasons"):
+        return _error(400, "Bad Request", {"request_return_reasons": ["This field is required."]})
+    found["return_requested"] = "2026-11-22T12:00:00Z"
+    state.messages.append((found["participant_id"], *body["request_return_reasons"]))
+    return Answer(200, {name: found[name] for name in ("id", "status", "return_requested")})
+
+
 def _set_up_bonus(state: Prolific, query: Json, body: Any) -> Answer:
     """“Set up bonuses”: pays nothing; ids that took no part in the study are refused with 400."""
     rows = [line.split(",") for line in body["csv_bonuses"].split("\n")]
@@ -187,10 +218,12 @@ ROUTES: list[tuple[str, str, Any]] = [
     (r"studies/", "GET", _studies),
     (r"projects/(\w+)/studies/", "GET", _studies),
     (r"studies/(\w+)/", "GET", _study),
+    (r"studies/(\w+)/", "PATCH", _update_study),
     (r"studies/(\w+)/transition/", "POST", _transition_study),
     (r"studies/(\w+)/submissions/", "GET", _submissions_of),
     (r"submissions/(\w+)/", "GET", _submission),
     (r"submissions/(\w+)/transition/", "POST", _transition_submission),
+    (r"submissions/(\w+)/request-return/", "POST", _request_return),
     (r"submissions/bonus-payments/", "POST", _set_up_bonus),
     (r"bulk-bonus-payments/([\w-]+)/pay/", "POST", _pay_bonus),
 ]
@@ -203,6 +236,9 @@ def _handler(state: Prolific) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             self._serve("POST")
+
+        def do_PATCH(self) -> None:
+            self._serve("PATCH")
 
         def _serve(self, method: str) -> None:
             parts = urlsplit(self.path)

@@ -102,6 +102,39 @@ def test_a_hit_that_was_sent_is_not_done_twice() -> None:
     assert refusal(posting, assignment="A2") == "done"
 
 
+def in_two_parts() -> tuple[Posting, Posting]:
+    """One hit of ten submissions, offered in two postings of five."""
+    study = make_study(items=1, ratings_per_item=10)
+    hit = study.hits.get()
+    made: dict[str, Any] = {"study": study, "hit": hit, "platform": "mturk", "wanted": 5, "state": "open"}
+    one, two = (Posting.objects.create(part=part, external_id=f"H{study.pk}-{part}", **made) for part in (0, 1))
+    return one, two
+
+
+def test_work_in_progress_in_one_part_of_a_hit_is_not_lost_to_another_part() -> None:
+    one, two = in_two_parts()
+    first = arrive(one, assignment="A1")
+    assert refusal(two, assignment="A2") == "open_elsewhere"
+    first.refresh_from_db()
+    assert (first.state, live_places(one)) == ("accepted", 1)
+
+
+@pytest.mark.parametrize("state", ["submitted", "released"])
+def test_what_was_sent_in_one_part_is_not_done_in_another(state: str) -> None:
+    one, two = in_two_parts()
+    Assignment.objects.filter(pk=arrive(one, assignment="A1").pk).update(state=state)
+    assert refusal(two, assignment="A2") == "done_elsewhere"
+
+
+def test_who_left_one_part_may_do_another_when_their_time_is_up() -> None:
+    one, two = in_two_parts()
+    first = arrive(one, assignment="A1")
+    Assignment.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    again = arrive(two, assignment="A2")
+    first.refresh_from_db()
+    assert (first.state, again.state, live_places(one)) == ("returned", "accepted", 1)
+
+
 def test_nobody_is_in_two_arms() -> None:
     study, postings = posted_study(arms=({"name": "a"}, {"name": "b"}))
     by_arm = {posting.hit.arm.name: posting for posting in postings if posting.hit}

@@ -95,6 +95,14 @@ def test_what_is_not_complete_stays_as_it_was(posting: Posting, api: Mturk) -> N
     assert (work.state, work.hit.n_live, work.hit.wanted, Submission.objects.count()) == ("abandoned", 0, 2, 0)
 
 
+def test_a_completion_code_alone_is_no_answer(posting: Posting, api: Mturk) -> None:
+    there = accept_there(posting, make_market_worker())
+    market.submit(assignment_id=there.assignment_id, answers={"completionCode": ["ABCDEFGHIJ"]})
+    with pytest.raises(Invalid, match="Neither this server nor the platform has any of this worker's answers"):
+        fetch_answer(outside=only(posting, api), actor="test")
+    assert not Assignment.objects.exists()
+
+
 def test_a_full_hit_gets_one_place_more(posting: Posting, api: Mturk) -> None:
     work, there = begun(posting)
     form = simulated_form(assignment=work, number=0)

@@ -12,12 +12,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import platform_tasks
-from annotation.models import Assignment, AuditEntry, Compensation, PlatformJob, Posting, Study
+from annotation.models import Assignment, AuditEntry, Compensation, Item, PlatformJob, Posting, Study
 from annotation.platforms import known
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk import api as api_module
 from annotation.platforms.mturk.platform import Mturk
-from annotation.services import deciding, lifecycle, publishing, syncing
+from annotation.services import deciding, lifecycle, platform_work, publishing, syncing
 from marketplace.models import Hit as MarketHit
 from tests.annotation.console_helpers import as_role, hidden
 from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_here, send_there
@@ -108,6 +108,15 @@ def test_settings_are_saved_and_change_the_cost(draft: Study) -> None:
     assert (draft.platforms["mturk"]["lifetime_days"], draft.platforms["mturk"]["split"]) == (3, False)
     response = client.post(url("console_platform", "mturk"), form | {"lifetime_days": "0", "frame_height": "700"})
     assert response.status_code == 422
+
+
+def test_a_warning_is_shown_whatever_words_it_contains(draft: Study) -> None:
+    first, second = draft.items.order_by("position")
+    Item.objects.filter(pk=second.pk).update(payload=first.payload, external_id="link-of-an-hour")
+    Study.objects.filter(pk=draft.pk).update(identity="none")
+    page = get(as_role("owner", draft), "console_platform", "mturk")
+    assert "link-of-an-hour" in page
+    assert "The open link cannot tell people apart" not in page
 
 
 def test_the_balance_and_what_it_is_short_of(draft: Study, requester: Any) -> None:
@@ -251,6 +260,35 @@ def test_the_offer_is_changed_from_the_page(posted: Study, django_capture_on_com
     posted.refresh_from_db()
     assert posted.status == "closed"
     assert "whole number" in post(client, "console_platform_extend", days="many")
+
+
+def test_the_studys_own_buttons_pause_and_resume_the_offer_too(
+    posted: Study, django_capture_on_commit_callbacks: Any
+) -> None:
+    client = as_role("editor", posted)
+    for name, status, state in (("console_pause", "paused", "paused"), ("console_resume", "live", "open")):
+        with django_capture_on_commit_callbacks(execute=True):
+            page = post(client, name)
+        posted.refresh_from_db()
+        assert (posted.status, set(posted.postings.values_list("state", flat=True))) == (status, {state})
+        assert "The same is being done on MTurk" in page
+
+
+def test_a_pause_without_a_key_pauses_here_and_says_so(posted: Study, settings: Any) -> None:
+    settings.MTURK_ACCESS_KEY_ID = ""
+    page = post(as_role("editor", posted), "console_pause")
+    posted.refresh_from_db()
+    assert posted.status == "paused"
+    assert "Nothing changed on the platform" in page and "HITSERVER_MTURK_ACCESS_KEY_ID" in page
+
+
+def test_a_pause_that_comes_after_the_resume_pauses_nothing(posted: Study) -> None:
+    client = as_role("owner", posted)
+    post(client, "console_platform_pause")  # the job waits
+    Study.objects.filter(pk=posted.pk).update(status="live")
+    platform_work.do_job(PlatformJob.objects.get(kind="pause").pk)
+    assert PlatformJob.objects.get(kind="pause").said == "The study has been resumed, so nothing was paused."
+    assert set(posted.postings.values_list("state", flat=True)) == {"open"}
 
 
 def test_what_is_still_out_is_always_shown(posted: Study, api: Mturk) -> None:

@@ -343,8 +343,8 @@ def test_the_whole_circle_from_the_command_line(server: Server, settings: Any) -
     settings.PROLIFIC_TOKEN = TOKEN
     assert "the platform has 1 of 1 Prolific study" in run("publish", "weather", "--platform", "prolific")
     posting = Posting.objects.get()
-    assert "1 Prolific study paused there." in run("pause", "weather")
-    assert "1 Prolific study offered there again." in run("resume", "weather")
+    assert "Prolific: 1 Prolific study paused." in run("pause", "weather")
+    assert "Prolific: 1 Prolific study offered again." in run("resume", "weather")
     session = server.submit(posting.external_id, "a" * 24, code="GUESSED")
     assert "nothing arrived here" in run("sync", "weather")
     send_claim(posting, "a" * 24, session)

@@ -170,6 +170,38 @@ def test_the_rule_holds_here_even_if_the_platform_lets_somebody_in(api: Mturk) -
     assert refused.value.reason == "exam"
 
 
+def test_a_dry_run_lists_the_qualifications_and_who_gets_them(api: Mturk) -> None:
+    exam = posted_study(api, task_type="likert", slug="exam", payloads=exam_items({"a": "1|2|3|4|5|6|7"}))
+    sent = send_both(exam.postings.get())
+    syncing.sync_study(study=exam, platform=api)
+    main = make_study(items=1, reward="0.18", exam_study="exam", exam_percent=80)
+    main.exclude_studies.add(exam)
+    publishing.plan_postings(study=main, platform=api, actor="test")
+    before = PlatformCall.objects.count()
+    ahead = list(publishing.calls_ahead(main, api))
+    worker = sent.participant.worker.platform_id
+    shown = ("Name", "WorkerId", "IntegerValue")
+    assert [(operation, *(params.get(name) for name in shown)) for operation, params in ahead] == [
+        ("create_qualification_type", "exam: the result of the exam", None, None),
+        ("associate_qualification_with_worker", None, worker, 100),
+        ("create_qualification_type", "exam: took part", None, None),
+        ("associate_qualification_with_worker", None, worker, 1),
+        ("create_hit_type", None, None, None),
+        ("create_hit_with_hit_type", None, None, None),
+    ]
+    asked = ahead[4][1]["QualificationRequirements"]
+    assert [(each["QualificationTypeId"], each["Comparator"]) for each in asked] == [
+        ("…", "GreaterThanOrEqualTo"),
+        ("…", "DoesNotExist"),
+    ]
+    assert (PlatformCall.objects.count(), QualificationType.objects.count()) == (before, 0)
+    publishing.post_all(study=main, platform=api)
+    made = PlatformCall.objects.order_by("pk")[before:].values_list("operation", flat=True)
+    assert list(made) == [name for name, _ in ahead]
+    later = [name for name, _ in publishing.calls_ahead(main, api)]
+    assert later == []
+
+
 def test_earlier_participants_cannot_accept_on_the_platform(api: Mturk) -> None:
     first = posted_study(api, items=1, ratings_per_item=3)
     sent = send_both(first.postings.get())

@@ -1,0 +1,68 @@
+"""Bonuses on Prolific: set up, then paid, and never paid twice.
+
+“Pay bonuses” is not idempotent: the same request pays again. So after a lost answer, nothing is sent again before
+Prolific has had time to show the bonus on the submission (docs.prolific.com, “Set up bonuses”, “Pay bonuses”).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+from django.utils import timezone
+
+from annotation.models import PlatformCall
+from annotation.platforms.base import Call, Json, PlatformTrouble, Search
+
+#: “Pay bonuses”: paid “in the following minutes”. Until then, nothing shows whether a lost request was carried out.
+BONUS_SHOWS_AFTER = timedelta(hours=1)
+#: The keys of the two calls differ only in this.
+SET_UP, PAY = "bonus-set-up/", "bonus/"
+
+
+def bonus_calls(
+    *, study_id: str, submission_id: str, amount: Decimal, name: str, look: Callable[[str], Json]
+) -> Sequence[Call]:
+    """Set up, then pay. Setting up pays nothing, so doing it twice does no harm.
+
+    ``name`` tells bonuses apart: an equal one is the same bonus. ``look`` gets a submission from Prolific.
+    """
+    params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
+    set_up = Call(key=f"{SET_UP}{name}", operation="set_up_bonus", params=lambda done: params)
+    pay = Call(
+        key=f"{PAY}{name}",
+        operation="pay_bonus",
+        params=lambda done: {"id": done[0]["id"]},
+        search=_search(submission_id, look),
+    )
+    return set_up, pay
+
+
+def _search(submission_id: str, look: Callable[[str], Json]) -> Search:
+    """Whether a request to pay whose answer was lost was carried out. Raises PlatformTrouble while nobody knows."""
+
+    def search(call: PlatformCall) -> Json | None:
+        there = sum(Decimal(str(each)) for each in look(submission_id).get("bonus_payments") or ()) / 100
+        if there >= _known(submission_id, call):
+            return {}
+        if call.first_tried_at and timezone.now() - call.first_tried_at < BONUS_SHOWS_AFTER:
+            raise PlatformTrouble(
+                "Prolific has not answered whether it paid this bonus, and may still be paying it.",
+                "Send the same bonus again an hour after the first try: it is paid only if Prolific does not show "
+                "it by then.",
+                again=True,
+            )
+        return None
+
+    return search
+
+
+def _known(submission_id: str, call: PlatformCall) -> Decimal:
+    """USD of bonuses that Prolific must show for this submission if ``call`` was carried out."""
+    set_up = PlatformCall.objects.filter(
+        operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
+    ).values_list("key", "params__csv_bonuses")
+    amounts = {key.replace(SET_UP, PAY, 1): Decimal(csv.rpartition(",")[2]) for key, csv in set_up}
+    paid = PlatformCall.objects.filter(key__in=amounts, state=PlatformCall.State.DONE).values_list("key", flat=True)
+    return sum((amounts[key] for key in {*paid, call.key}), Decimal(0))

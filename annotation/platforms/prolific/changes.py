@@ -1,0 +1,89 @@
+"""What can be done to a Prolific study after it was published: more places, bonuses, and requests to return work.
+
+Prolific's API changes nothing else of a published study (docs.prolific.com: “Update a study”, “Delete a draft study”,
+“Set up bonuses”, “Request the participant who submitted the response to return their response”).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from annotation.models import Compensation, OutsideAssignment, PlatformCall, Posting
+from annotation.platforms.base import Call, Json, PlatformTrouble
+from annotation.platforms.changes import Changes
+from annotation.platforms.prolific.bonuses import bonus_calls
+
+
+class ProlificChanges(Changes):
+    """The calls of Prolific's API."""
+
+    grows = True
+    pays_at_once = True
+    asks_back = True
+
+    def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
+        raise PlatformTrouble(
+            "Prolific offers a study until all its places are taken, so it has no end to change.",
+            "A study that was stopped there cannot be opened again: duplicate this study and publish the copy.",
+            sent=False,
+        )
+
+    def may_hold(self, posting: Posting, places: int) -> bool:
+        return True
+
+    def grow(self, posting: Posting, places: int) -> Sequence[Call]:
+        """The number is the new total, so asking twice adds nothing more."""
+        params = {"id": posting.external_id, "total_available_places": places}
+        return [
+            Call(
+                key=f"places/{posting.pk}/{places}",
+                operation="update_study",
+                params=lambda done: params,
+                search=self._has_grown,
+            )
+        ]
+
+    def _has_grown(self, call: PlatformCall) -> Json | None:
+        there = self._look("look_up_study", str(call.params["id"])).get("total_available_places")
+        return {} if isinstance(there, int) and there >= call.params["total_available_places"] else None
+
+    def delete(self, posting: Posting) -> Sequence[Call]:
+        raise PlatformTrouble(
+            "Prolific deletes only drafts, and this study was published there.",
+            "Leave it there: it costs nothing.",
+            sent=False,
+        )
+
+    def compensate(self, owed: Compensation) -> Sequence[Call]:
+        """A bonus on the worker's own submission, also on a returned one: Prolific needs only that they took part."""
+        work = owed.assignment
+        assert work.posting is not None  # noqa: S101 - promised for posted work only
+        return bonus_calls(
+            study_id=work.posting.external_id,
+            submission_id=work.platform_assignment_id,
+            amount=owed.amount,
+            name=f"compensation-{owed.pk}",
+            look=lambda name: self._look("look_up_submission", name),
+        )
+
+    def paying_id(self, results: Sequence[Json]) -> str:
+        return next(str(each["id"]) for each in results if "id" in each)
+
+    def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
+        params = {"id": outside.external_id, "request_return_reasons": [reason]}
+        return [
+            Call(
+                key=f"ask-back/{outside.pk}",
+                operation="request_return",
+                params=lambda done: params,
+                search=self._was_asked,
+            )
+        ]
+
+    def _was_asked(self, call: PlatformCall) -> Json | None:
+        there = self._look("look_up_submission", str(call.params["id"]))
+        return {} if there.get("return_requested") or there.get("status") == "RETURNED" else None
+
+    def _look(self, operation: str, name: str) -> Json:
+        return self.platform.call(operation, id=name)
