@@ -80,10 +80,10 @@
     var text = question.text.value, n = words(text);
     if (!n) { return question.required ? "Please write something here." : ""; }
     var length = characters(text);
-    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; this is " + shown(length) + "."; }
-    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; this is " + shown(length) + "."; }
-    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; this is " + n + "."; }
-    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; this is " + n + "."; }
+    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; you wrote " + shown(length) + "."; }
+    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; you wrote " + shown(length) + "."; }
+    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; you wrote " + n + "."; }
+    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; you wrote " + n + "."; }
     return "";
   }
   function choicesProblem(question) {

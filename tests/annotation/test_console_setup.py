@@ -110,7 +110,7 @@ def test_all_fields_that_are_wrong_are_named_at_the_head_of_the_page(client: Cli
     [
         ({"title": ""}, "This field is required."),
         ({"title": "", "slug": "named"}, "This field is required."),
-        ({"title": "日本語"}, "This title gives no short name"),
+        ({"title": "日本語"}, "No short name can be made from this title"),
         ({"slug": "Not A Slug"}, "lower-case letters"),
         ({"ratings_per_item": "0"}, "greater than or equal to 1"),
         ({"ratings_per_item": "ten"}, "Enter a whole number."),

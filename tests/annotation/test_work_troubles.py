@@ -52,7 +52,7 @@ def test_a_mistake_gives_the_same_page_back_with_what_was_typed(worker: WorkerBr
     assert response.status_code == 422
     assert page.values["own"] == typed
     assert page.values["timing"] == '{"own": {"seconds": 3}}'
-    assert page.text.count("Please use at most 15 words; this is 16.") == 2
+    assert page.text.count("Please use at most 15 words; you wrote 16.") == 2
     assert b'href="#f-own"' in response.content
     assert b'aria-describedby="f-own-help f-own-error"' in response.content
     assert not Step.objects.exists()
@@ -199,7 +199,7 @@ def test_other_answers_to_a_step_that_was_sent_are_not_saved_and_the_page_says_s
     form = worker.form()
     worker.post(form, own="First.")
     page = fields(worker.client.post(worker.url, {"form": form} | other, follow=True)).text
-    assert "You had already sent that step" in page
+    assert "You have already sent that step" in page
     assert "What you just sent was not saved." in page
     assert "Step 2 of 3" in page
     assert [step.answers["own"] for step in Step.objects.all()] == ["First."]
@@ -212,7 +212,7 @@ def test_another_tab_on_the_last_step_leads_to_the_code_and_takes_no_new_task(wo
     assert worker.post(form, diversity="2").headers["Location"] == worker.done_url
     assert worker.post(form, diversity="2").headers["Location"] == worker.done_url
     late = worker.client.post(worker.url, {"form": form, "diversity": "5"}, follow=True)
-    assert "You had already sent that step" in fields(late).text
+    assert "You have already sent that step" in fields(late).text
     assert Participant.objects.get().completion_code in fields(late).text
     assert Assignment.objects.count() == 1
 

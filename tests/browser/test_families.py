@@ -131,7 +131,9 @@ def test_a_pair_from_start_to_end(live_server: Any, new_page: NewPage, axe_core:
     check_looks(page, axe_core, "pair with mistakes")
     page.get_by_role("radio", name="No difference").check()
     page.get_by_label("Why did you choose").fill("Both are")
-    expect(try_to_send(page)).to_have_text("Why did you choose this answer? Please write at least 3 words; this is 2.")
+    expect(try_to_send(page)).to_have_text(
+        "Why did you choose this answer? Please write at least 3 words; you wrote 2."
+    )
     page.get_by_label("Why did you choose").fill("Both are about an owl.")
     assert "gpt2" not in page.content() and "human" not in page.content()
     send(page, "Thank you")
@@ -332,7 +334,7 @@ def test_every_kind_of_question(survey: Study, live_server: Any, new_page: NewPa
     check_looks(page, axe_core, "survey, half filled in")
     expect(try_to_send(page)).to_have_text(
         [
-            "Why not? Please write at least 5 characters; this is 2.",
+            "Why not? Please write at least 5 characters; you wrote 2.",
             "What was good? Please choose at most 2; you chose 3.",
             "Rank the three. Please use each rank from 1 to 3 exactly once.",
         ]

@@ -212,7 +212,7 @@ def test_three_responses_to_a_context(new_page: NewPage, live_server: Any, axe_c
     for number, text in enumerate(("Look in your coat.", "Keys.", "look in YOUR coat"), start=1):
         page.fill(f"#f-response-{number}", text)
     page.click(".send button")
-    expect(page.locator("#summary")).to_contain_text("Please write at least 2 words; this is 1.")
+    expect(page.locator("#summary")).to_contain_text("Please write at least 2 words; you wrote 1.")
     page.fill("#f-response-2", "Ask your neighbour.")
     page.click(".send button")
     expect(page.locator("#summary")).to_contain_text("This is the same as “Reply 1”.")

@@ -140,7 +140,7 @@ def test_a_restored_server_has_users_files_and_key_for_its_user_alone(made: tupl
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))
     assert done.returncode == 0, done.stderr
-    assert "The secret key is that of the backup." in done.stdout
+    assert "The secret key was restored from the backup." in done.stdout
     restored = tmp_path / "var"
     assert (restored / "secret_key").read_text() == (var / "secret_key").read_text()
     assert (restored / "marketplace-files" / "ab" / "abcd").read_bytes() == b"uploaded"
@@ -215,7 +215,7 @@ def test_a_backup_never_writes_outside_its_folder(tmp_path: Path, name: str) -> 
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
     done = manage("restore", str(path), environment=environment(tmp_path / "a" / "var"))
     assert done.returncode == 1
-    assert "which no backup does" in done.stderr
+    assert "which does not belong in a backup" in done.stderr
     assert not list(tmp_path.rglob("evil"))
 
 

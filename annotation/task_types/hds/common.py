@@ -42,10 +42,10 @@ class HdsConfig(ConfigForm):
         label="Warm-up: workers rate the quality of the first response",
         initial=True,
         required=False,
-        help_text="Then they are told to ignore quality. Published studies do this.",
+        help_text="The page then asks them to ignore quality. Published studies do this.",
     )
     max_words = forms.IntegerField(
-        label="Most words in the worker's own response", min_value=3, max_value=200, initial=15
+        label="Maximum words in the worker's own response", min_value=3, max_value=200, initial=15
     )
     empty_responses = forms.ChoiceField(
         label="Empty cells among the responses",

@@ -54,7 +54,7 @@ class RulesForm(forms.Form):
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         label="Words that no suggestion may contain",
-        help_text="One word or phrase a line.",
+        help_text="One word or phrase per line.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

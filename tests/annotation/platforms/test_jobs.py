@@ -103,7 +103,7 @@ def test_two_at_once_post_nothing_twice(nothing_is_sent: list[int]) -> None:
     first = platform_jobs.take_lock(job.pk)
     assert first is not None
     assert platform_jobs.take_lock(job.pk) is None
-    with pytest.raises(Invalid, match="already under way"):
+    with pytest.raises(Invalid, match="already in progress"):
         request(study)
     PlatformJob.objects.update(seen_at=timezone.now() - platform_jobs.LEASE - timedelta(seconds=1))
     second = platform_jobs.take_lock(job.pk)

@@ -152,7 +152,7 @@ def test_one_click_launches_and_posts_everything(draft: Study, django_capture_on
     client = as_role("owner", draft)
     with django_capture_on_commit_callbacks(execute=True):
         page = publish(client, replace="on")
-    assert "Publishing on MTurk has begun" in page
+    assert "Publishing on MTurk has started" in page
     assert MarketHit.objects.count() == 4
     draft.refresh_from_db()
     assert draft.status == "live"

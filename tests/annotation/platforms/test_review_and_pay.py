@@ -240,7 +240,7 @@ def test_a_file_with_decisions_is_shown_then_done(
         ({"HITId": "3OTHER"}, "“3OTHER” does not belong to assignment"),
         ({"Approve": "x", "Reject": "Bad."}, "Approve and Reject are both filled."),
         ({"Approve": "perhaps"}, "“perhaps” is no mark."),
-        ({"Reject": "x"}, "This is no reason."),
+        ({"Reject": "x"}, "This is not a reason."),
         ({"Reject": "x" * 1025}, "1,025 characters long"),
     ],
 )

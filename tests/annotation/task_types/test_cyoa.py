@@ -66,7 +66,7 @@ def test_a_suggestion_that_is_edited_too_long_is_refused_with_everything_typed()
 
     page = fields(response)
     assert response.status_code == 422
-    assert "Please use at most 260 characters; this is 261." in page.text
+    assert "Please use at most 260 characters; you wrote 261." in page.text
     assert (page.values["pick"], page.values["pick_history"], page.values["turn"]) == ("2", "1 2", "x" * 261)
     assert page.values["turn_edits"] == '{"1": "y"}'
 

@@ -188,7 +188,7 @@ def test_a_sentence_is_final_and_another_tab_continues_where_the_story_is() -> N
     assert (response.status_code, response["Location"]) == (303, f"{browser.url}?already")
     assert Step.objects.get().answers == {"sentence": FIRST}
     page = fields(browser.client.get(f"{browser.url}?already"))
-    assert "You had already sent that step" in page.text
+    assert "You have already sent that step" in page.text
     assert FIRST in page.text
 
 

@@ -158,7 +158,10 @@ def test_characters_are_counted_as_people_count_them() -> None:
     # Unicode Annex 29: a family of four, a flag and e with an accent are one character each.
     assert [count_characters(text) for text in ("abc", "👨‍👩‍👧‍👦", "🇩🇪", "e\u0301", "नि")] == [3, 1, 1, 1, 1]
     turn = TextQuestion("t", "Your line", "line", min_chars=20, max_chars=260)
-    for text, message in (("🦉" * 19, "at least 20 characters; this is 19"), ("x" * 261, "at most 260 .* this is 261")):
+    for text, message in (
+        ("🦉" * 19, "at least 20 characters; you wrote 19"),
+        ("x" * 261, "at most 260 .* you wrote 261"),
+    ):
         with pytest.raises(AnswerError, match=message):
             turn.clean({"t": text})
     assert turn.clean({"t": "🦉" * 20}) == "🦉" * 20

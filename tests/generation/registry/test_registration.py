@@ -38,7 +38,7 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
     assert first.check_state == "waiting"
     told = problems(**GIVEN, dtype="bfloat16")
     assert told == [
-        "name: There already is a model “gpt2”, with dtype 'auto', options {'threads': 2}. "
+        "name: There is already a model “gpt2”, with dtype 'auto', options {'threads': 2}. "
         "Models never change, because samples refer to them: choose another name."
     ]
 

@@ -112,7 +112,7 @@ def test_the_same_file_again_is_the_same_run_and_another_of_its_name_is_refused(
     assert (created, created_again, again.pk) == (True, False, first.pk)
     assert first.created_by == "ann"
     for change in ({"seed": 2}, {"contexts": ["One", "Two", "Three."]}, {"limits": {"exact": 6}}, {"samples": 4}):
-        with pytest.raises(Invalid, match="There already is a run “one” with other contents"):
+        with pytest.raises(Invalid, match="There is already a run “one” with other contents"):
             lifecycle.create_run(file=make_file(name="one", **change))
     assert GenerationRun.objects.count() == 1
     assert RunContext.objects.count() == 3

@@ -72,7 +72,7 @@ def test_every_value_can_be_given_and_changed(tmp_path: Path) -> None:
 
 REFUSALS = [
     (("add", "b", "--model", "tox"), "There is no “tox”. Did you mean “toy”?"),
-    (("add", "a", "--model", "toy"), "There already is a suggester a."),
+    (("add", "a", "--model", "toy"), "There is already a suggester a."),
     (("add", "b c", "--model", "toy"), "name: Enter a valid “slug”"),
     (("add", "b", "--model", "toy", "--decoder", "top_p=2"), "decoder: top_p is 2"),
     (("add", "b", "--model", "toy", "--template", "go on"), "template: It has no field"),

@@ -269,7 +269,7 @@ def test_answers_to_a_form_are_stored_as_mturk_stores_them() -> None:
     ("changed", "message"),
     [
         ({"q1": ""}, "Please answer this question."),
-        ({"q1": "other"}, "Please choose from what is offered."),
+        ({"q1": "other"}, "Please choose from the options shown."),
         ({"q2": ["time", "place", "people"]}, "Please choose at most 2."),
         ({"q4": "many"}, "Please enter a number."),
         ({"q4": "12"}, "At most 9."),
