@@ -48,7 +48,7 @@ def test_an_empty_list_says_what_a_suggester_is(ana: Client) -> None:
     page = text(ana, LIST)
     assert "No suggesters yet" in page
     assert "Nobody is waiting right now." in page
-    assert "No process writes suggestions" in page
+    assert "No process is writing suggestions" in page
 
 
 def test_a_suggester_is_made_by_a_form(ana: Client) -> None:
@@ -69,7 +69,7 @@ def test_a_suggester_is_made_by_a_form(ana: Client) -> None:
     [
         ({"decoder": "tempreature=1"}, "tempreature"),
         ({"template": "once upon"}, "It has no field"),
-        ({"least_characters": "300"}, "the least cannot exceed the most"),
+        ({"least_characters": "300"}, "the minimum cannot exceed the maximum"),
         ({"name": "taken"}, "There is already a suggester taken."),
         ({"model": "gone"}, "Select a valid choice"),
         ({"wait_seconds": "0"}, "greater than or equal to 0.5"),

@@ -224,7 +224,7 @@ def test_the_overview_stops_asking_once_the_study_is_closed(live_server: LiveSer
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     expect(page.get_by_text("updates automatically")).to_be_visible()
     close_study(study=study, actor="somebody else")
-    expect(page.get_by_text("The study is closed: the link says so")).to_be_visible(timeout=12_000)
+    expect(page.get_by_text("The study is closed: the link shows this")).to_be_visible(timeout=12_000)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(5_000)

@@ -104,7 +104,7 @@ def test_a_backup_made_while_people_work_is_whole_and_can_be_restored(
         assert "the database: It holds data (annotation_" in again.stderr
         forced = manage("restore", str(backups[0]), "--force", environment=target)
         assert forced.returncode == 0, forced.stderr
-        assert "What was here before is in" in forced.stdout
+        assert "The previous data are in" in forced.stdout
         (kept,) = (tmp_path / "restored" / "copies").iterdir()
         assert manifest(kept)["rows"] == manifest(during[0])["rows"]
 
@@ -157,7 +157,7 @@ def test_without_the_key_it_says_which_key_is_needed(made: tuple[Path, Path], tm
     manage("backup", str(path), "--without-key", environment=environment(made[0]))
     assert "secret_key" not in manifest(path)["members"]
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))
-    assert "Set HITSERVER_SECRET_KEY to that of the old server." in done.stdout
+    assert "Set HITSERVER_SECRET_KEY to the old server's key." in done.stdout
 
 
 def rewritten(path: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:

@@ -115,7 +115,7 @@ def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: 
     root = User.objects.create_superuser("root", password=PASSWORD)
     sign_ins.attach_user(requester=lab, username="root", actor="olga")
     answer = operator.post(reverse("operate_user_link", args=[lab.pk]), follow=True)
-    assert "this password is set elsewhere" in answer.content.decode()
+    assert "you cannot reset its password" in answer.content.decode()
     assert not RequesterLink.objects.exists()
     assert (
         "Make a link for a new password"
