@@ -85,7 +85,7 @@ def test_values_outside_the_categories_are_named() -> None:
         ratings_from_arrays([1, 1], [1, 2], [3, 9], categories=[1, 2, 3])
 
 
-def test_a_missing_column_is_named_with_those_that_are_there() -> None:
+def test_a_missing_column_is_named_with_the_existing_ones() -> None:
     with pytest.raises(KeyError, match="the columns are unit, rater"):
         ratings_from_frame(pd.DataFrame({"unit": [1], "rater": [1]}))
 

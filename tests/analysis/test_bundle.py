@@ -206,7 +206,7 @@ def test_a_wrong_cell_is_named(change: Callable[[dict[str, bytes]], None], messa
         read_bundle(changed(tmp_path / "b.zip", change), accept_edited=True)
 
 
-def test_columns_may_stand_in_another_order_and_others_be_added(tmp_path: Path) -> None:
+def test_columns_can_be_in_another_order_and_others_can_be_added(tmp_path: Path) -> None:
     def shuffle(files: dict[str, bytes]) -> None:
         rows = list(csv.reader(io.StringIO(files["flags.csv"].decode(), newline="")))
         out = io.StringIO(newline="")
@@ -220,7 +220,7 @@ def test_columns_may_stand_in_another_order_and_others_be_added(tmp_path: Path) 
 # --- what is wrong with the archive ---
 
 
-def test_what_is_no_archive(tmp_path: Path) -> None:
+def test_files_that_are_not_archives_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="there is no such file or folder"):
         read_bundle(tmp_path / "nothing.zip")
     (tmp_path / "text.zip").write_text("hello")
@@ -300,7 +300,7 @@ def test_less_than_the_limit_is_refused_where_no_data_shrink_like_that(tmp_path:
     bounded(a_bomb(tmp_path / "b.zip", 300), "ratings.csv unpacks to 1,0.. times its size")
 
 
-def test_a_size_that_is_a_lie_is_found_out(gigabyte: Path, tmp_path: Path) -> None:
+def test_a_false_size_is_detected(gigabyte: Path, tmp_path: Path) -> None:
     # In the central directory the archive says that the file has 1,000 bytes unpacked and as many packed.
     content = bytearray(gigabyte.read_bytes())
     place = content.rfind(b"PK\x01\x02", 0, content.rfind(b"ratings.csv"))
@@ -367,11 +367,11 @@ def test_a_wrong_description_is_named(field: str, value: object, message: str) -
         description_from_json(description_to_json(describe()) | {field: value})
 
 
-def test_what_a_later_release_adds_is_ignored() -> None:
+def test_fields_of_a_later_release_are_ignored() -> None:
     assert description_from_json(description_to_json(describe()) | {"weather": "fine"}) == describe()
 
 
-def test_writing_rows_as_they_come_takes_no_more_memory_for_more_of_them(tmp_path: Path) -> None:
+def test_streaming_rows_needs_no_more_memory_for_more_rows(tmp_path: Path) -> None:
     def peak(ratings: int) -> int:
         rows = ((at, "i0", "diversity", "", "diversity", 3.5, "x" * 100, 1.0) for at in range(ratings))
         tables = {"submissions.csv": (), "items.csv": (), "ratings.csv": rows, "flags.csv": ()}

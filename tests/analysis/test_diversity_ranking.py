@@ -131,7 +131,7 @@ def test_nuggets_take_groups_by_score_not_by_place() -> None:
     assert (np.diff(chosen) > 0).all()
 
 
-def test_nuggets_are_drawn_anew_with_another_seed() -> None:
+def test_another_seed_draws_other_nuggets() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 400)
     scores = labels + rng.normal(size=400)

@@ -54,7 +54,7 @@ def test_counts_and_majorities_by_hand() -> None:
     assert (found.first, found.neither, found.second, found.n) == (1, 2, 1, 4)
 
 
-def test_a_value_that_is_no_choice_is_refused() -> None:
+def test_a_value_that_is_not_a_choice_is_refused() -> None:
     with pytest.raises(ValueError, match="1, 0 or −1, not 2"):
         count_choices([1, 2])
 

@@ -97,7 +97,7 @@ def rated_by(workers: int, items: int) -> Values:
     }
 
 
-def test_who_rated_what_is_sorted_and_shows_gaps(tmp_path: Path) -> None:
+def test_the_map_of_who_rated_what_is_sorted_and_shows_gaps(tmp_path: Path) -> None:
     page, sections = built(study_data([a_set(f"i{at}") for at in range(6)], rated_by(4, 6)), tmp_path)
 
     found = sections["workers"]["matrix"]["diversity"]

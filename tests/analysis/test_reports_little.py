@@ -64,7 +64,7 @@ def test_every_kind_of_study_gives_a_sound_page_however_little_there_is(
     assert sections["data"]["submissions_used"] == submissions
 
 
-def test_no_ratings_says_so(tmp_path: Path) -> None:
+def test_a_study_without_ratings_says_so(tmp_path: Path) -> None:
     page, sections = built(study_data(["one", "two"]), tmp_path)
 
     assert "Nothing has been rated yet" in page

@@ -75,7 +75,7 @@ def test_a_suggester_is_made_by_a_form(ana: Client) -> None:
         ({"wait_seconds": "0"}, "greater than or equal to 0.5"),
     ],
 )
-def test_mistakes_are_told_and_what_was_typed_stays(ana: Client, change: dict[str, str], told: str) -> None:
+def test_errors_are_shown_and_what_was_typed_stays(ana: Client, change: dict[str, str], told: str) -> None:
     mine("taken")
 
     response = ana.post(NEW, FORM | {"priming": "Once there was."} | change)

@@ -242,7 +242,7 @@ def test_an_output_with_a_lower_number_that_comes_later_changes_no_item() -> Non
     assert list(study.items.order_by("position").values_list("external_id", "payload"))[:1] == before
 
 
-def test_a_type_that_makes_something_else_of_old_outputs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_type_that_makes_other_items_from_old_outputs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     there = source(submissions=1)
     study = fed(there)
     make_submission(study=there)
@@ -258,7 +258,7 @@ def test_a_type_that_makes_something_else_of_old_outputs_is_stopped(monkeypatch:
     assert study.items.count() == 2
 
 
-def test_a_closed_study_takes_nothing_and_a_paused_one_does() -> None:
+def test_a_closed_study_accepts_nothing_and_a_paused_one_does() -> None:
     there = source(submissions=1)
     study = fed(there)
     make_submission(study=there)
@@ -272,7 +272,7 @@ def test_a_closed_study_takes_nothing_and_a_paused_one_does() -> None:
         set_follow(study=study, follow=True, actor="ann")
 
 
-def test_a_study_that_has_gone_live_takes_no_other_source() -> None:
+def test_a_study_cannot_change_its_source_after_the_launch() -> None:
     study = make_study()
     for there in (source(), source(submissions=1)):
         with pytest.raises(Frozen):
@@ -295,7 +295,7 @@ def test_new_items_bring_back_a_study_that_had_all_it_wanted() -> None:
 # --- following ---
 
 
-def test_only_studies_that_follow_take_outputs_by_themselves() -> None:
+def test_only_studies_that_follow_add_outputs_automatically() -> None:
     there = source(submissions=1)
     follower, other = fed(there, follow=True), fed(there)
     waiting = draft()
@@ -323,7 +323,7 @@ def test_following_waits_until_the_new_items_fill_a_hit() -> None:
     assert [hit.items.count() for hit in study.hits.all()] == [4, 4, 2]
 
 
-def test_a_study_that_cannot_follow_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_that_fails_to_import_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     there = source(submissions=1)
     broken, sound = fed(there, follow=True), fed(there, follow=True, task_type="sim_hds")
     make_submission(study=there)
@@ -427,7 +427,7 @@ def test_people_work_while_new_items_arrive() -> None:
     assert study.hits.count() == 12
 
 
-def test_who_may_see_the_source() -> None:
+def test_only_members_of_the_source_see_it() -> None:
     there = source(slug="theirs")
     ann = make_researcher("ann")
     found, problems = outputs.check_source(
@@ -480,7 +480,7 @@ def test_later_outputs_are_of_the_same_kind_and_a_turn_has_the_story_before_it()
     assert contexts == ["", first.texts[0]] == [first.context, second.context]
 
 
-def test_a_kind_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Invalid) as refused:
         set_feed(study=draft("likert"), source=stories(), kind="turns", actor="ann")
     assert "turn" in said(refused)

@@ -169,7 +169,9 @@ def test_a_study_file_names_a_run(run: GenerationRun, tmp_path: Path) -> None:
         ("{from_run: sweep}", "con_test", "Studies of the type con_test cannot use generated samples."),
     ],
 )
-def test_runs_that_make_no_items(run: GenerationRun, tmp_path: Path, items: str, task_type: str, said: str) -> None:
+def test_runs_that_make_no_items_are_refused(
+    run: GenerationRun, tmp_path: Path, items: str, task_type: str, said: str
+) -> None:
     with pytest.raises(FileRefused) as refused:
         apply(read_study_file(write(tmp_path, items, task_type)))
     [problem] = refused.value.problems

@@ -55,7 +55,7 @@ def refused(act: Callable[..., Any], **given: Any) -> dict[str, str]:
 # --- making ---
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_omitted_parameters_have_their_defaults() -> None:
     study = create()
     assert (study.status, study.ratings_per_item, study.items_per_hit, study.hits_per_worker) == ("draft", 10, 1, 1)
     assert (study.feedback_box, study.access, study.seed, study.reward) == (True, "open", 1, Decimal(0))
@@ -69,7 +69,7 @@ def test_what_is_not_given_has_its_default() -> None:
     assert study.texts == {}
 
 
-def test_what_is_given_is_stored_clean_and_as_json_holds_it() -> None:
+def test_values_are_stored_clean_and_as_json() -> None:
     study = create(
         values={"title": "  Two \n words ", "reward": 0.18, "hits_per_worker": None, "feedback_box": False,
                 "consent": "One\r\n\r\ntwo"},
@@ -88,7 +88,7 @@ def test_what_is_given_is_stored_clean_and_as_json_holds_it() -> None:
     assert study.texts == {"instructions": "Do this.\nThen that."}
 
 
-def test_the_owner_is_a_member_and_the_making_is_told() -> None:
+def test_the_owner_is_a_member_and_the_creation_is_recorded() -> None:
     owner = make_researcher("ann")
     study = create(owner=owner)
     assert Membership.objects.get(study=study).role == "owner"
@@ -97,7 +97,7 @@ def test_the_owner_is_a_member_and_the_making_is_told() -> None:
     assert entry.detail["values"]["title"] == "Sets"
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     found = refused(
         create,
         slug="Not A Slug",
@@ -136,7 +136,7 @@ def test_texts_must_be_the_types_own_names() -> None:
     assert "20,001" in found["texts.ignore_quality"]
 
 
-def test_a_wording_that_says_what_the_type_says_anyway_is_none() -> None:
+def test_a_wording_equal_to_the_standard_text_is_not_stored() -> None:
     texts = get_type("abs_hds").texts(create().config)
     default = next(text.default for text in texts if text.name == "ignore_quality")
     assert create(slug="other", texts={"ignore_quality": f" {default}\r\n"}).texts == {}
@@ -160,7 +160,7 @@ def test_an_unknown_task_type_is_answered_with_the_known_ones() -> None:
 # --- changing ---
 
 
-def test_a_draft_may_change_in_every_way_and_both_values_are_told() -> None:
+def test_everything_in_a_draft_can_change_and_both_values_are_reported() -> None:
     study = create(texts={"instructions": "Old"})
     changed = change_study(
         study=study,
@@ -184,7 +184,7 @@ def test_only_what_is_given_changes() -> None:
     assert changed.texts == {"instructions": "Mine"}
 
 
-def test_saving_what_is_there_leaves_no_trace() -> None:
+def test_saving_without_changes_leaves_no_trace() -> None:
     study = make_study(consent="One\n\ntwo")
     before = AuditEntry.objects.count()
     change_study(study=study, values={"title": study.title, "consent": "One\r\n\r\ntwo"}, actor="ann")
@@ -213,7 +213,7 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
 TERMS = {"config": "config.max_words", "texts": "texts.instructions"}
 
 
-def test_the_frozen_changes_below_are_all_there_are() -> None:
+def test_the_list_of_locked_fields_is_complete() -> None:
     assert set(FROZEN_CHANGES) | {"items"} == set(FROZEN_WHEN_LIVE)
 
 
@@ -228,7 +228,7 @@ def test_nothing_that_changes_the_instrument_may_change_after_draft(field: str, 
     assert not AuditEntry.objects.filter(study=study).exists()
 
 
-def test_all_frozen_fields_are_told_at_once() -> None:
+def test_all_locked_fields_are_reported_at_once() -> None:
     values = {"title": "Fine", "seed": 3, "reward": 1, "consent": "x"}
     with pytest.raises(Frozen) as caught:
         change_study(study=make_study(), values=values, actor="ann")
@@ -247,13 +247,13 @@ FREE_CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("field", FREE_CHANGES)
-def test_what_touches_no_rating_may_change_while_a_study_is_live(field: str) -> None:
+def test_settings_that_touch_no_rating_can_change_while_a_study_is_live(field: str) -> None:
     study = change_study(study=make_study(ratings_per_item=2), values={field: FREE_CHANGES[field]}, actor="ann")
     assert getattr(Study.objects.get(pk=study.pk), field) == FREE_CHANGES[field]
 
 
 @pytest.mark.parametrize("field", FREE_CHANGES)
-def test_of_a_closed_study_only_title_and_contact_may_change(field: str) -> None:
+def test_only_title_and_contact_of_a_closed_study_can_change(field: str) -> None:
     study = make_study(status="closed", ratings_per_item=2)
     if field in FROZEN_WHEN_CLOSED:
         assert field in refused(change_study, study=study, values={field: FREE_CHANGES[field]}, actor="ann")
@@ -279,7 +279,7 @@ def test_fewer_ratings_per_item_are_refused_after_draft() -> None:
     assert set(study.hits.values_list("wanted", flat=True)) == {3}
 
 
-def test_a_live_study_stays_editable_though_its_type_has_new_rules() -> None:
+def test_a_live_study_stays_editable_when_its_type_gets_new_rules() -> None:
     study = make_study(config={"max_words": 3})
     Study.objects.filter(pk=study.pk).update(config=study.config | {"max_words": 1})
     assert change_study(study=study, values={"title": "Still"}, actor="ann").title == "Still"
@@ -288,7 +288,7 @@ def test_a_live_study_stays_editable_though_its_type_has_new_rules() -> None:
 # --- going live ---
 
 
-def test_going_live_plans_the_hits_by_the_seed() -> None:
+def test_a_launch_plans_the_hits_from_the_seed() -> None:
     study = draft(items=5, items_per_hit=2, ratings_per_item=3, seed=42)
     publish(study=study, actor="ann")
     posting = Posting.objects.get(study=study)
@@ -304,7 +304,7 @@ def test_going_live_plans_the_hits_by_the_seed() -> None:
     assert (entry.detail["hits"], entry.detail["items"], entry.detail["seed"]) == (3, 5, 42)
 
 
-def test_going_live_twice_changes_nothing() -> None:
+def test_launching_twice_changes_nothing() -> None:
     study = draft(items=3)
     for actor in ("ann", "bob"):
         publish(study=Study.objects.get(pk=study.pk), actor=actor)
@@ -323,7 +323,7 @@ def test_the_wording_shown_is_kept_when_a_study_goes_live() -> None:
     assert set(refused(change_study, study=study, texts={}, actor="ann")) == {"texts.instructions"}
 
 
-def test_every_reason_against_going_live_is_told_at_once() -> None:
+def test_every_reason_against_a_launch_is_reported_at_once() -> None:
     study = draft(items=0, texts={"no_such": "x"})
     Study.objects.filter(pk=study.pk).update(config=study.config | {"max_words": 1}, title="")
     assert set(refused(publish, study=study, actor="ann")) == {"items", "config.max_words", "title"}
@@ -352,7 +352,7 @@ def test_items_read_under_other_settings_must_be_imported_again() -> None:
         ([PlannedHit(["s0", "s1"], 1, "other")], "in no arm"),
     ],
 )
-def test_a_types_unsound_plan_does_not_go_live(plan: list[PlannedHit], what: str) -> None:
+def test_a_study_with_an_invalid_plan_does_not_launch(plan: list[PlannedHit], what: str) -> None:
     study = draft(items=2)
     assert list(study.items.values_list("external_id", flat=True)) == ["s0", "s1"]
     with patch.object(type(get_type("abs_hds")), "plan", return_value=plan):
@@ -414,7 +414,7 @@ def test_doing_it_again_changes_nothing(act: Callable[..., Study], status: str) 
         (publish, "closed"),
     ],
 )
-def test_what_a_state_does_not_allow_is_refused(act: Callable[..., Any], status: str) -> None:
+def test_an_action_that_the_state_does_not_allow_is_refused(act: Callable[..., Any], status: str) -> None:
     study = make_study(status=status)
     assert set(refused(act, study=study, actor="ann")) == {"status"}
     assert Study.objects.get(pk=study.pk).status == status

@@ -74,7 +74,7 @@ def changes(applied: Applied) -> dict[str, tuple[Any, Any]]:
 # --- reading ---
 
 
-def test_types_are_strict_and_everything_is_told_at_once(folder: Path) -> None:
+def test_types_are_strict_and_all_problems_are_reported_at_once(folder: Path) -> None:
     found = refused(
         write(
             folder,
@@ -111,11 +111,11 @@ def test_types_are_strict_and_everything_is_told_at_once(folder: Path) -> None:
     assert "one of story, response, prompt, in quotes" in found["config.generation_task"]
 
 
-def test_what_is_needed_and_missing(folder: Path) -> None:
+def test_missing_required_keys_are_named(folder: Path) -> None:
     assert set(refused_text(folder, "contact: me\n")) == {"slug", "task_type", "title"}
 
 
-def test_a_key_that_stands_twice_is_refused_with_both_lines(folder: Path) -> None:
+def test_a_key_that_appears_twice_is_refused_with_both_lines(folder: Path) -> None:
     found = refused_text(
         folder, "slug: a\ntitle: b\nslug: c\ntask_type: abs_hds\nconfig:\n  max_words: 1\n  max_words: 2\n"
     )
@@ -144,11 +144,11 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(folder: Path) -> Non
         ("config:\n  statements:\n  - {text: a, text: b}\n", "appears twice"),
     ],
 )
-def test_files_that_are_no_study_files(folder: Path, text: str | bytes, said: str) -> None:
+def test_files_that_are_not_study_files_are_refused(folder: Path, text: str | bytes, said: str) -> None:
     assert said in " ".join(refused_text(folder, text).values())
 
 
-def test_a_file_that_is_not_there(folder: Path) -> None:
+def test_a_missing_file_is_refused(folder: Path) -> None:
     assert "No such file" in refused(folder / "none.yaml")["file"]
     assert "no file" in refused(write(folder, items="none.csv"))["items"]
 
@@ -291,7 +291,7 @@ def test_a_problem_knows_its_line(folder: Path) -> None:
         (TableField(cells=[Cell("text", "Text")]), [[{"text": "a"}]], ["a", {"text": "a"}]),
     ],
 )
-def test_what_fits_a_field(field: forms.Field, good: list[Any], bad: list[Any]) -> None:
+def test_values_are_checked_against_their_field(field: forms.Field, good: list[Any], bad: list[Any]) -> None:
     assert [value for value in good if not fits(field, value)] == []
     assert [value for value in bad if fits(field, value)] == []
 
@@ -345,7 +345,7 @@ def test_differences_name_old_and_new(folder: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_dry_run_tells_the_same_and_writes_nothing(folder: Path) -> None:
+def test_a_dry_run_reports_the_same_and_writes_nothing(folder: Path) -> None:
     created = run(write(folder), dry_run=True)
     assert created.created
     assert not Study.objects.exists()
@@ -357,7 +357,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(folder: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_file_without_items_leaves_them_alone(folder: Path) -> None:
+def test_a_study_file_without_items_leaves_the_items_unchanged(folder: Path) -> None:
     run(write(folder))
     assert run(write(folder, items=None)).differences == []
     assert Study.objects.get().items.count() == 3
@@ -384,7 +384,7 @@ def test_a_setting_that_items_depend_on_reads_them_again(folder: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_items_that_come_out_the_same_under_other_settings_are_read_anew_too(folder: Path) -> None:
+def test_items_are_read_again_even_if_other_settings_leave_them_unchanged(folder: Path) -> None:
     run(write(folder))
     run(write(folder, config={"empty_responses": "drop"}))
     publish(study=Study.objects.get(), actor="ann")
@@ -392,7 +392,7 @@ def test_items_that_come_out_the_same_under_other_settings_are_read_anew_too(fol
 
 
 @pytest.mark.django_db
-def test_values_out_of_bounds_are_told_with_their_line(folder: Path) -> None:
+def test_values_out_of_bounds_are_reported_with_their_line(folder: Path) -> None:
     file = read_study_file(write(folder, ratings_per_item=0, config={"max_words": 1}))
     with pytest.raises(FileRefused) as caught:
         apply(file)
@@ -424,7 +424,7 @@ def test_a_failure_while_items_are_written_undoes_the_rest(folder: Path, monkeyp
 
 
 @pytest.mark.django_db
-def test_a_live_study_takes_what_touches_no_rating_and_says_no_to_the_rest(folder: Path) -> None:
+def test_a_live_study_accepts_changes_that_touch_no_rating_and_refuses_the_rest(folder: Path) -> None:
     run(write(folder, ratings_per_item=2))
     publish(study=Study.objects.get(), actor="ann")
     assert run(write(folder, ratings_per_item=2)).differences == []
@@ -454,7 +454,7 @@ def test_a_live_study_takes_what_touches_no_rating_and_says_no_to_the_rest(folde
 
 
 @pytest.mark.django_db
-def test_a_closed_study_takes_title_and_contact(folder: Path) -> None:
+def test_a_closed_study_accepts_a_new_title_and_contact(folder: Path) -> None:
     run(write(folder))
     publish(study=Study.objects.get(), actor="ann")
     close_study(study=Study.objects.get(), actor="ann")

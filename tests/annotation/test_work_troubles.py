@@ -106,7 +106,7 @@ def test_nul_bytes_are_dropped_and_the_rest_is_kept(worker: WorkerBrowser) -> No
     assert Step.objects.get().answers == {"own": "two words"}
 
 
-def test_a_megabyte_of_text_is_told_and_given_back(worker: WorkerBrowser) -> None:
+def test_a_megabyte_of_text_is_refused_and_given_back(worker: WorkerBrowser) -> None:
     text = "word " * 210_000
     response = worker.send(own=text)
     page = fields(response)
@@ -115,7 +115,7 @@ def test_a_megabyte_of_text_is_told_and_given_back(worker: WorkerBrowser) -> Non
     assert page.values["own"] == text.strip()
 
 
-def test_more_than_the_server_takes_is_told_in_plain_words(worker: WorkerBrowser) -> None:
+def test_a_submission_that_is_too_large_is_explained_in_plain_words(worker: WorkerBrowser) -> None:
     form = worker.form()
     response = worker.post(form, own="x" * 4_000_000)
     assert response.status_code == 413
@@ -154,7 +154,7 @@ def test_item_texts_are_escaped_and_empty_ones_marked() -> None:
 
 
 @pytest.mark.parametrize("name", ["work", "work_draft", "work_return", "work_done"])
-def test_forged_and_truncated_addresses_are_told_in_plain_words(worker: WorkerBrowser, name: str) -> None:
+def test_forged_and_truncated_addresses_are_explained_in_plain_words(worker: WorkerBrowser, name: str) -> None:
     other_kind = form_token(1, 0)
     for token in ("x", worker.token[:-1], worker.token + "A", worker.token.replace(".", "1."), other_kind):
         url = reverse(name, args=[token])
@@ -164,7 +164,7 @@ def test_forged_and_truncated_addresses_are_told_in_plain_words(worker: WorkerBr
                 assert "This link is not complete" in fields(response).text
 
 
-def test_a_participant_who_is_gone_is_told_the_same(worker: WorkerBrowser) -> None:
+def test_a_deleted_participant_sees_the_same_message(worker: WorkerBrowser) -> None:
     assert worker.client.get(reverse("work", args=[participant_token(10**6)])).status_code == 404
     assert worker.client.get(reverse("work_done", args=[participant_token(10**18)])).status_code == 404
 
@@ -254,7 +254,7 @@ def test_after_the_time_a_step_still_counts_while_the_place_is_free(worker: Work
     assert Step.objects.get().answers == {"own": "A little late."}
 
 
-def test_after_the_place_went_to_somebody_else_the_worker_is_told_and_the_text_kept() -> None:
+def test_when_somebody_else_has_the_place_the_worker_sees_it_and_the_text_is_kept() -> None:
     study = make_study(items=1, ratings_per_item=1)
     worker = WorkerBrowser(make_participant(study=study))
     form = worker.form()
@@ -358,7 +358,7 @@ def test_when_nothing_is_left_the_page_says_why(values: dict[str, Any], done: in
 # --- drafts ---
 
 
-def test_a_draft_is_put_back_and_gone_once_the_step_is_sent(worker: WorkerBrowser) -> None:
+def test_a_draft_is_restored_and_deleted_once_the_step_is_sent(worker: WorkerBrowser) -> None:
     form = worker.form()
     assert worker.draft(form, own="Half a sen", timing='{"own": {"seconds": 2, "pastes": 1}}').status_code == 204
     again = fields(worker.get()).values
@@ -390,7 +390,7 @@ def test_another_host_is_not_answered(worker: WorkerBrowser) -> None:
     assert worker.get(host="elsewhere.example").status_code == 400
 
 
-def test_a_request_cut_off_on_the_way_is_told_and_changes_nothing(worker: WorkerBrowser) -> None:
+def test_a_request_that_was_cut_off_is_reported_and_changes_nothing(worker: WorkerBrowser) -> None:
     form = worker.form()
 
     class CutOff(io.RawIOBase):

@@ -121,7 +121,7 @@ def test_progress_updates_without_taking_the_focus_and_says_when_it_is_old(
     )
 
 
-def test_a_file_that_is_too_large_is_told_before_it_is_sent(
+def test_a_file_that_is_too_large_is_reported_before_it_is_sent(
     live_server: LiveServer, new_page: NewPage, tmp_path: Path
 ) -> None:
     study = make_study(live=False, items=0)

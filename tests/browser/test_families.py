@@ -372,7 +372,7 @@ def test_a_question_that_is_not_asked_asks_for_nothing(survey: Study, live_serve
     assert not Rating.objects.filter(question="why").exists()
 
 
-def test_what_was_ticked_survives_a_reload(survey: Study, live_server: Any, new_page: NewPage) -> None:
+def test_ticked_answers_survive_a_reload(survey: Study, live_server: Any, new_page: NewPage) -> None:
     page = new_page()
     begin(page, live_server, survey)
     page.get_by_role("checkbox", name="The style").check()

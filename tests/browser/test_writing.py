@@ -183,9 +183,7 @@ def test_the_button_works_without_javascript_and_loses_nothing(
     assert Offer.objects.get(chosen=True).side == "2"
 
 
-def test_the_keyboard_alone_asks_for_and_uses_a_suggestion_and_an_error_is_told(
-    new_page: NewPage, live_server: Any, write: Write
-) -> None:
+def test_suggestions_and_errors_work_with_the_keyboard_alone(new_page: NewPage, live_server: Any, write: Write) -> None:
     page = open_work(new_page, live_server, slogan_study())
     page.fill("#f-keywords", "storm")
     tab_to(page, "#pull-ask")

@@ -58,7 +58,7 @@ def run(*arguments: str) -> tuple[str, str]:
         ("stopped", ("", "Stopped.")),
     ],
 )
-def test_what_is_refused_is_explained_without_a_stack_trace(how: str, expected: tuple[str, str]) -> None:
+def test_refusals_are_explained_without_a_stack_trace(how: str, expected: tuple[str, str]) -> None:
     assert run("fail", how) == expected
 
 

@@ -220,7 +220,7 @@ def test_a_backup_never_writes_outside_its_folder(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"x" * 2000)], ids=["empty", "text", "gzip"])
-def test_what_is_no_backup_is_said_so(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "b.tar.gz"
     path.write_bytes(data)
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))

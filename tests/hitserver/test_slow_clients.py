@@ -163,7 +163,7 @@ def test_a_client_that_waits_to_be_asked_for_the_body_is_asked(patient_server: S
         (HEADERS + b"X-Large: " + b"x" * 70_000, "431", b"headers of this request are too large"),
     ],
 )
-def test_what_no_view_would_read_is_refused_while_it_is_sent(
+def test_a_body_that_no_view_would_read_is_refused_while_it_is_sent(
     patient_server: Server, request_head: bytes, status: str, told: bytes
 ) -> None:
     """The client goes on sending, as browsers do, and still gets the answer."""

@@ -70,7 +70,7 @@ def test_reconcile_says_what_to_do_and_compensate_does_it(study: Study, api: Mtu
     assert Compensation.objects.get().amount == Decimal("0.50")
 
 
-def test_wrong_names_are_answered_in_words(study: Study) -> None:
+def test_wrong_names_are_explained_in_words(study: Study) -> None:
     make_study(slug="elsewhere", items=1)
     with pytest.raises(CommandError, match="is on no platform"):
         run("extend", "elsewhere")

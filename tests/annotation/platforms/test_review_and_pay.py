@@ -130,7 +130,7 @@ def test_unconfirmed_work_is_neither_approved_nor_rejected(study: Study, api: Mt
     assert states(study) == ["unconfirmed"]
 
 
-def test_the_cost_in_the_preview_is_what_the_marketplace_takes(study: Study, api: Mturk) -> None:
+def test_the_cost_in_the_preview_is_what_the_marketplace_charges(study: Study, api: Mturk) -> None:
     send(study, api, 3)
     made = bulk.plan_action(study=study, action="approve", chosen=Submission.objects.all(), actor="ada")
     found = preview_of(made, lambda name: api.fees())

@@ -101,7 +101,7 @@ def test_one_suggester_behind_two_sides_is_asked_twice_with_the_same_story() -> 
     assert (need.name, need.rounds, need.per_round) == ("x", 1, 2)
 
 
-def test_a_hit_may_hold_several_stories_each_beginning_anew() -> None:
+def test_a_hit_can_contain_several_stories() -> None:
     task = get_type("cyoa")
     config = suite.initial_config(task) | {"rounds": 1}
     items = [ItemData(name, {"prompt": name}, rows=(at,)) for at, name in enumerate(("first", "second"))]
@@ -131,7 +131,7 @@ def test_simulated_writers_choose_switch_and_edit_within_the_limits(profile: Any
 
 
 @pytest.mark.django_db
-def test_flags_tell_meaningless_short_and_pasted_texts() -> None:
+def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
     task = get_type("cyoa")
     (example, *_) = task.examples()
     shown = suite.shown_of(task, example)
@@ -158,7 +158,7 @@ def test_flags_tell_meaningless_short_and_pasted_texts() -> None:
         ({"questions": [{"topic": "useful", "question": "?"}]}, "questions"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(config: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("cyoa")
     form = task.config_form(suite.initial_config(task) | config)
     assert list(form.errors) == [field]

@@ -164,7 +164,7 @@ def test_twenty_thousand_rows_are_read_in_seconds(name: str) -> None:
     assert seconds < 5, f"{seconds:.1f} s"
 
 
-def test_an_endless_id_is_refused_with_the_row_and_a_long_one_fits_whatever_comes_behind_it() -> None:
+def test_an_id_that_is_too_long_is_refused_with_its_row() -> None:
     task, rows = hds("abs_hds"), make_rows(items=2, sets=2)
     _, problems = task.read_items([Row(1, {**rows[0].cells, "sample_id": "x" * 161})], initial_config(task))
     assert [(problem.row, problem.column) for problem in problems] == [(1, "sample_id")]

@@ -147,7 +147,7 @@ def test_samples_without_text_are_left_out() -> None:
     assert (len(rows), left_out) == (18, 1)
 
 
-def test_what_cannot_be_shown_of_a_sample_is_marked() -> None:
+def test_missing_values_of_a_sample_are_marked() -> None:
     samples = make_samples()
     samples[0].text = " \x00one\ud800 two "
     assert TASK.from_samples(samples, {})[0][0].cells["text"] == "\ufffdone\ufffd two"

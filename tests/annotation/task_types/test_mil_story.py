@@ -312,7 +312,7 @@ def test_the_report_compares_the_arms() -> None:
         ({"solo_questions": [{"topic": "use_again", "question": "?"}]}, "solo_questions"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(config: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("mil_story")
     form = task.config_form(suite.initial_config(task) | config)
     assert field in form.errors

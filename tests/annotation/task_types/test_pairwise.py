@@ -112,7 +112,7 @@ def test_pages_never_show_systems_ids_or_other_columns() -> None:
 @pytest.mark.parametrize(
     ("ties", "labels"), [(True, ["Text A", "No difference", "Text B"]), (False, ["Text A", "Text B"])]
 )
-def test_answers_stand_in_the_order_of_the_sides_with_no_difference_between_them(ties: bool, labels: list[str]) -> None:
+def test_answers_are_in_the_order_of_the_sides_with_no_difference_between_them(ties: bool, labels: list[str]) -> None:
     config = config_of(ties=ties)
     (question, *_) = TASK.questions(config, texts_of(TASK, config))
     assert [point.label for point in question.scale.points] == labels

@@ -69,7 +69,7 @@ def test_required_choice_without_answer_is_asked_for(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["0", "4", "2.25", "3.0", " 3", "3,0", "Yes", "nan", "٣", "1e0", "3\0", "<b>"])
-def test_what_is_no_point_of_the_scale_is_refused(raw: str) -> None:
+def test_a_value_that_is_not_a_point_of_the_scale_is_refused(raw: str) -> None:
     with pytest.raises(AnswerError, match="not one of the answers"):
         CHOICE.clean({"q": raw})
 
@@ -116,7 +116,7 @@ def test_number_of_choices_has_limits(form: dict[str, str], message: str) -> Non
         COLOURS.clean(form)
 
 
-def test_each_option_of_several_is_stored_as_chosen_or_not() -> None:
+def test_each_option_of_a_choices_question_is_stored_as_chosen_or_not() -> None:
     assert COLOURS.stored(["green"]) == [Stored("red", 0.0), Stored("green", 1.0), Stored("blue", 0.0)]
     assert COLOURS.clean({"c.green": "yes", "c.pink": "yes"}) == ["green"]
 
@@ -131,7 +131,7 @@ def test_each_option_of_several_is_stored_as_chosen_or_not() -> None:
         (("1", "2", "x"), "exactly once"),
     ],
 )
-def test_ranking_takes_each_rank_once(ranks: tuple[str, str, str], message: str) -> None:
+def test_ranking_accepts_each_rank_once(ranks: tuple[str, str, str], message: str) -> None:
     form = dict(zip(("r.red", "r.green", "r.blue"), ranks, strict=True))
     with pytest.raises(AnswerError, match=message):
         ORDER.clean(form)
@@ -235,7 +235,7 @@ def test_numbers_between_two_named_ends_are_a_row_with_the_names_below() -> None
     assert re.search(r'<span class="value">7</span><span class="spoken">Always</span>', html)
 
 
-def test_descriptions_stand_beside_the_names() -> None:
+def test_descriptions_are_beside_the_names() -> None:
     described = replace(SCALE, points=tuple(replace(point, description=f"As {point.label}") for point in SCALE.points))
     assert '<span class="about">As Perhaps</span>' in drawn(replace(CHOICE, scale=described))
 

@@ -119,7 +119,7 @@ def test_the_same_file_again_is_the_same_run_and_another_of_its_name_is_refused(
 
 
 @pytest.mark.django_db
-def test_models_that_cannot_be_used_are_told_all_at_once_with_the_nearest_name() -> None:
+def test_all_unusable_models_are_reported_at_once_with_the_nearest_name() -> None:
     make_model(name="good")
     make_model(name="old", retired=True)
     make_model(name="broken", check_state="failed", check_message="No such file.")
@@ -145,7 +145,7 @@ def test_the_embedded_model_registers_itself_when_a_run_asks_for_it() -> None:
 
 
 @pytest.mark.django_db
-def test_a_run_is_made_whole(everything_installed: None) -> None:
+def test_a_whole_run_is_generated(everything_installed: None) -> None:
     run = make_run(decoders=["greedy", "top_p=0.9", "temperature=0.5"], models=["toy", "other"])
     toy = Toy()
     assert work(run, toy) == run.chunks.count()
@@ -161,7 +161,7 @@ def test_a_run_is_made_whole(everything_installed: None) -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_backend_is_asked_for(everything_installed: None) -> None:
+def test_a_backend_gets_the_requested_options(everything_installed: None) -> None:
     run = make_run(contexts=["One"], decoders=["top_p=0.9"], samples=1, priming="Be kind.", over_long="refuse", seed=7)
     toy = Toy()
     work(run, toy)
@@ -281,7 +281,7 @@ def test_the_database_refuses_a_second_sample_for_a_place() -> None:
 
 
 @pytest.mark.django_db
-def test_a_worker_takes_only_what_it_can_run(everything_installed: None) -> None:
+def test_a_worker_claims_only_what_it_can_run(everything_installed: None) -> None:
     make_model(name="far", backend="openai", source="x", base_url="http://h/v1")
     run = make_run(models=["far"])
     assert chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS) == []
@@ -358,7 +358,7 @@ def test_several_chunks_of_one_model_are_taken_together_and_a_lost_one_alone() -
 
 
 @pytest.mark.django_db
-def test_a_fast_worker_takes_more_and_more_at_once_and_a_slow_one_does_not(everything_installed: None) -> None:
+def test_a_fast_worker_claims_more_and_more_chunks_and_a_slow_one_does_not(everything_installed: None) -> None:
     def turns(run: GenerationRun, toy: Toy) -> list[int]:
         sizes: list[int] = []
         work_on(run_id=run.pk, worker="w", backend_of=toy.backend_of, on_chunk=lambda: sizes.append(len(toy.seen)))
@@ -376,7 +376,7 @@ def test_a_fast_worker_takes_more_and_more_at_once_and_a_slow_one_does_not(every
 
 
 @pytest.mark.django_db
-def test_what_is_left_of_a_shared_run_is_taken_in_small_parts(everything_installed: None) -> None:
+def test_the_rest_of_a_shared_run_is_claimed_in_small_parts(everything_installed: None) -> None:
     run = make_run(contexts=["One"], decoders=["top_p=0.9"], samples=40, chunk_size=2)  # 20 chunks
     hand = TurnSize()
     hand.wanted = 16
@@ -416,7 +416,7 @@ def test_after_a_failure_every_chunk_is_tried_for_itself(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_chunks_made_together_those_that_were_lost_meanwhile_are_not_stored(everything_installed: None) -> None:
+def test_lost_chunks_are_not_stored_with_those_made_together(everything_installed: None) -> None:
     run = make_run(contexts=["One"], decoders=["top_p=0.9"], samples=4, chunk_size=2)
     taken = chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=2)
 
@@ -546,7 +546,7 @@ def test_a_cancelled_run_stops_and_what_is_being_made_is_thrown_away(everything_
 
 
 @pytest.mark.django_db
-def test_a_failed_run_goes_on_where_it_was_and_tries_the_failed_chunk_anew(everything_installed: None) -> None:
+def test_a_failed_run_continues_where_it_stopped_and_retries_the_failed_chunk(everything_installed: None) -> None:
     run = make_run()
     good = claim(run)
     chunks.store(good, _made(good), seconds=1.0)
@@ -668,7 +668,7 @@ def test_the_progress_of_a_run_with_its_rate_and_time_left() -> None:
 
 
 @pytest.mark.django_db
-def test_a_run_that_waits_says_for_what() -> None:
+def test_a_waiting_run_shows_what_it_waits_for() -> None:
     run = make_run()
     assert progress(run).note.startswith("No worker with models is running. Start one: script/server")
     ModelWorker.objects.create(
@@ -691,7 +691,7 @@ def test_the_queries_of_a_run_s_progress_do_not_grow_with_it(
 
 
 @pytest.mark.django_db
-def test_a_run_is_found_by_name_or_the_nearest_is_told() -> None:
+def test_a_run_is_found_by_name_or_the_nearest_name_is_suggested() -> None:
     run = make_run(name="sweep-1")
     assert find_run("sweep-1") == run
     with pytest.raises(Invalid, match="Did you mean “sweep-1”"):

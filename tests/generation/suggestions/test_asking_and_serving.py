@@ -93,7 +93,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("values", "said"), WRONG)
-def test_what_cannot_be_asked(values: dict[str, Any], said: str) -> None:
+def test_invalid_requests_are_refused(values: dict[str, Any], said: str) -> None:
     suggester = make_suggester()
 
     with pytest.raises(Invalid) as refused:
@@ -111,7 +111,7 @@ def test_the_same_suggester_twice_or_none_cannot_be_asked() -> None:
             ask_suggesters(suggesters=suggesters, key="k", story_fields={"story": "x"}, round=1, seed=1)
 
 
-def test_reading_says_how_long_it_has_been_and_what_to_tell_the_writer() -> None:
+def test_reading_returns_the_wait_and_a_message_for_the_writer() -> None:
     row = ask_for(make_suggester(wait_seconds=10))
     at = [row.asked_at + timedelta(seconds=seconds) for seconds in (1, 8)]
 
@@ -177,7 +177,7 @@ def test_after_the_deadline_the_pool_steps_in_and_it_is_marked() -> None:
     assert (row.pool_text, row.message) == (text, "No suggestion came within 10 s.")
 
 
-def test_without_a_pool_the_writer_goes_on_alone() -> None:
+def test_without_a_pool_the_writer_continues_alone() -> None:
     row = ask_for(make_suggester())
 
     answer = read_suggestions(suggestions=[row.pk], now=row.asked_at + LATER)[0]
@@ -218,7 +218,7 @@ def test_no_pool_text_comes_twice_in_one_story() -> None:
     assert answers[4].from_pool
 
 
-def test_a_pool_text_that_the_model_wrote_in_this_story_already_is_not_taken() -> None:
+def test_a_pool_text_that_the_model_already_wrote_in_this_story_is_not_used() -> None:
     suggester = make_suggester()
     make_pool(suggester, "The rain stopped at noon.")
     first, second = (ask_for(suggester, key, story="s") for key in "ab")
@@ -237,7 +237,7 @@ def test_the_database_refuses_a_pool_text_twice_in_one_story() -> None:
         Suggestion.objects.filter(pk=rows[1].pk).update(pool_text=text)
 
 
-def test_a_suggestion_without_text_cannot_be_done() -> None:
+def test_a_finished_suggestion_must_have_a_text() -> None:
     row = ask_for(make_suggester())
 
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -256,7 +256,7 @@ def test_a_suggester_that_is_not_active_answers_from_its_pool_at_once() -> None:
     assert answer.waited < 5
 
 
-def test_what_comes_after_the_pool_stepped_in_is_kept_beside_it() -> None:
+def test_a_text_that_arrives_after_the_pool_text_is_kept_beside_it() -> None:
     suggester = make_suggester()
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)
@@ -273,7 +273,7 @@ def test_what_comes_after_the_pool_stepped_in_is_kept_beside_it() -> None:
     assert (row.log_p, row.answered_at) == (-3.0, row.asked_at + LATER)
 
 
-def test_what_no_try_made_usable_is_taken_from_the_pool_before_the_deadline() -> None:
+def test_after_unusable_tries_the_pool_steps_in_before_the_deadline() -> None:
     suggester = make_suggester()
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)
@@ -308,7 +308,7 @@ def test_what_is_leased_is_not_taken_again_until_the_lease_runs_out() -> None:
     assert (row.leased_by, row.tries, row.started_at) == ("q", 2, now)
 
 
-def test_only_so_many_are_taken_as_there_is_room_the_longest_waiting_first() -> None:
+def test_requests_are_claimed_while_there_is_room_the_longest_waiting_first() -> None:
     suggester, other = make_suggester("a"), make_suggester("b", model="toy-2")
     rows = [ask_for(suggester, key) for key in "abc"]
     elsewhere = ask_for(other, "d")
@@ -319,14 +319,14 @@ def test_only_so_many_are_taken_as_there_is_room_the_longest_waiting_first() -> 
     assert [row.pk for row in take_all("q", other)] == [elsewhere.pk]
 
 
-def test_what_nobody_would_see_any_more_is_not_begun() -> None:
+def test_requests_that_nobody_would_see_are_not_started() -> None:
     suggester = make_suggester()
     row = ask_for(suggester)
 
     assert serving.claim(name="p", room={suggester.model_id: 9}, lease=LEASE, now=row.deadline) == []
 
 
-def test_the_first_of_two_answers_stays() -> None:
+def test_the_first_of_two_answers_counts() -> None:
     row = ask_for(make_suggester())
     take_all("p")
     serving.store(name="p", results=[result(row, "This one came first of all.")], now=timezone.now())
@@ -362,7 +362,7 @@ def test_giving_back_makes_it_free_at_once_and_costs_no_try() -> None:
     assert len(take_all("q")) == 2
 
 
-def test_what_takes_its_process_with_it_each_time_ends_in_the_pool() -> None:
+def test_a_request_that_kills_its_process_each_time_is_answered_from_the_pool() -> None:
     suggester = make_suggester(tries=2)
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)
@@ -393,7 +393,7 @@ def test_cancelling_ends_the_waiting_and_nothing_else() -> None:
     assert take_all() == []
 
 
-def test_what_nobody_came_back_for_is_answered_from_the_pool_in_the_end() -> None:
+def test_abandoned_requests_are_answered_from_the_pool_in_the_end() -> None:
     suggester = make_suggester()
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)

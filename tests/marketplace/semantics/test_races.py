@@ -129,7 +129,7 @@ def test_bonuses_with_one_token_are_paid_once() -> None:
     check_all()
 
 
-def test_the_upkeep_task_beside_readers_pays_once() -> None:
+def test_the_upkeep_task_pays_once_while_others_read() -> None:
     hit = factories.make_hit(max_assignments=5, auto_approval_delay=0)
     for _ in range(5):
         factories.make_assignment(hit=hit, submitted=True)
