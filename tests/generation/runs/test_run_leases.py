@@ -112,7 +112,7 @@ def test_a_worker_claims_only_what_it_can_run(everything_installed: None) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lease_is_extended_while_the_chunk_is_beingmade(everything_installed: None, settings: Any) -> None:
+def test_a_lease_is_extended_while_the_chunk_is_being_made(everything_installed: None, settings: Any) -> None:
     settings.CHUNK_LEASE_SECONDS = 0.4
     run = make_run(contexts=["One"], samples=1)
     others: list[object] = []
