@@ -201,7 +201,7 @@ def test_em_that_does_not_converge_says_so() -> None:
     _, labels = noisy_labels()
     model = dawid_skene(labels, iterations=2)
     assert not model.converged
-    assert "did not settle in 2" in model.share_estimates()[0.0].note
+    assert "did not converge in 2" in model.share_estimates()[0.0].note
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_a_wrong_study_file_is_named(change: Callable[[dict[str, bytes]], None],
         (replaced("items.csv", ",20,", ",20.5,"), "wanted is '20.5', not a whole number"),
         (replaced("items.csv", "[]", "[1]"), "texts is .* not a JSON list of lists of texts"),
         (replaced("items.csv", "[]", "[" * 9000), "texts is .* not a JSON list of lists of texts"),
-        (replaced("flags.csv", "1,", '1,"'), "flags.csv is not sound CSV"),
+        (replaced("flags.csv", "1,", '1,"'), "flags.csv is not valid CSV"),
         (lambda files: files.update({"items.csv": b"\xff\xfe"}), "items.csv is not UTF-8"),
         (lambda files: files.update({"items.csv": b""}), "items.csv lacks the columns item, role"),
     ],
@@ -224,9 +224,9 @@ def test_files_that_are_not_archives_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="there is no such file or folder"):
         read_bundle(tmp_path / "nothing.zip")
     (tmp_path / "text.zip").write_text("hello")
-    with pytest.raises(BundleError, match="no folder and no sound zip archive"):
+    with pytest.raises(BundleError, match="neither a folder nor a valid zip archive"):
         read_bundle(tmp_path / "text.zip")
-    with pytest.raises(BundleError, match=r"study\.json is missing: this is no bundle"):
+    with pytest.raises(BundleError, match=r"study\.json is missing: this is not a bundle"):
         read_bundle(tmp_path)
 
 
@@ -307,7 +307,7 @@ def test_a_false_size_is_detected(gigabyte: Path, tmp_path: Path) -> None:
     content[place + 20 : place + 28] = struct.pack("<II", 1000, 1000)
     path = tmp_path / "lie.zip"
     path.write_bytes(content)
-    bounded(path, "no sound zip archive|damaged")
+    bounded(path, "nor a valid zip archive|damaged")
 
 
 def test_files_of_a_folder_have_the_same_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_damaged_and_encrypted_archives(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[content.find(b"study.json") + 60] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(BundleError, match=r"damaged|no sound zip archive"):
+    with pytest.raises(BundleError, match=r"damaged|nor a valid zip archive"):
         read_bundle(path)
     content = bytearray(a_zip(a_study(), path).read_bytes())
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
