@@ -33,7 +33,7 @@ class HdsConfig(ConfigForm):
         help_text="Gives the context and the responses their names on the page.",
     )
     write_first = forms.BooleanField(
-        label="Warm-up: workers write a response of their own",
+        label="Warm-up: workers write their own response",
         initial=True,
         required=False,
         help_text="Before they see the set. Published studies do this.",
@@ -242,7 +242,7 @@ def _warm_up(config: Json) -> list[Text]:
     wording = WORDING[config["generation_task"]]
     found: list[Text] = []
     if config["write_first"]:
-        group = "Warm-up: a response of their own"
+        group = "Warm-up: their own response"
         help_text = f"One sentence, at most {config['max_words']} words."
         found += [
             Text("own_response.question", "Question", wording["write"], group),
