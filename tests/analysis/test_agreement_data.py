@@ -105,7 +105,7 @@ def test_a_frame_is_not_mistaken_for_a_matrix() -> None:
         ([[1, 1]], ["a", "a"], "must differ"),
     ],
 )
-def test_tables_that_are_no_counts_are_refused(table: Any, values: Any, message: str) -> None:
+def test_tables_that_are_not_counts_are_refused(table: Any, values: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         counts_from_table(table, values)
 

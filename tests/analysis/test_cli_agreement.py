@@ -200,7 +200,7 @@ def test_numbers_are_one_value_however_they_are_spelled(capsys: pytest.CaptureFi
         assert figures(capsys, path, level="nominal")["estimates"]["percent_agreement"]["value"] == 1
 
 
-def test_only_an_empty_cell_is_no_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_only_an_empty_cell_means_no_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "NA,a,1\nNA,b,2\nnan,a,NA\nnan,NaN,3\nx,a,1\nx,NaN,1\n")
     found = figures(capsys, path)
     assert (found["data"]["units"], found["data"]["raters"], found["data"]["missing"]) == (3, 3, 1)

@@ -350,7 +350,7 @@ def test_it_is_a_command_of_the_package() -> None:
     assert bad.stderr.startswith(f'error: {SMALL}, --metric "bleu": ')
 
 
-def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
     long = tmp_path / "long.csv"
     long.write_text("resp_0,resp_1\n" + "a b c,d e f\n" * 20_000)
     command = f"{sys.executable} -m analysis diversity {long} --metric distinct-n | head -1"

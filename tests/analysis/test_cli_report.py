@@ -84,7 +84,11 @@ def test_web_processes_load_only_light_modules(module: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nothing.zip", "there is no such file or folder"), ("text.zip", "nor a valid zip archive"), (".", "study.json is")],
+    [
+        ("nothing.zip", "there is no such file or folder"),
+        ("text.zip", "nor a valid zip archive"),
+        (".", "study.json is"),
+    ],
 )
 def test_a_bad_bundle_gives_one_line_and_status_2(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

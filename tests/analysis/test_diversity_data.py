@@ -124,7 +124,7 @@ def test_wrong_response_columns_are_refused(tmp_path: Path, header: str, message
         ("x" * 60, f'"{"x" * 39}…" is not a number'),
     ],
 )
-def test_cells_that_are_no_numbers(tmp_path: Path, cell: str, what: str) -> None:
+def test_cells_that_are_not_numbers(tmp_path: Path, cell: str, what: str) -> None:
     path = written(tmp_path, f'label_value,resp_0\n1,a\n"{cell}",b\n')
     with pytest.raises(InputError) as error:
         numbers(read_sets(path), "label_value", path)

@@ -60,7 +60,7 @@ def test_designs_in_the_tables_are_found(systems: int, size: int, tasks: int, me
 
 
 @pytest.mark.slow
-def test_the_published_size_takes_seconds() -> None:
+def test_the_published_size_needs_only_seconds() -> None:
     """Zhang et al. 2020: 15 systems, 48 contexts, 10 samples each; 1,930 tasks of five are 9,650 ratings. 19,300
     meetings over 105 pairs are 183.8 each; 9,650 ratings over 15 systems 643.3."""
     samples = grid(15, 48, 10)

@@ -100,7 +100,7 @@ def test_many_dots_of_one_value_stay_in_their_column() -> None:
     assert max(map(abs, spread([1.0] * 500, Axis(0, 10, 200, 0), reach=40))) <= 40
 
 
-def test_no_more_curves_than_can_be_told_apart() -> None:
+def test_no_more_curves_than_can_be_distinguished() -> None:
     line = Line("n", [1, 2], [1, 2], [1, 2], [1, 2])
 
     with pytest.raises(ValueError, match="3 curves at most, not 4"):

@@ -42,7 +42,7 @@ def test_members_read_everything(name: str, role: str, study: Study) -> None:
 
 
 @pytest.mark.parametrize("name", OF_A_STUDY)
-def test_an_outsider_is_told_that_there_is_no_such_study(name: str, study: Study) -> None:
+def test_an_outsider_reads_that_there_is_no_such_study(name: str, study: Study) -> None:
     response = as_role("outsider", study).get(reverse(name, args=[study.slug]))
     assert (response.status_code, response.json()) == (404, {"detail": "No such study."})
 

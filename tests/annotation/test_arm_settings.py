@@ -371,7 +371,7 @@ def test_invalid_sources_are_refused(folder: Path) -> None:
     }
 
 
-def test_a_study_that_the_owner_may_not_see_is_no_source(folder: Path) -> None:
+def test_a_study_that_the_owner_cannot_see_is_not_a_source(folder: Path) -> None:
     there = make_study(task_type="con_test", slug="writing")
     ann = make_researcher("ann")
     found = refused(folder, owner=ann, items={"from_study": "writing"})

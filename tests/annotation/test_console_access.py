@@ -65,7 +65,7 @@ def test_members_see_every_page(name: str, role: str, study: Study) -> None:
 
 
 @pytest.mark.parametrize("name", [*READ, *EDITORS_ONLY])
-def test_an_outsider_is_told_that_there_is_no_such_study(name: str, study: Study) -> None:
+def test_an_outsider_reads_that_there_is_no_such_study(name: str, study: Study) -> None:
     assert as_role("outsider", study).get(address(name, study)).status_code == 404
 
 
@@ -162,7 +162,7 @@ def test_signing_in_leads_back_to_the_requested_page() -> None:
     assert response.headers["Location"] == "/console/new/"
 
 
-def test_a_wrong_password_is_told_without_saying_which_part_was_wrong() -> None:
+def test_a_wrong_sign_in_does_not_reveal_which_part_was_wrong() -> None:
     make_user("ada")
     response = Client().post(reverse("console_login"), {"username": "ada", "password": "wrong"})
     assert response.status_code == 422

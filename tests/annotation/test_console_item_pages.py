@@ -38,7 +38,7 @@ def test_items_are_found_by_id_and_by_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["%", "_", "\\", "nothing like this", "\x00"])
-def test_a_search_that_finds_nothing_or_everything_is_no_error(text: str) -> None:
+def test_a_search_that_finds_nothing_or_everything_is_not_an_error(text: str) -> None:
     study = make_study(items=2)
     response = as_role("viewer", study).get(reverse("console_items", args=[study.slug]), {"q": text})
     assert response.status_code == 200

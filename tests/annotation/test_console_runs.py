@@ -248,7 +248,7 @@ def test_an_unfinished_run_is_fetched_again_and_without_javascript_too() -> None
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "cancelled"])
-def test_when_a_run_ends_the_whole_page_is_loaded_once_more_and_then_rests(state: str) -> None:
+def test_when_a_run_ends_the_page_reloads_once_and_then_stops(state: str) -> None:
     run = running()
     GenerationRun.objects.filter(pk=run.pk).update(state=state)
     client = signed_in()

@@ -161,7 +161,7 @@ def test_a_renamed_draft_is_found_at_its_new_address() -> None:
     assert response.headers["Location"] == reverse("console_settings", args=["renamed"])
 
 
-def test_two_editors_at_once_the_later_is_told_and_loses_nothing() -> None:
+def test_the_later_of_two_editors_sees_a_message_and_loses_nothing() -> None:
     study, client = draft()
     url = reverse("console_settings", args=[study.slug])
     version = hidden(client.get(url).content.decode())["version"]

@@ -53,7 +53,7 @@ def send(client: Client, study: Study, **form: str) -> str:
 # --- from another study ---
 
 
-def test_one_click_takes_the_outputs_of_a_study(ada: User, client: Client) -> None:
+def test_one_click_imports_the_outputs_of_a_study(ada: User, client: Client) -> None:
     writing(ada)
     study = draft(ada)
     page = send(client, study, way="study", **{"study-source": "writing", "study-follow": "on"})
@@ -83,7 +83,7 @@ def test_an_unknown_arm_is_refused_with_the_existing_ones(ada: User, client: Cli
     assert not ItemFeed.objects.exists()
 
 
-def test_a_type_that_takes_no_outputs_does_not_offer_them(ada: User, client: Client) -> None:
+def test_a_type_that_judges_no_outputs_does_not_offer_them(ada: User, client: Client) -> None:
     study = draft(ada, "con_test")
     page = client.get(reverse("console_upload", args=[study.slug])).content.decode()
     assert "From another study" not in page

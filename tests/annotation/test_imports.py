@@ -192,7 +192,7 @@ def test_a_database_that_really_is_full_keeps_the_old_items() -> None:
     assert ids(study) == ["s0", "s1"]
 
 
-def test_20_000_rows_take_seconds_and_not_a_query_each(django_assert_max_num_queries: Any) -> None:
+def test_20_000_rows_need_seconds_and_not_a_query_each(django_assert_max_num_queries: Any) -> None:
     study = draft()
     big = sets(20_000)
     start = time.perf_counter()

@@ -166,7 +166,7 @@ def test_other_items_end_the_feed() -> None:
     assert (ItemFeed.objects.count(), ItemAuthor.objects.count(), study.has_authors) == (0, 0, False)
 
 
-def test_drafts_can_be_deleted_with_their_items_but_not_under_a_study_that_takes_them() -> None:
+def test_drafts_can_be_deleted_with_their_items_unless_another_study_uses_them() -> None:
     there = draft("con_test")
     study = draft()
     set_feed(study=study, source=there, actor="ann")
@@ -385,7 +385,7 @@ def test_only_a_study_with_a_source_can_be_fed() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_who_take_the_same_outputs_at_once_take_them_once() -> None:
+def test_outputs_imported_by_many_at_once_are_imported_once() -> None:
     there = source(submissions=1)
     study = fed(there, follow=True)
     for _ in range(3):

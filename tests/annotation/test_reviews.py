@@ -124,7 +124,7 @@ def test_an_excluded_worker_keeps_the_completion_code(user: User, submission: Su
     assert (found.completion_code, found.n_submitted) == (submission.participant.completion_code, 1)
 
 
-def test_used_again_it_takes_its_place_back_while_one_is_free(user: User) -> None:
+def test_included_again_it_gets_its_place_back_while_one_is_free(user: User) -> None:
     study = make_study(items=1, ratings_per_item=2)
     first, second = (make_submission(study=study) for _ in range(2))
     exclude(first, user)
@@ -140,7 +140,7 @@ def test_used_again_it_takes_its_place_back_while_one_is_free(user: User) -> Non
     assert AuditEntry.objects.filter(action="take back place").count() == 2
 
 
-def test_used_again_it_stays_released_where_the_place_was_filled(user: User) -> None:
+def test_included_again_it_stays_released_if_the_place_was_filled(user: User) -> None:
     study = make_study(items=1, ratings_per_item=1)
     first = make_submission(study=study)
     exclude(first, user)

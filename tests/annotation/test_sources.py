@@ -136,7 +136,7 @@ def test_a_study_that_has_left_draft_keeps_its_items(run: GenerationRun) -> None
 
 
 @pytest.mark.django_db
-def test_a_type_that_takes_no_samples_says_so(run: GenerationRun) -> None:
+def test_a_type_that_uses_no_samples_says_so(run: GenerationRun) -> None:
     with pytest.raises(Invalid, match="Studies of the type con_test cannot use generated samples"):
         take(draft("con_test"), run)
 

@@ -329,7 +329,7 @@ def test_every_reason_against_a_launch_is_reported_at_once() -> None:
     assert set(refused(publish, study=study, actor="ann")) == {"items", "config.max_words", "title"}
 
 
-def test_a_hit_cannot_hold_more_items_than_there_are() -> None:
+def test_a_hit_cannot_contain_more_items_than_the_study() -> None:
     assert "1 to 3" in refused(publish, study=draft(items=3, items_per_hit=4), actor="ann")["items_per_hit"]
 
 

@@ -120,7 +120,7 @@ def in_words(value: Any) -> str:
     return "empty" if value in ("", [], None) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def test_the_documentation_and_the_form_know_the_same_keys() -> None:
+def test_the_documentation_and_the_form_have_the_same_keys() -> None:
     told = documented("## Keys of a study")
     assert list(told) and set(told) == set(KEYS)
     defaults = default_values()
@@ -129,7 +129,7 @@ def test_the_documentation_and_the_form_know_the_same_keys() -> None:
         assert told[name] == (accepts(field), default), name
 
 
-def test_the_documentation_and_the_types_know_the_same_settings() -> None:
+def test_the_documentation_and_the_types_have_the_same_settings() -> None:
     headings = re.findall(r"^### (.*)$", DOCS.read_text(), re.MULTILINE)
     for heading in headings:
         told = documented(f"### {heading}")

@@ -178,7 +178,7 @@ def test_arms_that_cannot_be_read(folder: Path, arms: list[Any], where: str, sai
     assert refused(write(folder, arms=arms))[where] == said
 
 
-def test_a_problem_in_an_arm_knows_its_line(folder: Path) -> None:
+def test_a_problem_in_an_arm_has_its_line(folder: Path) -> None:
     text = "slug: a\ntask_type: abs_hds\ntitle: x\narms:\n- name: solo\n  reward: much\n- name: pair\n  wanted: 0.5\n"
     (folder / "study.yaml").write_text(text)
     with pytest.raises(FileRefused) as caught:
@@ -216,7 +216,7 @@ def test_sources_of_items_that_cannot_be_read(folder: Path, items: Any, where: s
     assert refused(write(folder, items=items))[where] == said
 
 
-def test_a_problem_knows_its_line(folder: Path) -> None:
+def test_a_problem_has_its_line(folder: Path) -> None:
     (folder / "study.yaml").write_text("slug: a\ntask_type: abs_hds\ntitle: x\nconfig:\n  max_words: many\n")
     with pytest.raises(FileRefused) as caught:
         read_study_file(folder / "study.yaml")

@@ -164,7 +164,7 @@ def test_a_file_over_the_upload_limit_is_refused(settings: LazySettings) -> None
         read_table(io.BytesIO(data), name="x.csv", limit=1000)
 
 
-def test_more_rows_than_a_study_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_a_study_accepts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MAX_ROWS", 3)
     assert len(read("a\n1\n2\n3\n").rows) == 3
     assert "more than 3 rows" in problems("a\n1\n2\n3\n4\n")[0].what

@@ -268,7 +268,7 @@ def test_the_open_step_needs_one_query_however_many_items(django_assert_num_quer
             worker.get()
 
 
-def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
+def test_sending_a_step_needs_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
     counted = []
     studies: list[dict[str, Any]] = [{"items": 1}, {"items": 12, "items_per_hit": 6}]
     for values in studies:
@@ -286,7 +286,7 @@ def test_the_page_after_a_hit_needs_two_queries(worker: WorkerBrowser, django_as
         assert "Next task" in fields(worker.client.get(worker.done_url)).text
 
 
-def test_start_and_preview_take_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
+def test_start_and_preview_need_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
     client = Client()
     with django_assert_max_num_queries(4):
         client.get(reverse("study_start", args=[study.slug]))

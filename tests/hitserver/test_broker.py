@@ -104,7 +104,7 @@ def _take_all(folder: Path, taken: "multiprocessing.Queue[list[str]]") -> None:
     taken.put(mine)
 
 
-def test_many_take_each_message_once(tmp_path: Path) -> None:
+def test_many_workers_get_each_message_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     taken: multiprocessing.Queue[list[str]] = context.Queue()
     takers = [context.Process(target=_take_all, args=(tmp_path, taken)) for _ in range(3)]

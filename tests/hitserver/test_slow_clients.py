@@ -110,7 +110,7 @@ def test_clients_that_never_close_keep_nobody_waiting(patient_server: Server) ->
 
 
 @pytest.mark.parametrize("beginning", [b"GET /healthz HTTP/1.1\r\nHost: x\r\n", POST + b"some of it"])
-def test_a_request_that_does_not_arrive_in_time_is_told_so(server: Server, beginning: bytes) -> None:
+def test_a_request_that_does_not_arrive_in_time_gets_an_answer(server: Server, beginning: bytes) -> None:
     client = connect(server)
     begin = time.monotonic()
     client.sendall(beginning)

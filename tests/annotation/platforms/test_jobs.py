@@ -317,7 +317,7 @@ def test_a_clock_that_was_set_back_does_not_stop_all_calls(own_var_folder: Path)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_processes_take_a_job_only_once(nothing_is_sent: list[int]) -> None:
+def test_two_processes_run_a_job_only_once(nothing_is_sent: list[int]) -> None:
     job = request(live())
     took: list[bool] = []
 

@@ -74,7 +74,7 @@ def test_the_result_is_the_share_of_right_answers_and_gaps_count_as_wrong() -> N
     assert exam_percent(study, make_worker().pk) is None
 
 
-def test_a_study_without_right_answers_is_no_exam() -> None:
+def test_a_study_without_right_answers_is_not_an_exam() -> None:
     study = make_study(task_type="likert", items=2)
     sent = make_submission(study=study)
     assert exam_percent(study, sent.participant.worker_id) is None

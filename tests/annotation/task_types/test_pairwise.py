@@ -170,7 +170,7 @@ def test_samples_of_two_named_systems_are_paired_and_the_others_are_left_out() -
 @pytest.mark.parametrize(
     ("one", "two", "field"), [("a", "", "system_2"), ("", "a", "system_1"), ("a", "a", "system_2")]
 )
-def test_two_systems_are_named_or_none(one: str, two: str, field: str) -> None:
+def test_either_two_systems_are_named_or_none(one: str, two: str, field: str) -> None:
     assert TASK.sample_form is not None
     assert set(TASK.sample_form(options(one, two)).errors) == {field}
 

@@ -240,7 +240,7 @@ def test_descriptions_are_beside_the_names() -> None:
     assert '<span class="about">As Perhaps</span>' in drawn(replace(CHOICE, scale=described))
 
 
-def test_answers_come_back_in_the_form_and_what_is_no_answer_does_not() -> None:
+def test_answers_come_back_in_the_form_and_other_fields_do_not() -> None:
     assert drawn(CHOICE, {"q": "2.5"}).count("checked") == 1
     assert "checked" not in drawn(CHOICE, {"q": "<b>"})
     assert "<option selected>2</option>" in drawn(ORDER, {"r.green": "2"})

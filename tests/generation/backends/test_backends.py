@@ -151,7 +151,7 @@ class TestTransformers:
         with pytest.raises(BackendError, match="was closed"):
             backend.generate([request()])
 
-    def test_auto_takes_bfloat16_only_where_the_processor_has_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_auto_uses_bfloat16_only_where_the_processor_has_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from generation.backends import loading
 
         for has, name in ((True, "bfloat16"), (False, "float32")):

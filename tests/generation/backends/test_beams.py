@@ -109,7 +109,7 @@ def test_a_search_ends_where_the_context_does() -> None:
     assert outcome.n_tokens == 3
 
 
-def test_every_beam_takes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_beam_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = watched(monkeypatch)
     backend = opened()
     prompts = [f"He ran {word}" for word in ("on", "up", "to", "at", "by")]

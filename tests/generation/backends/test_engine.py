@@ -207,7 +207,7 @@ def test_out_of_memory_makes_smaller_batches_and_the_same_texts(
     assert all(same(one, other) for one, other in zip(outcomes, expected, strict=True))
 
 
-def test_out_of_memory_for_a_single_text_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_for_a_single_text_is_reported_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(self: TorchEngine, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")
 

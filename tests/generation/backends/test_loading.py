@@ -70,7 +70,7 @@ def test_errors_from_the_hub_are_explained_in_plain_words(
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
     ],
 )
-def test_memory_that_runs_out_while_loading_is_no_damage(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_while_loading_does_no_damage(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: Any) -> Any:
         raise error
 

@@ -138,7 +138,7 @@ def test_log_p_is_of_all_tokens_and_the_end_or_not_at_all(
     assert made.log_p == (None if log_p is None else pytest.approx(log_p))
 
 
-def test_the_logarithm_of_nothing_is_no_log_probability(server: Server) -> None:
+def test_a_missing_logarithm_gives_no_log_probability(server: Server) -> None:
     server.answering = lambda _, asked: (200, answer(asked, PIECES)[1].replace("-0.5", "-3.4028234663852886e+38"))
     (made,) = opened(server).generate([request(max_new_tokens=5)])
     assert (made.text, made.log_p) == ("".join(PIECES), None)

@@ -74,7 +74,7 @@ def test_a_machine_without_requirements_says_so_and_leaves_the_run_alone(
 
 
 @pytest.mark.django_db
-def test_a_queue_that_does_not_respond_is_no_failure(
+def test_a_queue_that_does_not_respond_is_not_a_failure(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:

@@ -118,7 +118,7 @@ def test_an_invalid_round_on_the_command_line_is_not_reported_as_an_error_of_a_c
         pool_filling.fill_from_run(suggester=make_suggester(), run=run, round=-1)
 
 
-def test_a_context_whose_round_is_no_number_is_named() -> None:
+def test_a_context_whose_round_is_not_a_number_is_named() -> None:
     run = make_run("A bell rang in the distance.", rounds=("first",))
 
     with pytest.raises(Invalid, match="context c0, field round: It is 'first'"):

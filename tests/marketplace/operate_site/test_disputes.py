@@ -184,7 +184,7 @@ def test_a_decision_needs_a_reason(operator: Client) -> None:
         assert operator.post(page_of(case), form).status_code == 422
 
 
-def test_a_rejection_without_an_objection_is_no_dispute(operator: Client) -> None:
+def test_a_rejection_without_an_objection_is_not_a_dispute(operator: Client) -> None:
     done = assignments.reject(assignment=make_submitted(), feedback="Empty.")
     assert operator.get(page_of(done)).status_code == 404
     assert "no open disputes" in operator.get(reverse("operate_disputes")).content.decode()

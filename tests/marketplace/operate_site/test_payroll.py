@@ -197,7 +197,7 @@ def test_a_future_day_counts_as_now(operator: Client) -> None:
     assert Payroll.objects.get().until <= clock.now()
 
 
-def test_what_is_owed_is_what_payrolls_list_and_what_none_lists() -> None:
+def test_the_debt_is_what_is_in_payrolls_and_what_is_in_none() -> None:
     one, two = make_worker(), make_worker()
     make_paid(worker=one, reward="0.50")
     make_paid(worker=two, reward="0.70")

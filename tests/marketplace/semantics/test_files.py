@@ -228,7 +228,7 @@ def test_a_lost_file_is_not_found(own_files_folder: Path) -> None:
     assert fetch(ask(assignment)).status_code == 404
 
 
-def test_a_test_takes_no_files() -> None:
+def test_a_test_accepts_no_files() -> None:
     terms = qualifications.Terms(description="x", status="Active", test=FORM, test_duration=60)
     with pytest.raises(InvalidParameter, match="without files"):
         qualifications.create_type(requester=factories.make_requester(), name="Voices", terms=terms)

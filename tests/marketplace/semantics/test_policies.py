@@ -218,7 +218,7 @@ def now_of(hit: Hit) -> Hit:
         ({"q1": "1"}, "0", "Rejected"),
     ],
 )
-def test_known_answers_are_scored_when_work_is_handed_in(given: dict[str, str], score: str, state: str) -> None:
+def test_known_answers_are_scored_when_work_is_submitted(given: dict[str, str], score: str, state: str) -> None:
     terms = known(
         ApproveIfKnownAnswerScoreIsAtLeast=100,
         ApproveReason="You can count",

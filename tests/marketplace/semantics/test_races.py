@@ -51,7 +51,7 @@ def test_fifty_workers_accept_a_hit_with_nine_assignments() -> None:
     check_all()
 
 
-def test_thirty_workers_take_from_a_group_of_three_hits() -> None:
+def test_thirty_workers_accept_tasks_from_a_group_of_three_hits() -> None:
     requester = factories.make_requester()
     made = [factories.make_hit(requester=requester, max_assignments=3) for _ in range(3)]
     workers = [factories.make_worker() for _ in range(30)]

@@ -63,7 +63,7 @@ def hits_called(client: Any, title: str) -> list[str]:
     return [hit["HITId"] for page in pages for hit in page["HITs"] if hit["Title"] == title]
 
 
-def test_a_client_that_does_not_try_again_knows_nothing(base_url: str, key: Key) -> None:
+def test_a_client_that_does_not_try_again_gets_no_result(base_url: str, key: Key) -> None:
     lose_next(base_url, key, "CreateHIT")
     client = boto3_client(base_url, key, attempts=1)
 

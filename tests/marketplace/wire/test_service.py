@@ -121,7 +121,7 @@ def test_wrong_types_are_refused(operation: str, body: dict[str, Any]) -> None:
     "body",
     [b"{", b"[]", b"7", b'"a"', b"null", b"\xff{}", b'{"a": NaN}', b'{"a": ' + b"[" * 100_000, b"9" * 5000, b"{} {}"],
 )
-def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
         service.read_body(body)
 

@@ -123,7 +123,7 @@ def test_a_bucket_that_was_half_written_is_full(tmp_path: Path) -> None:
     assert throttling.taken_from_file(tmp_path / "bucket", rate=1, burst=1)
 
 
-def test_no_rate_is_no_limit(settings: Any, tmp_path: Path) -> None:
+def test_without_a_rate_there_is_no_limit(settings: Any, tmp_path: Path) -> None:
     settings.VAR, settings.MARKETPLACE_RATE_LIMIT, settings.MARKETPLACE_RATE_BURST = tmp_path, 0, 1
 
     for _ in range(5):

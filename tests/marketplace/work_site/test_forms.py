@@ -193,7 +193,7 @@ def test_a_file_for_finished_work_is_refused() -> None:
     assert UploadedFile.objects.count() == 1
 
 
-def test_somebody_elses_task_takes_no_file() -> None:
+def test_somebody_elses_task_accepts_no_file() -> None:
     page = Page(forms.file_upload(required=True))
     stranger = signed_in(make_worker())
     assert stranger.post(page.url, {"q1": file()}).status_code == 404

@@ -96,7 +96,7 @@ def test_earnings_add_up() -> None:
     assert "$1.10" not in page(make_worker(), "market_earnings")
 
 
-def test_messages_are_ones_own_and_reading_marks_them() -> None:
+def test_workers_see_only_their_own_messages_and_reading_marks_them() -> None:
     worker = make_worker()
     letter = messages.send(worker=worker, subject="Hello <there>", text="Line one\nhttps://lab.example/x")
     assert '1<span class="spoken"> new</span>' in page(worker, "market_home")

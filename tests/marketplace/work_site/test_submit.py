@@ -77,7 +77,7 @@ def test_sending_again_is_answered_as_the_first_time_and_changes_nothing() -> No
     assert stranger().post(URL, fields).content == first.content
 
 
-def test_an_assignment_id_alone_is_no_answer() -> None:
+def test_an_assignment_id_alone_is_not_an_answer() -> None:
     assignment = accepted()
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id})
     assert response.status_code == 400 and b"only the assignment ID and no answer" in response.content
