@@ -11,7 +11,7 @@ from django import forms
 from analysis.description import ReportSection, Scale, Score
 from annotation.task_types.base import Answers, FixedPages, FlagData, Page, Shown, Text
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
-from annotation.task_types.hds.words import IGNORE_QUALITY, QUALITY, WORDING, scale_for
+from annotation.task_types.hds.words import QUALITY, WORDING, ignore_quality, scale_for
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm
@@ -178,9 +178,10 @@ class HdsType(FixedPages):
 
     def texts(self, config: Json) -> Sequence[Text]:
         wording = WORDING[config["generation_task"]]
+        notice = ignore_quality(after_warm_up=config["write_first"] or config["rate_first"])
         main = [
             Text("heading", "Heading of the context", wording["heading"], "The set"),
-            Text("ignore_quality", "Notice to ignore quality", IGNORE_QUALITY, "The set", 3),
+            Text("ignore_quality", "Notice to ignore quality", notice, "The set", 3),
             Text("definition", "Definition, shown above the question", self.define(config), "The set", 3),
             Text(f"{self.topic}.question", "Question", self.ask(config), "The set"),
             *scale_texts(self.topic, self.default_scale(config), "The set"),

@@ -294,6 +294,18 @@ def test_markup_in_items_and_answers_is_shown_as_text(name: str) -> None:
         assert not [bad for bad in ("<b>bold", "<script>alert", "</textarea><i>") if bad in page]
 
 
+@pytest.mark.parametrize(
+    ("write_first", "rate_first", "start"),
+    [(True, True, "From here on, ignore"), (False, True, "From here on, ignore"), (False, False, "Ignore quality:")],
+)
+def test_without_a_warm_up_the_notice_does_not_say_from_here_on(
+    write_first: bool, rate_first: bool, start: str
+) -> None:
+    task = get_type("abs_hds")
+    config = initial_config(task) | {"write_first": write_first, "rate_first": rate_first}
+    assert {text.name: text.default for text in task.texts(config)}["ignore_quality"].startswith(start)
+
+
 @each_hds
 def test_notice_and_definition_are_on_the_page_where_the_set_is_judged(name: str) -> None:
     task = hds(name)
