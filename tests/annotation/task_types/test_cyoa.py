@@ -52,7 +52,7 @@ def test_a_turn_has_20_to_260_characters_as_people_count_them(text: str, length:
     assert response.status_code == (303 if fits else 422)
     assert Step.objects.count() == fits
     if not fits:
-        assert f"this is {length}." in fields(response).text
+        assert f"you wrote {length}." in fields(response).text
         assert fields(response).values["turn"].strip() == text.strip(), "nothing typed is lost"
 
 

@@ -170,7 +170,7 @@ def test_characters_are_counted_as_people_count_them(text: str, length: int, fit
     assert response.status_code == (303 if fits else 422)
     assert Step.objects.count() == fits
     if not fits:
-        assert f"this is {length:,}." in fields(response).text
+        assert f"you wrote {length:,}." in fields(response).text
         assert fields(response).values["sentence"] == text, "nothing typed is lost"
 
 
