@@ -39,8 +39,8 @@ class Account:
         if not (account.access_key_id and account.secret):
             raise PlatformTrouble(
                 f"There is no key for {account.endpoint}.",
-                "Set HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY; for this server's own "
-                "marketplace make one: manage.py marketplace make-key NAME",
+                "Set HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY. For this server's own "
+                "marketplace, make a key with: manage.py marketplace make-key NAME",
             )
         return account
 
