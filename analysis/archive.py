@@ -35,7 +35,7 @@ def read_files(path: Path, names: Iterable[str]) -> dict[str, bytes]:
     except FileNotFoundError:
         raise ArchiveError("there is no such file or folder") from None
     except zipfile.BadZipFile as error:
-        raise ArchiveError(f"it is no folder and no sound zip archive ({error})") from None
+        raise ArchiveError(f"it is neither a folder nor a valid zip archive ({error})") from None
     except (zlib.error, EOFError):
         raise ArchiveError("the zip archive is damaged") from None
     except (RuntimeError, NotImplementedError) as error:
@@ -87,4 +87,4 @@ def _refuse_large(name: str, size: int, left: int, *, packed: int | None = None)
         most = MOST_BYTES // MEGABYTE
         raise ArchiveError(f"{name} has {size // MEGABYTE:,} MB unpacked; all files together may have {most:,} MB")
     if packed is not None and size > SHRUNK_MATTERS and size > MOST_SHRUNK * max(1, packed):
-        raise ArchiveError(f"{name} unpacks to {size // max(1, packed):,} times its size, which no study's data do")
+        raise ArchiveError(f"{name} unpacks to {size // max(1, packed):,} times its size, more than any study's data")

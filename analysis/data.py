@@ -273,7 +273,7 @@ def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]])
 
 def _read_head(files: Mapping[str, bytes]) -> dict[str, Any]:
     if STUDY not in files:
-        raise BundleError(f"{STUDY} is missing: this is no bundle of a study")
+        raise BundleError(f"{STUDY} is missing: this is not a bundle of a study")
     try:
         head = json.loads(files[STUDY])
     except (ValueError, RecursionError) as error:
@@ -410,7 +410,7 @@ def _read_table(name: str, content: bytes) -> list[list[Any]]:
         places = [(column, header.index(column), _CELL_OF.get(column, _TEXT)) for column in TABLES[name]]
         return [_read_row(name, number, row, len(header), places) for number, row in enumerate(records, 1) if row]
     except csv.Error as error:
-        raise BundleError(f"{name} is not sound CSV ({error})") from None
+        raise BundleError(f"{name} is not valid CSV ({error})") from None
     finally:
         # The limit applies to the whole process, so it is restored at once. A cell may be as long as the file.
         csv.field_size_limit(limit)

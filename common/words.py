@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 
@@ -33,6 +34,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def moment_in_utc(when: datetime) -> str:
+    """``22 Nov 2026, 05:31 UTC``."""
+    return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
 
 
 def rating_counts_in_words(every: int, included: int, by_people: int) -> str:

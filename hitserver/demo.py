@@ -77,7 +77,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
         help="how workers come: by the study's link (default), or as HITs on this server's own marketplace",
     )
     parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
-    parser.add_argument("--no-serve", action="store_true", help="end when everything is written")
+    parser.add_argument("--no-serve", action="store_true", help="stop once everything is written")
     parser.add_argument("--port", type=int, default=8000, help="where the server listens (default 8000; 0: any)")
     options = parser.parse_args(given)
     options.data = options.data or example_data(options.task)
@@ -86,7 +86,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     if not 0 <= options.port <= 65535:
         parser.error(f"--port is {options.port}; it must be from 0 to 65535.")
     if not options.data.is_file():
-        parser.error(f"--data names {options.data}, which is no file.")
+        parser.error(f"--data names {options.data}, which is not a file.")
     return options
 
 
@@ -124,7 +124,7 @@ def free_port(wanted: int) -> int:
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError as error:
-            fix = "Choose another with --port, or end the program that uses it."
+            fix = "Choose another with --port, or stop the program that uses it."
             raise DemoError(f"Cannot listen on port {wanted}: {error.strerror}. {fix}") from None
         port: int = probe.getsockname()[1]
         return port
@@ -255,7 +255,7 @@ def start_over() -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            fix = "End it with Ctrl-C first, or give this one another folder: HITSERVER_VAR=FOLDER script/demo"
+            fix = "Stop it with Ctrl-C first, or give this one another folder: HITSERVER_VAR=FOLDER script/demo"
             raise DemoError(f"Another demo is running in {VAR}. {fix}") from None
         shutil.rmtree(VAR, ignore_errors=True)
         VAR.mkdir()
@@ -299,7 +299,7 @@ def demo(options: argparse.Namespace, port: int) -> None:
         say(f"Console:         {base_url}/  user {USER}, password {password}")
         for line in places_to_look(USER, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
             say(line)
-        say("Ctrl-C ends the server.")
+        say("Press Ctrl-C to stop the server.")
         process.wait()
         raise DemoError(f"The server ended unexpectedly. Its log is {VAR / 'server.log'}.")
 

@@ -279,7 +279,7 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
         if not wait_until_ready(supervisor, server, host, port):
             if supervisor.signals:
                 return 0
-            say("The web server did not come up; what it said is above.")
+            say("The web server did not start. Its messages are above.")
             return 1
         say(f"HITServer is ready at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl-C stops it)")
         if welcome:

@@ -128,7 +128,7 @@ def _broken_connection(request: HttpRequest, body: bytes) -> StreamingHttpRespon
     def beginning() -> Iterator[bytes]:
         if "gunicorn.socket" not in request.META:
             yield body[:1]
-        raise ConnectionResetError(errno.ECONNRESET, "This fault was ordered.")
+        raise ConnectionResetError(errno.ECONNRESET, "This fault was planned.")
 
     response = StreamingHttpResponse(beginning(), content_type=service.content_type())
     response["Content-Length"] = str(len(body) + 1)

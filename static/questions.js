@@ -54,7 +54,7 @@
 
   function counted(n, least, most, what) {
     if (most === Infinity) { return shown(n) + " " + what + "; at least " + shown(least) + " needed"; }
-    if (least <= 1) { return shown(n) + " of at most " + shown(most) + " " + what; }
+    if (least <= 1) { return n > most ? shown(n) + " " + what + "; at most " + shown(most) : shown(n) + " of " + shown(most) + " " + what; }
     return shown(n) + " " + what + "; " + shown(least) + " to " + shown(most) + " needed";
   }
   /** The text of the live counter, and whether a limit is passed; null where nothing is limited. */
@@ -80,10 +80,10 @@
     var text = question.text.value, n = words(text);
     if (!n) { return question.required ? "Please write something here." : ""; }
     var length = characters(text);
-    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; this is " + shown(length) + "."; }
-    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; this is " + shown(length) + "."; }
-    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; this is " + n + "."; }
-    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; this is " + n + "."; }
+    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; you wrote " + shown(length) + "."; }
+    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; you wrote " + shown(length) + "."; }
+    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; you wrote " + n + "."; }
+    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; you wrote " + n + "."; }
     return "";
   }
   function choicesProblem(question) {
@@ -154,7 +154,7 @@
   }
   function hint(digits, off) {
     var line = make("p", "keys", ""), turn = make("button", "quiet compact", off ? "Turn on number keys" : "Turn off number keys");
-    if (!off) { line.appendChild(make("span", "", "Press " + digits[0] + " to " + digits[digits.length - 1] + (list.length === 1 ? " to answer, then Enter to send. " : " to answer. "))); }
+    if (!off) { line.appendChild(make("span", "", "Press " + digits[0] + (digits.length === 2 ? " or " : " to ") + digits[digits.length - 1] + (list.length === 1 ? " to answer, then Enter to send. " : " to answer. "))); }
     turn.type = "button";
     turn.addEventListener("click", function () {
       keysOff(!off);

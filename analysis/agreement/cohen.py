@@ -93,7 +93,7 @@ def cohen_kappa(
     left_out = int((~both).sum())
     note = f"{left_out} of {len(both)} units lack a rating from one side" if left_out else ""
     if 1 - expected < 1e-12:
-        undefined = "both sides use one and the same value throughout: kappa is undefined"
+        undefined = "both sides use the same value throughout: kappa is undefined"
         return Estimate(math.nan, n=int(both.sum()), level=confidence, note="; ".join(filter(None, [undefined, note])))
     influence = _influence(agreement, np.asarray(chance), observed, expected) / len(agreement)
     return _normal_estimate((observed - expected) / (1 - expected), influence, int(both.sum()), confidence, note)
@@ -148,7 +148,7 @@ def pairs_within_units(ratings: Ratings) -> Pairs:
     sizes = ratings.per_unit
     total = int((sizes * (sizes - 1) // 2).sum())
     if len(np.unique(ratings.rater)) < 2:
-        raise ValueError("there is one rater only: agreement needs two")
+        raise ValueError("there is only one rater: agreement needs two")
     if not total:
         raise ValueError("no unit has two ratings: agreement cannot be estimated")
     if max(total, total * len(ratings.values) // 10) > MOST_PAIRS:

@@ -113,7 +113,7 @@ def numeric_values(values: Labels) -> FloatArray:
 def refuse_unordered(data: Ratings | Counts) -> None:
     """ValueError if values are text without a known order."""
     if not data.ordered:
-        raise ValueError("text has no order of its own: give the categories in their order")
+        raise ValueError("text has no order: give the categories in their order")
 
 
 def ratings_from_arrays(

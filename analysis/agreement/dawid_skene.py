@@ -60,7 +60,7 @@ class DawidSkene:
         n = len(rated)
         spread = rated.std(axis=0, ddof=1) if n > 1 else np.full(rated.shape[1], math.nan)
         half = float(stats.norm.ppf((1 + confidence) / 2)) * spread / math.sqrt(n)
-        note = "" if self.converged else f"EM did not settle in {self.iterations} iterations"
+        note = "" if self.converged else f"EM did not converge in {self.iterations} iterations"
         return {
             value: Estimate(
                 float(share),
@@ -90,7 +90,7 @@ def dawid_skene(data: Data, *, iterations: int = 1000, tolerance: float = 1e-8, 
     if not sizes.sum():
         raise ValueError("there are no ratings: every cell is missing")
     if (ratings.rater == ratings.rater[0]).all():
-        raise ValueError("there is one rater only: errors cannot be told from truth")
+        raise ValueError("there is only one rater: errors cannot be told from truth")
     shape = (len(ratings.units), len(ratings.raters), len(ratings.values))
     if shape[2] < 2:
         raise ValueError("every rating has the same value: there are no classes to tell apart")

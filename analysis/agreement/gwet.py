@@ -87,7 +87,7 @@ def _coefficient(counts: Counts, ratings: Ratings | None, credit: FloatArray | N
         ratings,
         _maker(credit, len(counts.values)),
         how,
-        undefined="there is one category only: agreement by chance is undefined",
+        undefined="there is only one category: agreement by chance is undefined",
     )
 
 

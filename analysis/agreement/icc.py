@@ -76,7 +76,7 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
     if math.isnan(value):
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
     elif math.isnan(low):
-        note = "; ".join(filter(None, ["no lower limit can be had from these mean squares", note]))
+        note = "; ".join(filter(None, ["these mean squares give no lower limit", note]))
     return Estimate(value, low, high, squares.units, level=confidence, method=_method(squares, form), note=note)
 
 

@@ -105,7 +105,7 @@ def _too_few(units: int, ratings: Ratings | None, how: Resampling) -> str:
     """Why resampling would give an interval of zero width; empty if it would not."""
     if how.over == "units":
         return "one unit with two ratings: no interval over units" if units < 2 else ""
-    return "two raters only: no interval over raters" if ratings and len(np.unique(ratings.rater)) < 3 else ""
+    return "only two raters: no interval over raters" if ratings and len(np.unique(ratings.rater)) < 3 else ""
 
 
 def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
@@ -114,7 +114,7 @@ def check_pairable(counts: Counts, ratings: Ratings | None = None) -> None:
     if not per_unit.sum():
         raise ValueError("there are no ratings: every cell is missing")
     if ratings is not None and (ratings.rater == ratings.rater[0]).all():
-        raise ValueError("there is one rater only: agreement needs two")
+        raise ValueError("there is only one rater: agreement needs two")
     if (per_unit < 2).all():
         raise ValueError("no unit has two ratings: agreement cannot be estimated")
 

@@ -108,7 +108,7 @@ def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
 def condition_of(text: str) -> tuple[str, str]:
     column, equals, value = text.partition("=")
     if not equals:
-        raise InputError("--where", shown(text), "this is no condition", "write COLUMN=VALUE")
+        raise InputError("--where", shown(text), "this is not a condition", "write COLUMN=VALUE")
     return column, value
 
 

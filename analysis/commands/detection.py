@@ -25,8 +25,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "detection",
         help="Human or machine: accuracy, precision, recall, d′, tests against chance.",
-        description="Accuracy and the like of judgements whether a text is by a person or a machine, from a CSV, TSV "
-        f"or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
+        description="Accuracy and related measures of judgements whether a text is by a person or a machine, from a "
+        f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
     )
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--worker", required=True, metavar="COL", help="column that names who judged")

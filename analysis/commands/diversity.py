@@ -21,7 +21,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--metric", type=_metrics, default=list(METRICS), help=f"of {listed}, comma between (all)")
     parser.add_argument("--out", metavar="FILE", help="where to write (standard output)")
     parser.set_defaults(run=run_diversity)
-    text = "Sets on which a metric cannot tell two classes apart: as many of both from each group of like scores."
+    text = "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores."
     parser = subparsers.add_parser("nuggets", help=text, description=f"{text} The output has the file's own format.")
     add_seeded(parser, metric="distinct-n")
     parser.add_argument("--group-size", type=positive, default=40, help="sets per group (40)")

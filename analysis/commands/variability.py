@@ -187,7 +187,7 @@ def read_embeddings(path: str, order: Sequence[int]) -> Floats:
     try:
         vectors = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(path, "", f"this is no .npy file ({error})", "save it with numpy.save") from None
+        raise InputError(path, "", f"this is not an .npy file ({error})", "save it with numpy.save") from None
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise InputError(path, "", "this is not a table of numbers", "save an array of texts × dimensions")
     if len(vectors) != len(order):

@@ -197,7 +197,7 @@ def attempt(make: Callable[[], Estimate], *, n: int = 0, n_of: str = "units") ->
     except ValueError as error:
         return Estimate(math.nan, n=n, n_of=n_of, note=str(error))
     if found.n < 2 and not math.isnan(found.low):
-        return without_interval(found, f"no interval from a single one of the {found.n_of}")
+        return without_interval(found, f"no interval from only one of the {found.n_of}")
     if found.low > found.value or found.high < found.value:
         return without_interval(found, "no interval: that of the draws does not contain the estimate")
     return found

@@ -39,6 +39,7 @@ from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
 from analysis.report.files import NUMBERS, PAGE, VERSION
 from analysis.report.source import Source
 from common.files import write_whole
+from common.words import moment_in_utc
 
 #: Sections that a task type can declare, by the name of its `ReportSection`. Parameters are passed by name.
 SECTIONS: dict[str, Callable[..., Section | None]] = {
@@ -177,9 +178,8 @@ def as_page(source: Source, sections: list[Section], made_at: datetime) -> str:
 
 def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:
     highlights = [highlight for section in sections for highlight in section.highlights]
-    moment = made_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
     page = PAGES.get_template("page.html")
-    return page.render(sections=sections, highlights=highlights, made_at=moment, **context)
+    return page.render(sections=sections, highlights=highlights, made_at=moment_in_utc(made_at), **context)
 
 
 def write_files(out_dir: Path, *, page: str, numbers: dict[str, Any]) -> None:

@@ -108,7 +108,11 @@ def tests_table(found: Compared) -> Table:
             p_value(tests.one_sided),
             "only if predicted beforehand",
         ),
-        ("Logit with a random intercept per writer, two-sided", p_value(mixed.p), f"allows for alike choices{unknown}"),
+        (
+            "Logit with a random intercept per writer, two-sided",
+            p_value(mixed.p),
+            f"allows for similar choices{unknown}",
+        ),
     ]
     note = f"Of one half: {tests.wins:,} of {tests.n:,} choices are for {found.first}."
     if not math.isnan(mixed.spread):

@@ -137,7 +137,10 @@ def cell_blocks(source: Source, found: Judgements, data: dict[str, Any]) -> list
         others = (each.precision, each.recall, each.f1, each.alpha, each.said_human, each.confident)
         rows.append((*key, each.workers, each.accuracy, *(one.value for one in others)))
     note = "Intervals resample workers. Human and definitely: the shares of these answers."
-    return [Heading("By domain, model and arm"), Table("Accuracy and the like in each cell", columns, rows, note)]
+    return [
+        Heading("By domain, model and arm"),
+        Table("Accuracy and related measures in each cell", columns, rows, note),
+    ]
 
 
 def test_blocks(found: Judgements, data: dict[str, Any]) -> list[Block]:

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.description import ArmDescription, QuestionDescription, Scale
 from analysis.report.blocks import Block, Column, Facts, Highlight, Note, Section, Table, Wording
 from analysis.report.source import Source
-from common.words import counted, money, rating_counts_in_words
+from common.words import counted, moment_in_utc, money, rating_counts_in_words
 
 MOST_INCOMPLETE = 50
 STATES = {"accepted": "in progress", "submitted": "submitted", "returned": "returned", "abandoned": "timed out"}
@@ -83,7 +83,7 @@ def arms_table(arms: Sequence[ArmDescription]) -> Table:
 def dates(source: Source) -> list[tuple[str, str]]:
     study = source.description
     moments = [("Live since", study.live_at), ("Closed", study.closed_at)]
-    return [(name, f"{moment:%Y-%m-%d %H:%M} UTC") for name, moment in moments if moment]
+    return [(name, moment_in_utc(moment)) for name, moment in moments if moment]
 
 
 def counts_of(source: Source) -> dict[str, Any]:

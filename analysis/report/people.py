@@ -83,7 +83,7 @@ def worker_table(topic: str, found: pd.DataFrame, *, numeric: bool) -> Table:
         note += f" The table shows {MOST_WORKERS} of {len(found):,} workers; report.json has all."
     alone = int(found["agreement"].isna().sum())
     if alone:
-        why = "fewer than three ratings to compare, or no variation" if numeric else "no unit that others rated too"
+        why = "fewer than three ratings to compare, or no variation" if numeric else "no unit that others also rated"
         note += f" Agreement is not defined for {alone:,} of {counted(len(found), 'worker')} ({why})."
     return Table(f"{topic}: workers, lowest agreement first", columns, rows, note, fold=len(found) > SAMPLE)
 

@@ -66,7 +66,9 @@ def counts_table(sets: dict[str, pd.DataFrame], data: dict[str, Any]) -> Table:
         data["sets"][topic] = dict(zip(names, rows[-1][1:], strict=True))
     columns = [Column("Sets", "name"), *map(Column, ("n", "Texts", "Words per text, mean", "Median"))]
     columns += [Column("Different texts"), Column("Sets all different")]
-    return Table("What was written", columns, rows, "Case, spacing and punctuation make no text different.")
+    return Table(
+        "What was written", columns, rows, "Texts that differ only in case, spacing or punctuation count as the same."
+    )
 
 
 def all_different(texts: Sequence[str]) -> bool:

@@ -124,7 +124,7 @@ def reliability(source: Source, question: QuestionDescription, frame: pd.DataFra
 def grouped(source: Source, frames: dict[str, pd.DataFrame], by: str, data: dict[str, Any]) -> list[Block]:
     """The mean of each statement in each group. Arms are groups of workers, so their intervals resample workers."""
     if by not in GROUPINGS:
-        return [Note(f"Answers cannot be set apart by “{by}”, only by {' or '.join(GROUPINGS)}.", "warning")]
+        return [Note(f"Answers cannot be separated by “{by}”, only by {' or '.join(GROUPINGS)}.", "warning")]
     clusters = "worker" if by == "arm" else "item"
     rows, told = [], []
     for topic, frame in frames.items():
@@ -135,7 +135,7 @@ def grouped(source: Source, frames: dict[str, pd.DataFrame], by: str, data: dict
             rows.append((topic, name, len(group), mean))
             told.append({"topic": topic, by: value, "n": len(group), "mean": mean})
     if not rows:
-        return [Note(f"The items carry no {by}, so the answers cannot be set apart by it.")]
+        return [Note(f"The items carry no {by}, so the answers cannot be separated by it.")]
     data[f"by_{by}"] = told
     columns = [Column("Statement", "text"), Column(by.capitalize(), "name"), Column("n"), Column("Mean")]
     note = f"Mean of the ratings in the group; the interval resamples {clusters}s with their ratings."

@@ -31,13 +31,13 @@ class LifecycleActions:
     actor: str
 
     def add_to(self, add: AddAction) -> None:
-        longer = add("extend", "offer a study's work longer on its platform, also what has ended", self.extend)
+        longer = add("extend", "offer a study's work longer on its platform, including what has ended", self.extend)
         longer.add_argument("slug")
         longer.add_argument("--days", type=int, default=7, help="days from now (default: 7)")
         more = add("add-ratings", "raise the ratings per item and offer the new places", self.add_ratings)
         more.add_argument("slug")
         more.add_argument("ratings", type=int, help="ratings per item, above what it is now")
-        more.add_argument("--dry-run", action="store_true", help="say what it would cost")
+        more.add_argument("--dry-run", action="store_true", help="show what it would cost")
         gone = add("delete-hits", "delete on the platform what has ended and is decided", self.delete_hits)
         gone.add_argument("slug")
         gone.add_argument("--dry-run", action="store_true", help="say how many")
@@ -158,6 +158,6 @@ def remedy_lines(study: Study) -> Iterator[str]:
     for ours, theirs in found.other_worker:
         yield f"Other worker: {theirs.external_id} (here {ours.participant.pseudonym}); leave it."
     if not (found.here_only or found.there_only or found.other_worker):
-        yield "Both sides have the same."
+        yield "There are no differences."
     if missing := overview.unplaced(study, overview.posted_on(study)):
         yield f"{counted(missing, 'place')} lost or ended."

@@ -138,7 +138,7 @@ def difference_lines(study: Study) -> Iterator[str]:
 def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
     for platform in _platforms_of(study, connected=not dry_run):
         if not platform.pays:
-            yield f"{platform.title} is not told who to pay. See: manage.py study payments {study.slug}"
+            yield f"{platform.title} does not pay this work; you do. See: manage.py study payments {study.slug}"
             continue
         waiting = list(deciding.to_approve(study).select_related("posting__study", "posting__hit"))
         total = sum((each.posting.pays for each in waiting), Decimal(0))

@@ -38,16 +38,18 @@ class ReviewActions(ActionCommand):
             whose.add_argument("--code", default="", help="all of the worker with this completion code")
             whose.add_argument("--submission", type=int, metavar="NUMBER", help="only this submission")
             each.add_argument("--reason", required=True, help="the worker reads it")
-            each.add_argument("--dry-run", action="store_true", help="say what would happen and its cost")
+            each.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
         bonus.add_argument("--amount", required=True, metavar="USD", help="for each submission, such as 0.50")
-        bonus.add_argument("--again", action="store_true", help="pay the same bonus for the same work once more")
+        bonus.add_argument("--again", action="store_true", help="pay the same bonus for the same work again")
         write = add("batch-export", "write the results with workers' ids, for decisions in a spreadsheet", self.batch)
         write.add_argument("slug")
         write.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
-        read = add("batch-import", "approve and reject as such a file says, once all of it is right", self.batch_import)
+        read = add(
+            "batch-import", "approve and reject work as in such a file, if every row is right", self.batch_import
+        )
         read.add_argument("slug")
         read.add_argument("file", type=Path)
-        read.add_argument("--dry-run", action="store_true", help="say what would happen and its cost")
+        read.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
 
     def reject(self, *, slug: str, worker: str, code: str, submission: int, reason: str, dry_run: bool) -> None:
         found = _chosen(_study(slug), worker, code, submission)
@@ -68,7 +70,7 @@ class ReviewActions(ActionCommand):
         study, usd = _study(slug), _usd(amount)
         found = _chosen(study, worker, code, submission)
         if not again and _paid_before(study, found, usd, reason):
-            raise CommandError("This bonus was paid before. To pay it once more, add --again.")
+            raise CommandError("This bonus was paid before. To pay it again, add --again.")
         self.say(_do(study, "bonus", found, reason, usd, dry_run=dry_run))
 
     def batch(self, *, slug: str, out: str) -> None:

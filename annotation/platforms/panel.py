@@ -37,30 +37,41 @@ class PanelForm(ConfigForm):
         help_text="Whose ids these are, such as sona: the same id of the same panel is the same person in all studies.",
     )
     worker_parameter = forms.CharField(
-        max_length=40, initial="worker", validators=[PARAMETER], help_text="Name of the parameter with a person's id."
+        label="Parameter with the person’s id",
+        max_length=40,
+        initial="worker",
+        validators=[PARAMETER],
+        help_text="Name of the parameter with a person's id.",
     )
     session_parameter = forms.CharField(
+        label="Parameter with the session’s id",
         required=False,
         max_length=40,
         validators=[PARAMETER],
         help_text="Name of the parameter with the id of one participation, if the panel has one.",
     )
     study_parameter = forms.CharField(
+        label="Parameter with the study’s id",
         required=False,
         max_length=40,
         validators=[PARAMETER],
         help_text="Name of the parameter with the panel's id of the study, if it is to be checked.",
     )
     study_id = forms.CharField(
-        required=False, max_length=100, help_text="The panel's id of this study. Another id in the address is refused."
+        label="The study’s id on the panel",
+        required=False,
+        max_length=100,
+        help_text="The panel's id of this study. Another id in the address is refused.",
     )
     return_url = forms.CharField(
+        label="Return address",
         required=False,
         max_length=400,
         help_text="Where people go afterwards. {code}, {worker} and {session} are replaced. Empty: they see the code.",
     )
     completion_code = forms.RegexField(
         r"^[A-Za-z0-9_-]+\Z",
+        label="One completion code for everybody",
         required=False,
         max_length=40,
         help_text="A code that is the same for everybody. Empty: each person has their own.",

@@ -115,7 +115,7 @@ def _decision_problems(row: Row, work: _Work) -> list[RowProblem]:
     if not (approve or reject):
         return []
     if reject.lower() in YES:
-        return [RowProblem(number, "Reject", "This is no reason.", "Write why, as the worker reads it.")]
+        return [RowProblem(number, "Reject", "This is not a reason.", "Write why, as the worker reads it.")]
     if len(reject) > MOST_FEEDBACK:
         what = f"The reason is {len(reject):,} characters long."
         return [RowProblem(number, "Reject", what, f"Shorten it to {MOST_FEEDBACK:,}.")]

@@ -53,7 +53,7 @@ def request_job(
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         job = PlatformJob.objects.filter(study=study, kind=kind).first()
         if job is not None and is_working(job):
-            what = f"“{job.get_kind_display()}” is already under way."
+            what = f"“{job.get_kind_display()}” is already in progress."
             raise invalid("job", what, "Wait until it has ended; this page shows its progress.")
         values = {
             "platform": platform,

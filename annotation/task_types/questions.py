@@ -243,13 +243,13 @@ class TextQuestion(Question):
             raise AnswerError(f"This is {len(text):,} characters long; at most {MAX_CHARS:,} fit. Please shorten it.")
         characters = count_characters(text)
         if characters > self.max_chars:
-            raise AnswerError(f"Please use at most {self.max_chars:,} characters; this is {characters:,}.")
+            raise AnswerError(f"Please use at most {self.max_chars:,} characters; you wrote {characters:,}.")
         if characters < self.min_chars:
-            raise AnswerError(f"Please write at least {self.min_chars:,} characters; this is {characters:,}.")
+            raise AnswerError(f"Please write at least {self.min_chars:,} characters; you wrote {characters:,}.")
         if words < self.min_words:
-            raise AnswerError(f"Please write at least {self.min_words} words; this is {words}.")
+            raise AnswerError(f"Please write at least {self.min_words} words; you wrote {words}.")
         if self.max_words is not None and words > self.max_words:
-            raise AnswerError(f"Please use at most {self.max_words} words; this is {words}.")
+            raise AnswerError(f"Please use at most {self.max_words} words; you wrote {words}.")
         return text
 
     def typed(self, answer: Answer) -> dict[str, str]:

@@ -31,8 +31,8 @@ def record_edits_field(*, initial: bool = False) -> forms.BooleanField:
         label="Record how workers write",
         required=False,
         initial=initial,
-        help_text="Saves each change in a text box with its time, for the replay and the export “events”. Workers are "
-        "told. Needs JavaScript in their browser.",
+        help_text="Saves each change in a text box with its time, for the replay and the export “events”. Workers see "
+        "a notice. Needs JavaScript in their browser.",
     )
 
 

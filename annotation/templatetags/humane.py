@@ -50,13 +50,15 @@ def ago(moment: datetime | None) -> str | SafeString:
         return "never"
     past = timezone.now() - moment
     text = "just now" if past.total_seconds() < 60 else f"{timesince(moment, depth=1)} ago"
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), _utc(moment), text)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), words.moment_in_utc(moment), text
+    )
 
 
 @register.filter
 def moment(when: datetime | None) -> str | SafeString:
     """A point in time, in UTC; a script shows it in the reader's own time zone and keeps UTC in the title."""
-    return _local(when, "minute", _utc)
+    return _local(when, "minute", words.moment_in_utc)
 
 
 @register.filter
@@ -75,12 +77,12 @@ def _local(when: datetime | None, show: str, told: Callable[[datetime], str]) ->
     if when is None:
         return "–"
     return format_html(
-        '<time datetime="{}" title="{}" data-local="{}">{}</time>', when.isoformat(), _utc(when), show, told(when)
+        '<time datetime="{}" title="{}" data-local="{}">{}</time>',
+        when.isoformat(),
+        words.moment_in_utc(when),
+        show,
+        told(when),
     )
-
-
-def _utc(when: datetime) -> str:
-    return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
 
 
 @register.filter

@@ -68,7 +68,7 @@ NOT_SAVED = Notice(
 )
 WAS_STALE = Notice(
     "warn",
-    "That step is not the one to do now",
+    "You cannot send that step yet",
     "What you just sent was not saved, because it belongs to a later step. You may have this task open in two tabs: "
     "close the other one and continue here.",
 )

@@ -25,8 +25,8 @@ STATUS = {"stored": 204, "repeated": 204, "early": 429, "full": 409, "ended": 40
 
 #: What workers read before they agree to take part, and beside the instructions.
 RECORDING = (
-    "This study records how you write: each change that you make in a text box is saved with its time, also what you "
-    "delete. The researchers can replay it."
+    "This study records how you write: every change in a text box is saved with its time, including what you delete. "
+    "The researchers can replay it."
 )
 
 

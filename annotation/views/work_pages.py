@@ -42,8 +42,8 @@ class Link:
 #: For a step that was already stored with other answers. The worker is on the next page.
 ALREADY_SENT = Notice(
     "warn",
-    "You had already sent that step",
-    "The answers that you sent first are saved and count, perhaps from another tab. What you just sent was not saved.",
+    "You have already sent that step",
+    "The answers that you sent first, perhaps from another tab, are saved and count. What you just sent was not saved.",
 )
 
 

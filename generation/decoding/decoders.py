@@ -198,7 +198,7 @@ def _check(decoder: Decoder) -> None:
     if not LEAST_TEMPERATURE <= decoder.temperature <= MOST_TEMPERATURE:
         raise DecoderError(
             f"temperature is {_text(decoder.temperature)}; use {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:g}. "
-            "For temperature 0 say greedy."
+            "For temperature 0, use greedy."
         )
     if decoder.top_k is not None and (not _whole(decoder.top_k) or not 1 <= decoder.top_k <= MOST_SAMPLED_K):
         raise DecoderError(f"top_k is {decoder.top_k!r}; use a whole number from 1 to {MOST_SAMPLED_K}.")
@@ -221,7 +221,7 @@ def _number(field: str, text: str) -> float | int:
         if value != int(value):
             raise DecoderError(f"{field}={text}: it takes a whole number.")
         if field == "beams" and value < 2:
-            raise DecoderError(f"beam={text}: a beam takes 2 or more; for one say greedy.")
+            raise DecoderError(f"beam={text}: a beam takes 2 or more; for one, use greedy.")
         return int(value)
     return value
 

@@ -89,7 +89,7 @@ def _same(name: str, values: Mapping[str, Any]) -> LanguageModel:
     there = LanguageModel.objects.get(name=name)
     other = [f"{field} {getattr(there, field)!r}" for field, value in values.items() if getattr(there, field) != value]
     if other:
-        what = f"There already is a model “{name}”, with {', '.join(other)}."
+        what = f"There is already a model “{name}”, with {', '.join(other)}."
         raise invalid("name", what, "Models never change, because samples refer to them: choose another name.")
     return there
 

@@ -55,7 +55,7 @@ def create_run(*, file: RunFile, actor: str = "") -> tuple[GenerationRun, bool]:
         if there is None:
             raise
     if there.spec_hash != values["spec_hash"]:
-        what = f"There already is a run “{file.name}” with other contents."
+        what = f"There is already a run “{file.name}” with other contents."
         raise invalid("name", what, "A run never changes once it is made: give this one another name.")
     return there, False
 

@@ -40,7 +40,7 @@ def create_suggester(*, name: str, model: LanguageModel, decoder: str = "ancestr
         with transaction.atomic():
             suggester.save(force_insert=True)
     except IntegrityError:
-        raise invalid("name", f"There already is a suggester {name}.", "Choose another name.") from None
+        raise invalid("name", f"There is already a suggester {name}.", "Choose another name.") from None
     return suggester
 
 
@@ -129,7 +129,7 @@ def _of_numbers(suggester: Suggester) -> list[Problem]:
     problems = []
     least, most = suggester.least_characters, suggester.most_characters
     if not 1 <= least <= most <= MOST_CHARACTERS:
-        fix = f"Use 1 to {MOST_CHARACTERS}; the least cannot exceed the most."
+        fix = f"Use 1 to {MOST_CHARACTERS}; the minimum cannot exceed the maximum."
         problems.append(Problem("least_characters, most_characters", f"They are {least} and {most}.", fix))
     if not math.isfinite(suggester.wait_seconds) or not LEAST_WAIT <= suggester.wait_seconds <= LONGEST_WAIT:
         fix = f"Use {LEAST_WAIT:g} to {LONGEST_WAIT:g} seconds."

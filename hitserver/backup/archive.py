@@ -90,7 +90,7 @@ def unpack(path: Path, folder: Path) -> dict[str, Any]:
 def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[str, Any]:
     parts = PurePosixPath(member.name).parts
     if not member.isreg() or member.name.startswith("/") or ".." in parts or not parts:
-        raise ValueError(f"it holds “{member.name[:100]}”, which no backup does")
+        raise ValueError(f"it holds “{member.name[:100]}”, which does not belong in a backup")
     target = folder.joinpath(*parts)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     content = tar.extractfile(member)

@@ -189,7 +189,7 @@ def _make_room(database: Database, *, force: bool) -> list[str]:
     back_up(kept)
     for home in files:
         shutil.rmtree(home)
-    return [f"What was here before is in {kept}."]
+    return [f"The previous data are in {kept}."]
 
 
 def _put_files(unpacked: Path, name: str) -> int:
@@ -206,7 +206,7 @@ def _put_files(unpacked: Path, name: str) -> int:
 def _put_key(file: Path) -> list[str]:
     """Restores the secret key: signed links and sealed keys need the secret of the server that made them."""
     if not file.exists():
-        return ["The backup holds no secret key. Set HITSERVER_SECRET_KEY to that of the old server."]
+        return ["The backup contains no secret key. Set HITSERVER_SECRET_KEY to the old server's key."]
     if file.read_text().strip() == settings.SECRET_KEY:
         return []
     target = Path(settings.VAR) / ("secret_key.restored" if settings.SECRET_KEY_IS_SET else "secret_key")
@@ -214,5 +214,5 @@ def _put_key(file: Path) -> list[str]:
     shutil.move(file, target)
     target.chmod(0o600)
     if not settings.SECRET_KEY_IS_SET:
-        return ["The secret key is that of the backup."]
+        return ["The secret key was restored from the backup."]
     return [f"The backup has another secret key: set HITSERVER_SECRET_KEY to the text in {target}, then delete that."]

@@ -98,7 +98,7 @@ def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) 
         return ""
     chosen = [value for value in answer.values if value]
     if not set(chosen) <= {option.identifier for option in question.options}:
-        return "Please choose from what is offered."
+        return "Please choose from the options shown."
     if question.kind == "one" and len(chosen) > 1:
         return "Please choose one."
     if question.least is not None and len(chosen) + bool(answer.other.strip()) < question.least:
@@ -106,7 +106,7 @@ def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) 
     if question.most is not None and len(chosen) > question.most:
         return f"Please choose at most {question.most}."
     if question.other is None:
-        return "Please choose from what is offered." if answer.other else ""
+        return "Please choose from the options shown." if answer.other else ""
     problem = _wrong_text(question.other, answer.other, patience) if answer.other.strip() else ""
     return f"In your own words: {problem}" if problem else ""
 

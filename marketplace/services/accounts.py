@@ -22,7 +22,7 @@ from marketplace.services.refusals import Refusal
 from marketplace.services.secrets import hashed, new_token, seal
 
 LOGIN_MINUTES = 15
-NAME_TAKEN = "Somebody has this user name already. Please choose another."
+NAME_TAKEN = "This user name is taken. Choose another."
 LINK_USED = "This link has been used or has expired. Ask for a new one."
 
 

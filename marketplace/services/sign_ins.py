@@ -86,7 +86,7 @@ def make_password_link(*, requester: Requester, actor: str) -> str:
         raise Refusal("Nobody signs in for this requester.")
     if not locked.user_made_here:
         raise Refusal(
-            f"{locked.user.get_username()} was there before and is attached only: this password is set elsewhere."
+            f"{locked.user.get_username()} had an account before it was attached, so you cannot reset its password."
         )
     token = _new_link(locked, user=locked.user, valid_for=timedelta(hours=PASSWORD_LINK_HOURS))
     record(actor=actor, action="password link made", about=locked.user.get_username(), requester=locked)

@@ -51,4 +51,4 @@ def apply_faults(operation: str) -> None:
     if take("throttle", operation):
         raise ThrottlingError
     if take("error", operation):
-        raise ServiceFault("This fault was ordered.")
+        raise ServiceFault("This fault was planned.")

@@ -46,7 +46,7 @@ def make_older(by: timedelta) -> None:
         session.save()
 
 
-def test_a_session_knows_its_user_browser_and_place(ann: User) -> None:
+def test_a_session_has_its_user_browser_and_address(ann: User) -> None:
     sign_in()
     session = Session.objects.get()
     assert (session.user, session.entrance, session.address, session.device) == (ann, "console", "192.0.2.7", FIREFOX)

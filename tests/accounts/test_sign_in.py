@@ -78,7 +78,7 @@ def test_the_right_password_in_time_forgets_the_wrong_ones(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.usefixtures("everywhere")
-def test_a_form_without_a_password_is_no_guess(page: str) -> None:
+def test_a_form_without_a_password_does_not_count_as_a_guess(page: str) -> None:
     assert {sign_in(page, password="") for _ in range(2 * MOST_FOR_A_NAME)} == {"wrong"}
     assert sign_in(page) == "in"
 
@@ -126,7 +126,7 @@ def people() -> None:
     ],
 )
 @pytest.mark.usefixtures("people")
-def test_who_signs_in_where(name: str, console: str, operators_site: str, workers_site: str) -> None:
+def test_each_role_signs_in_at_its_own_page(name: str, console: str, operators_site: str, workers_site: str) -> None:
     assert [sign_in(page, name) for page in PAGES] == [console, operators_site, workers_site]
     assert {sign_in(page, name, "guess") for page in PAGES} == {"wrong"}
 

@@ -62,7 +62,7 @@ def test_deactivation_ends_every_session_and_token_at_once(admin: Client, ann: U
     assert console(signed_in(ann)) == 200
 
 
-def test_a_user_deactivated_past_the_services_is_out_as_well(ann: User) -> None:
+def test_a_user_deactivated_without_the_service_is_signed_out_too(ann: User) -> None:
     client = signed_in(ann)
     token = tokens.create_token(user=ann, name="script")
     User.objects.filter(pk=ann.pk).update(is_active=False)
@@ -117,7 +117,7 @@ def test_a_workers_account_cannot_become_a_researchers(admin: Client) -> None:
     assert console(signed_in(user)) == 403
 
 
-def test_a_membership_of_somebody_who_is_no_researcher_gives_nothing(admin: Client, ann: User) -> None:
+def test_a_membership_gives_nothing_to_somebody_who_is_not_a_researcher(admin: Client, ann: User) -> None:
     study = make_study(items=1)
     Membership.objects.create(study=study, user=ann, role="owner")
     change(admin, ann, "revoke")
@@ -260,7 +260,7 @@ def test_a_token_is_shown_once_and_reads_the_api_as_its_user(ann: User) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "hits_guess", "a b", "hits_" + "x" * 43])
-def test_a_wrong_token_is_refused_and_told(token: str) -> None:
+def test_a_wrong_token_is_refused_with_the_reason(token: str) -> None:
     response = api(token)
     assert response.status_code == 401
     assert "unknown or revoked" in response.json()["detail"]
@@ -291,7 +291,7 @@ def test_nobody_revokes_the_token_of_another(ann: User) -> None:
     assert tokens.find_user(made.text) == ann
 
 
-def test_a_token_needs_a_name_and_there_is_an_end_to_them(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_needs_a_name_and_their_number_is_limited(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
     assert signed_in(ann).post(reverse("console_new_token"), {"name": " "}).status_code == 422
     monkeypatch.setattr(tokens, "MOST_TOKENS", 1)
     tokens.create_token(user=ann, name="one")

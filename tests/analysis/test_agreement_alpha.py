@@ -207,7 +207,7 @@ def test_units_with_one_rating_do_not_enter_and_are_counted() -> None:
     assert "of 4 units, 2 with fewer than 2 ratings" in estimate.note
 
 
-def test_without_variation_it_is_undefined_and_says_why() -> None:
+def test_without_variation_it_is_undefined_with_a_reason() -> None:
     estimate = krippendorff_alpha([[3, 3], [3, 3], [3, NAN]])  # type: ignore[arg-type]
     assert math.isnan(estimate.value)
     assert math.isnan(estimate.low)

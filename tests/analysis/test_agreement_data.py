@@ -85,7 +85,7 @@ def test_values_outside_the_categories_are_named() -> None:
         ratings_from_arrays([1, 1], [1, 2], [3, 9], categories=[1, 2, 3])
 
 
-def test_a_missing_column_is_named_with_those_that_are_there() -> None:
+def test_a_missing_column_is_named_with_the_existing_ones() -> None:
     with pytest.raises(KeyError, match="the columns are unit, rater"):
         ratings_from_frame(pd.DataFrame({"unit": [1], "rater": [1]}))
 
@@ -105,7 +105,7 @@ def test_a_frame_is_not_mistaken_for_a_matrix() -> None:
         ([[1, 1]], ["a", "a"], "must differ"),
     ],
 )
-def test_tables_that_are_no_counts_are_refused(table: Any, values: Any, message: str) -> None:
+def test_tables_that_are_not_counts_are_refused(table: Any, values: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         counts_from_table(table, values)
 

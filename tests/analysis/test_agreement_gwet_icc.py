@@ -84,7 +84,7 @@ def test_one_category_is_undefined() -> None:
         ([[1], [2]], {}, "one rater only"),
     ],
 )
-def test_what_ac2_cannot_weigh_is_refused(data: Any, options: Any, message: str) -> None:
+def test_ac2_refuses_values_that_it_cannot_weigh(data: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gwet_ac2(data, **options)
 
@@ -179,6 +179,6 @@ def test_degenerate_ratings_are_undefined_with_a_reason() -> None:
         ([[1, 2], [2, 3]], "4,1", "the form is one of"),
     ],
 )
-def test_what_has_no_icc_is_refused(data: Any, form: Any, message: str) -> None:
+def test_data_without_an_icc_are_refused(data: Any, form: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         icc(data, form)

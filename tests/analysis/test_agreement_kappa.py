@@ -226,7 +226,7 @@ def test_the_interval_of_pools_is_that_of_resampled_units() -> None:
 def test_both_sides_with_one_value_have_no_kappa() -> None:
     estimate = cohen_kappa([1, 1], [1, 1])
     assert math.isnan(estimate.value)
-    assert "one and the same value" in estimate.note
+    assert "the same value throughout" in estimate.note
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_order_of_units_and_raters_changes_no_digit(statistic: Any) -> None:
     assert statistic(scores, seed=2) != statistic(scores)
 
 
-def test_units_with_one_rating_are_left_out_and_said() -> None:
+def test_units_with_one_rating_are_left_out_with_a_note() -> None:
     _, scores = ratings_of(50, 4)
     scores[:3, 1:] = NAN
     estimate = split_half(scores)
@@ -201,7 +201,7 @@ def test_very_many_ratings_have_fewer_splits(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("statistic", [split_half, noise_ceiling, percent_agreement, krippendorff_alpha])
-def test_an_interval_without_width_says_that_it_shows_no_uncertainty(statistic: Any) -> None:
+def test_the_note_of_an_interval_without_width_says_that_it_shows_no_uncertainty(statistic: Any) -> None:
     agreed = np.repeat([[1.0], [2.0], [4.0], [5.0], [3.0], [2.0]], 3, axis=1)
     found = statistic(agreed)
     assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
@@ -210,6 +210,6 @@ def test_an_interval_without_width_says_that_it_shows_no_uncertainty(statistic: 
     assert NO_WIDTH not in statistic(agreed).note
 
 
-def test_kappa_of_raters_who_agree_on_everything_says_so_too() -> None:
+def test_kappa_of_raters_who_agree_on_everything_has_a_note() -> None:
     assert NO_VARIANCE in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 1]).note
     assert NO_VARIANCE not in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 2]).note

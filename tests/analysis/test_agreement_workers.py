@@ -109,7 +109,7 @@ def test_majority_with_shared_ties() -> None:
     np.testing.assert_allclose(votes, np.array([[0.5, 0.5, 0], [0, 1, 0], [NAN] * 3, [1 / 3] * 3]))
 
 
-def test_accuracy_counts_ties_by_share_and_says_who_lacks_gold() -> None:
+def test_accuracy_counts_ties_by_share_and_names_units_without_gold() -> None:
     votes = majority_vote([["a", "b"], ["b", "b"], ["a", "a"], ["a", "a"]])
     estimate = accuracy(votes, {0: "a", 1: "b", 2: "never said"})
     assert estimate.value == pytest.approx(0.5)
@@ -197,11 +197,11 @@ def test_repeated_ratings_by_one_rater_all_count() -> None:
     assert model.shares == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_unsettled_em_says_so() -> None:
+def test_em_that_does_not_converge_says_so() -> None:
     _, labels = noisy_labels()
     model = dawid_skene(labels, iterations=2)
     assert not model.converged
-    assert "did not settle in 2" in model.share_estimates()[0.0].note
+    assert "did not converge in 2" in model.share_estimates()[0.0].note
 
 
 @pytest.mark.parametrize(

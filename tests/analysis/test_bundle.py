@@ -196,7 +196,7 @@ def test_a_wrong_study_file_is_named(change: Callable[[dict[str, bytes]], None],
         (replaced("items.csv", ",20,", ",20.5,"), "wanted is '20.5', not a whole number"),
         (replaced("items.csv", "[]", "[1]"), "texts is .* not a JSON list of lists of texts"),
         (replaced("items.csv", "[]", "[" * 9000), "texts is .* not a JSON list of lists of texts"),
-        (replaced("flags.csv", "1,", '1,"'), "flags.csv is not sound CSV"),
+        (replaced("flags.csv", "1,", '1,"'), "flags.csv is not valid CSV"),
         (lambda files: files.update({"items.csv": b"\xff\xfe"}), "items.csv is not UTF-8"),
         (lambda files: files.update({"items.csv": b""}), "items.csv lacks the columns item, role"),
     ],
@@ -206,7 +206,7 @@ def test_a_wrong_cell_is_named(change: Callable[[dict[str, bytes]], None], messa
         read_bundle(changed(tmp_path / "b.zip", change), accept_edited=True)
 
 
-def test_columns_may_stand_in_another_order_and_others_be_added(tmp_path: Path) -> None:
+def test_columns_can_be_in_another_order_and_others_can_be_added(tmp_path: Path) -> None:
     def shuffle(files: dict[str, bytes]) -> None:
         rows = list(csv.reader(io.StringIO(files["flags.csv"].decode(), newline="")))
         out = io.StringIO(newline="")
@@ -220,13 +220,13 @@ def test_columns_may_stand_in_another_order_and_others_be_added(tmp_path: Path) 
 # --- what is wrong with the archive ---
 
 
-def test_what_is_no_archive(tmp_path: Path) -> None:
+def test_files_that_are_not_archives_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="there is no such file or folder"):
         read_bundle(tmp_path / "nothing.zip")
     (tmp_path / "text.zip").write_text("hello")
-    with pytest.raises(BundleError, match="no folder and no sound zip archive"):
+    with pytest.raises(BundleError, match="neither a folder nor a valid zip archive"):
         read_bundle(tmp_path / "text.zip")
-    with pytest.raises(BundleError, match=r"study\.json is missing: this is no bundle"):
+    with pytest.raises(BundleError, match=r"study\.json is missing: this is not a bundle"):
         read_bundle(tmp_path)
 
 
@@ -300,14 +300,14 @@ def test_less_than_the_limit_is_refused_where_no_data_shrink_like_that(tmp_path:
     bounded(a_bomb(tmp_path / "b.zip", 300), "ratings.csv unpacks to 1,0.. times its size")
 
 
-def test_a_size_that_is_a_lie_is_found_out(gigabyte: Path, tmp_path: Path) -> None:
+def test_a_false_size_is_detected(gigabyte: Path, tmp_path: Path) -> None:
     # In the central directory the archive says that the file has 1,000 bytes unpacked and as many packed.
     content = bytearray(gigabyte.read_bytes())
     place = content.rfind(b"PK\x01\x02", 0, content.rfind(b"ratings.csv"))
     content[place + 20 : place + 28] = struct.pack("<II", 1000, 1000)
     path = tmp_path / "lie.zip"
     path.write_bytes(content)
-    bounded(path, "no sound zip archive|damaged")
+    bounded(path, "nor a valid zip archive|damaged")
 
 
 def test_files_of_a_folder_have_the_same_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_damaged_and_encrypted_archives(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[content.find(b"study.json") + 60] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(BundleError, match=r"damaged|no sound zip archive"):
+    with pytest.raises(BundleError, match=r"damaged|nor a valid zip archive"):
         read_bundle(path)
     content = bytearray(a_zip(a_study(), path).read_bytes())
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -367,11 +367,11 @@ def test_a_wrong_description_is_named(field: str, value: object, message: str) -
         description_from_json(description_to_json(describe()) | {field: value})
 
 
-def test_what_a_later_release_adds_is_ignored() -> None:
+def test_fields_of_a_later_release_are_ignored() -> None:
     assert description_from_json(description_to_json(describe()) | {"weather": "fine"}) == describe()
 
 
-def test_writing_rows_as_they_come_takes_no_more_memory_for_more_of_them(tmp_path: Path) -> None:
+def test_streaming_rows_needs_no_more_memory_for_more_rows(tmp_path: Path) -> None:
     def peak(ratings: int) -> int:
         rows = ((at, "i0", "diversity", "", "diversity", 3.5, "x" * 100, 1.0) for at in range(ratings))
         tables = {"submissions.csv": (), "items.csv": (), "ratings.csv": rows, "flags.csv": ()}

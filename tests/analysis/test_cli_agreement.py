@@ -123,7 +123,9 @@ def test_words_are_nominal_or_ordinal_in_the_order_given(capsys: pytest.CaptureF
     assert "icc_1_1" not in found["estimates"]
 
 
-def test_what_cannot_be_had_says_why_and_the_rest_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_missing_figure_has_a_reason_and_the_rest_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = write(tmp_path, HEADER + "1,a,1\n1,b,1\n2,a,1\n2,b,1\n")
     estimates = figures(capsys, path)["estimates"]
     assert estimates["krippendorff_alpha"]["value"] is None
@@ -198,7 +200,7 @@ def test_numbers_are_one_value_however_they_are_spelled(capsys: pytest.CaptureFi
         assert figures(capsys, path, level="nominal")["estimates"]["percent_agreement"]["value"] == 1
 
 
-def test_only_an_empty_cell_is_no_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_only_an_empty_cell_means_no_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "NA,a,1\nNA,b,2\nnan,a,NA\nnan,NaN,3\nx,a,1\nx,NaN,1\n")
     found = figures(capsys, path)
     assert (found["data"]["units"], found["data"]["raters"], found["data"]["missing"]) == (3, 3, 1)
@@ -239,7 +241,7 @@ def test_a_file_with_several_questions_is_read_one_at_a_time(
     assert (status, f'row {len(lines)}, column "rating": "good"' in err) == (2, True)
 
 
-def test_a_file_that_is_not_there_and_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "no such file" in run(capsys, tmp_path / "none.csv")[2]
     assert "this is a folder" in run(capsys, tmp_path)[2]
 
@@ -267,7 +269,7 @@ def test_as_a_command_it_needs_no_django_and_no_torch() -> None:
     assert "0.743" in done.stdout
 
 
-def test_a_stranger_error_is_not_a_stack_trace(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_not_a_stack_trace(tmp_path: Path) -> None:
     path = write(tmp_path, "nothing,here\n1,2\n")
     command = [sys.executable, "-m", "analysis", "agreement", str(path), *COLUMNS, "--level", "nominal"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])

@@ -280,7 +280,7 @@ def test_nuggets_are_rows_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixt
         (["diversity", "--out", "/none/out.csv"], {}, "cannot be written (there is no folder /none); choose another"),
     ],
 )
-def test_wrong_input_is_said_in_a_line(
+def test_wrong_input_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], cells: dict[str, str], said: str
 ) -> None:
     path = changed(tmp_path, **cells)
@@ -321,7 +321,7 @@ def test_files_that_cannot_be_read(
         ["contest", SMALL, "--metric", "cos-sim", "--confidence", "95"],
     ],
 )
-def test_wrong_options_end_with_two(words: list[object], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_exit_with_status_2(words: list[object], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run(*words)
     assert ended.value.code == 2
@@ -350,7 +350,7 @@ def test_it_is_a_command_of_the_package() -> None:
     assert bad.stderr.startswith(f'error: {SMALL}, --metric "bleu": ')
 
 
-def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+def test_a_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
     long = tmp_path / "long.csv"
     long.write_text("resp_0,resp_1\n" + "a b c,d e f\n" * 20_000)
     command = f"{sys.executable} -m analysis diversity {long} --metric distinct-n | head -1"
@@ -390,7 +390,7 @@ def test_wrong_options_are_named_with_the_valid_ones(
 
 
 @pytest.mark.parametrize("command", ["contest", "diversity"])
-def test_a_full_disk_is_one_line(command: str) -> None:
+def test_a_full_disk_gives_a_one_line_error(command: str) -> None:
     words = [sys.executable, "-m", "analysis", command, str(SMALL), "--metric", "cos-sim"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])

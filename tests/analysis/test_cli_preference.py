@@ -99,7 +99,7 @@ def test_bad_preferences_are_refused_in_one_line(
     assert message in err and err.count("\n") == 1
 
 
-def test_accuracy_and_the_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accuracy_and_related_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, JUDGEMENTS)
     found = figures(capsys, "detection", path, *JUDGED)
     assert found["estimates"]["accuracy"]["value"] == 5 / 8

@@ -75,7 +75,7 @@ def test_every_module_loads_without_django() -> None:
 
 
 @pytest.mark.parametrize("module", ["analysis.report", "analysis.description", "analysis.description_json"])
-def test_what_web_processes_load_is_light(module: str) -> None:
+def test_web_processes_load_only_light_modules(module: str) -> None:
     heavy = "('pandas', 'scipy', 'numpy', 'statsmodels', 'jinja2', 'django')"
     done = python(f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])")
 
@@ -84,9 +84,13 @@ def test_what_web_processes_load_is_light(module: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nothing.zip", "there is no such file or folder"), ("text.zip", "no sound zip archive"), (".", "study.json is")],
+    [
+        ("nothing.zip", "there is no such file or folder"),
+        ("text.zip", "nor a valid zip archive"),
+        (".", "study.json is"),
+    ],
 )
-def test_a_bad_bundle_is_one_line_and_status_2(
+def test_a_bad_bundle_gives_one_line_and_status_2(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.zip").write_text("hello")
@@ -99,7 +103,7 @@ def test_a_bad_bundle_is_one_line_and_status_2(
     assert not (tmp_path / "out").exists()
 
 
-def test_edited_rows_need_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edited_rows_are_refused_unless_accepted_explicitly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_bundle_folder(study_data(ITEMS, VALUES), tmp_path / "pilot")
     with (tmp_path / "pilot" / "flags.csv").open("a") as file:
         file.write("1,copied,by hand\r\n")
@@ -119,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("option", [["--draws", "0"], ["--draws", "1"], ["--draws", "x"], ["--seed", "-1"]])
-def test_wrong_options_are_status_2(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_give_exit_status_2(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["report", "b.zip", "--out", "out", *option])
     assert stopped.value.code == 2

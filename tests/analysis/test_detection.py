@@ -193,7 +193,7 @@ def test_tukey_is_that_of_statsmodels() -> None:
         assert (pair.difference.low, pair.difference.high) == pytest.approx((low, high), abs=1e-6)
 
 
-def test_what_cannot_be_tested_says_why() -> None:
+def test_a_missing_test_has_a_reason() -> None:
     with pytest.raises(ValueError, match="two workers or more, not 1"):
         mean_against([0.5])
     with pytest.raises(ValueError, match="is missing; leave that worker out"):

@@ -16,7 +16,7 @@ def written(folder: Path, text: str | bytes, name: str = "sets.csv") -> Path:
     return path
 
 
-def test_texts_are_read_as_they_stand() -> None:
+def test_texts_are_read_unchanged() -> None:
     frame = read_sets(SMALL)
     # Rows count from 1 below the header, and a line break in a cell starts none.
     assert frame.index.tolist() == [1, 2, 3, 4, 5, 6]
@@ -86,7 +86,7 @@ def test_a_text_of_a_megabyte_is_read(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_unreadable_input_is_reported_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = written(tmp_path, content)
     with pytest.raises(InputError) as error:
         read_sets(path)
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, content: bytes, m
         ),
     ],
 )
-def test_response_columns_that_are_wrong(tmp_path: Path, header: str, message: str) -> None:
+def test_wrong_response_columns_are_refused(tmp_path: Path, header: str, message: str) -> None:
     path = written(tmp_path, header + "\nx,y\n")
     with pytest.raises(InputError) as error:
         responses(read_sets(path), path)
@@ -124,7 +124,7 @@ def test_response_columns_that_are_wrong(tmp_path: Path, header: str, message: s
         ("x" * 60, f'"{"x" * 39}…" is not a number'),
     ],
 )
-def test_cells_that_are_no_numbers(tmp_path: Path, cell: str, what: str) -> None:
+def test_cells_that_are_not_numbers(tmp_path: Path, cell: str, what: str) -> None:
     path = written(tmp_path, f'label_value,resp_0\n1,a\n"{cell}",b\n')
     with pytest.raises(InputError) as error:
         numbers(read_sets(path), "label_value", path)
@@ -132,14 +132,14 @@ def test_cells_that_are_no_numbers(tmp_path: Path, cell: str, what: str) -> None
     assert str(error.value) == f'{path}, row 2, column "label_value": {what}; {fix}'
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file; check its name"):
         read_sets(tmp_path / "none.csv")
     with pytest.raises(InputError, match="this is a folder; name a file in it"):
         read_sets(tmp_path)
 
 
-def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     frame = read_sets(SMALL)
     with pytest.raises(InputError, match="cannot be written"):
         write_sets(frame, tmp_path / "none" / "out.csv")

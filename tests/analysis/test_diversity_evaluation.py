@@ -136,13 +136,13 @@ def test_subsample_of_everything_has_no_spread() -> None:
         ([1, 2, 3], [1, 1, 1], "all labels are"),
     ],
 )
-def test_what_cannot_be_tested_is_refused(scores: list[float], labels: list[float], message: str) -> None:
+def test_data_that_cannot_be_tested_are_refused(scores: list[float], labels: list[float], message: str) -> None:
     for test in (dec_test, con_test):
         with pytest.raises(ValueError, match=message):
             test(scores, labels)
 
 
-def test_refusals_of_their_own() -> None:
+def test_each_test_of_a_score_refuses_unsuitable_labels() -> None:
     with pytest.raises(ValueError, match="two classes, not 3 values from 0 to 2"):
         con_test([1, 2, 3], [0, 1, 2])
     with pytest.raises(ValueError, match="above 0 to take their logarithm"):

@@ -110,7 +110,7 @@ def test_metrics_ignore_the_order_of_responses(responses: list[str], random: Ran
         assert metric(shuffled) == pytest.approx(metric(responses), abs=1e-12)
 
 
-def test_what_is_no_set_is_refused() -> None:
+def test_invalid_sets_are_refused() -> None:
     with pytest.raises(ValueError, match="not one string"):
         distinct_n("a text")
     with pytest.raises(ValueError, match="at least 1 response"):

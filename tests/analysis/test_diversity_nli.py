@@ -40,7 +40,7 @@ def test_each_variant_adds_its_own_weights_over_all_ordered_pairs(variant: str, 
     assert nli_metric(variant, classify)(["a", "b", "c"]) == pytest.approx(score)
 
 
-def test_what_nli_diversity_cannot_do_is_refused() -> None:
+def test_nli_diversity_refuses_invalid_sets() -> None:
     with pytest.raises(ValueError, match="no NLI metric “nil”; use one of nli, nli-neutral"):
         nli_metric("nil", classify)
     with pytest.raises(ValueError, match="at least 2 responses, not 1"):

@@ -21,7 +21,7 @@ LABELLED = st.lists(st.tuples(SCORES, st.integers(0, 1)), min_size=3, max_size=2
 
 @given(LABELLED)
 @settings(deadline=None)
-def test_no_cut_does_better_and_the_threshold_does_as_said(rows: list[tuple[float, int]]) -> None:
+def test_no_threshold_does_better_and_the_reported_one_achieves_the_accuracy(rows: list[tuple[float, int]]) -> None:
     scores, labels = np.array(rows).T
     found = best_threshold(scores, labels)
     cuts = [-math.inf, *scores, math.inf]
@@ -52,7 +52,7 @@ def test_threshold_by_hand(
     assert (found.value, found.direction, found.accuracy) == (value, direction, accuracy)
 
 
-def test_neighbouring_floats_are_told_apart() -> None:
+def test_neighbouring_floats_are_different_values() -> None:
     low = 0.1
     high = math.nextafter(low, 1)
     found = best_threshold([low, low, high, high], [0, 0, 1, 1])

@@ -122,7 +122,7 @@ def test_nuggets_by_hand() -> None:
     assert len({4, 5, 7} & set(chosen.tolist())) == 1
 
 
-def test_nuggets_take_groups_by_score_not_by_place() -> None:
+def test_nuggets_group_sets_by_score_not_by_place() -> None:
     rng = np.random.default_rng(8)
     place = rng.permutation(10)
     scores, labels = np.arange(1.0, 11), np.array([0, 0, 1, 0, 1, 1, 0, 1, 1, 1])
@@ -131,7 +131,7 @@ def test_nuggets_take_groups_by_score_not_by_place() -> None:
     assert (np.diff(chosen) > 0).all()
 
 
-def test_nuggets_are_drawn_anew_with_another_seed() -> None:
+def test_another_seed_draws_other_nuggets() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 400)
     scores = labels + rng.normal(size=400)

@@ -124,7 +124,7 @@ def test_sets_with_too_few_ratings_enter_with_all_they_have() -> None:
     assert whole.rho.value == pytest.approx(stats.spearmanr(means, labels).statistic)
 
 
-def test_what_is_refused() -> None:
+def test_invalid_input_is_refused() -> None:
     ratings, labels = study(n=10)
     with pytest.raises(ValueError, match="3 sets or more with a rating or more"):
         stability(ratings, labels, sets=[2], ratings_per_set=[1])
@@ -175,7 +175,7 @@ def test_designs_of_few_sets_are_not_recommended() -> None:
     assert recommend(points, width=0.2, reward=Decimal(1), fewest=3).sets == 10
 
 
-def test_no_design_narrow_enough_says_which_comes_nearest() -> None:
+def test_if_no_design_is_narrow_enough_the_nearest_is_named() -> None:
     with pytest.raises(ValueError, match=r"within 0.01; the narrowest, 200 sets with 10 ratings each, has 0.100"):
         recommend([point(50, 10, 0.3), WHOLE], width=0.01, reward=Decimal(1))
     with pytest.raises(ValueError, match="no figure of the whole study"):

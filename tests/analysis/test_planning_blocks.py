@@ -60,7 +60,7 @@ def test_designs_in_the_tables_are_found(systems: int, size: int, tasks: int, me
 
 
 @pytest.mark.slow
-def test_the_published_size_takes_seconds() -> None:
+def test_the_published_size_needs_only_seconds() -> None:
     """Zhang et al. 2020: 15 systems, 48 contexts, 10 samples each; 1,930 tasks of five are 9,650 ratings. 19,300
     meetings over 105 pairs are 183.8 each; 9,650 ratings over 15 systems 643.3."""
     samples = grid(15, 48, 10)
@@ -80,7 +80,7 @@ def test_the_published_size_takes_seconds() -> None:
     assert "9,650 ratings, 1.34 per sample" in plan.notes[0]
 
 
-def test_either_target_says_what_the_other_comes_to() -> None:
+def test_either_target_gives_the_other() -> None:
     samples = grid(6, 4, 2)  # 48 samples
     by_ratings = plan_blocks(samples, size=4, ratings_per_sample=1.5)
     assert len(by_ratings.blocks) == 18  # 48 · 1.5 / 4
@@ -95,7 +95,7 @@ def test_the_seed_decides() -> None:
     assert one == same != other
 
 
-def test_counts_that_cannot_be_equal_are_told() -> None:
+def test_counts_that_cannot_be_equal_are_reported() -> None:
     """Systems 0–3 are in context a, 3–6 in b: most never meet."""
     samples = [Sample(f"{c}{s}", c, f"system {s}") for c, own in (("a", range(4)), ("b", range(3, 7))) for s in own]
     plan = plan_blocks(samples, size=3, tasks=8)
@@ -136,6 +136,6 @@ def test_too_few_tasks_leave_samples_out_and_say_so() -> None:
         (grid(5), {"ratings_per_sample": float("nan")}, "The target is nan"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(samples: list[Sample], options: dict[str, int], message: str) -> None:
+def test_impossible_plans_are_refused(samples: list[Sample], options: dict[str, int], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         plan_blocks(samples, **options)

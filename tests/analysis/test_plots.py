@@ -66,7 +66,7 @@ def test_bars_are_as_long_as_their_counts() -> None:
     assert {"10 (67%)", "5 (33%)", "0 (0%)"} <= set(texts(svg))
 
 
-def test_dots_stand_at_their_values() -> None:
+def test_dots_are_at_their_values() -> None:
     svg = plots.scatter(WORDS, [0, 10], [0, 100])
 
     first, second = ((float(dot.get("cx", "")), float(dot.get("cy", ""))) for dot in parsed(svg).iter("circle"))
@@ -86,7 +86,7 @@ def test_error_bars_span_one_deviation_to_either_side() -> None:
     assert abs(float(bar.get("y1", "")) - float(bar.get("y2", ""))) == pytest.approx(2 * per_point, abs=0.02)
 
 
-def test_dots_of_one_value_stand_side_by_side() -> None:
+def test_dots_of_one_value_are_side_by_side() -> None:
     axis = Axis(0, 10, 200, 0)
 
     offsets = spread([3, 3, 3, 9], axis, reach=50)
@@ -100,7 +100,7 @@ def test_many_dots_of_one_value_stay_in_their_column() -> None:
     assert max(map(abs, spread([1.0] * 500, Axis(0, 10, 200, 0), reach=40))) <= 40
 
 
-def test_no_more_curves_than_can_be_told_apart() -> None:
+def test_no_more_curves_than_can_be_distinguished() -> None:
     line = Line("n", [1, 2], [1, 2], [1, 2], [1, 2])
 
     with pytest.raises(ValueError, match="3 curves at most, not 4"):
@@ -145,7 +145,7 @@ def test_a_heat_map_leaves_a_gap_where_there_is_no_value() -> None:
         plots.heat_map(WORDS, [[1], [1, 2]], limits=(1, 5), ends=("low", "high"))
 
 
-def test_ranges_end_at_the_axis_and_stand_side_by_side() -> None:
+def test_ranges_end_at_the_axis_and_are_side_by_side() -> None:
     lines = [Line(name, [0], [0.5], [low], [0.9]) for name, low in (("a", -1.0), ("b", 0.1))]
     svg = plots.ranges(WORDS, ["10", "20"], lines, limits=(0, 1))
 

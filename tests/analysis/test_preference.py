@@ -54,7 +54,7 @@ def test_counts_and_majorities_by_hand() -> None:
     assert (found.first, found.neither, found.second, found.n) == (1, 2, 1, 4)
 
 
-def test_a_value_that_is_no_choice_is_refused() -> None:
+def test_a_value_that_is_not_a_choice_is_refused() -> None:
     with pytest.raises(ValueError, match="1, 0 or −1, not 2"):
         count_choices([1, 2])
 
@@ -125,7 +125,7 @@ def test_pairs_of_systems_are_kept_apart(tmp_path: Path) -> None:
     assert all(each["share_by_item"]["low"] is None for each in sections["preference"]["overall"]["pairs"])
 
 
-def test_ratings_that_are_no_choices_are_named(tmp_path: Path) -> None:
+def test_ratings_that_are_not_choices_are_named(tmp_path: Path) -> None:
     page, _ = built(study_data(["a"], {("a", "x"): 3.0}, **CHOICE), tmp_path)
 
     assert "cannot be counted: a choice is 1, 0 or −1, not 3" in page

@@ -70,7 +70,7 @@ def test_the_turns_interval_covers_it() -> None:
     assert held >= 184
 
 
-def test_a_rise_that_levels_off_is_no_turn() -> None:
+def test_a_rise_that_levels_off_is_not_a_turn() -> None:
     """Simonsohn 2018: a quadratic finds a turn in a concave curve that only rises; two lines do not."""
     rng = np.random.default_rng(2)
     x = rng.uniform(0, 10, 500)

@@ -40,7 +40,7 @@ def test_metrics_of_the_file_are_compared_with_the_scores(tmp_path: Path) -> Non
     assert "nli, metric_n: from the items’ file." in page
 
 
-def test_scores_by_people_in_the_file_are_no_metrics(tmp_path: Path) -> None:
+def test_scores_by_people_in_the_file_are_not_metrics(tmp_path: Path) -> None:
     items = sets_with_metrics(abs_hds_mean=1.0, abs_hds_std=0.1, TSD_mean=2.0)
 
     page, sections = built(study_data(items, CLASS_VALUES), tmp_path)
@@ -97,7 +97,7 @@ def rated_by(workers: int, items: int) -> Values:
     }
 
 
-def test_who_rated_what_is_sorted_and_shows_gaps(tmp_path: Path) -> None:
+def test_the_map_of_who_rated_what_is_sorted_and_shows_gaps(tmp_path: Path) -> None:
     page, sections = built(study_data([a_set(f"i{at}") for at in range(6)], rated_by(4, 6)), tmp_path)
 
     found = sections["workers"]["matrix"]["diversity"]

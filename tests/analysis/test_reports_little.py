@@ -64,7 +64,7 @@ def test_every_kind_of_study_gives_a_sound_page_however_little_there_is(
     assert sections["data"]["submissions_used"] == submissions
 
 
-def test_no_ratings_says_so(tmp_path: Path) -> None:
+def test_a_study_without_ratings_says_so(tmp_path: Path) -> None:
     page, sections = built(study_data(["one", "two"]), tmp_path)
 
     assert "Nothing has been rated yet" in page
@@ -80,7 +80,7 @@ def test_one_worker_cannot_agree(tmp_path: Path) -> None:
     agreement = sections["answers"]["diversity"]["agreement"]
     assert {each["value"] for each in agreement.values()} == {None}
     assert all("one rater" in each["note"] for each in agreement.values())
-    assert "Not defined. There is one rater only" in page
+    assert "Not defined. There is only one rater" in page
     assert sections["diversity"]["diversity"]["tests"]["absHDS"]["second"]["value"] == pytest.approx(7 / 8)
 
 
@@ -91,7 +91,7 @@ def test_one_item_gives_a_mean_without_an_interval(tmp_path: Path) -> None:
 
     mean = sections["answers"]["diversity"]["location"]["Mean"]
     assert (mean["value"], mean["low"], mean["n"]) == (3.0, None, 1)
-    assert "no interval from a single one of the items" in mean["note"]
+    assert "no interval from only one of the items" in mean["note"]
     assert "All of them have the same temp" in page
 
 

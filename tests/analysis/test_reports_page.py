@@ -121,7 +121,7 @@ def test_figures_can_be_saved_as_svg_and_png(tmp_path: Path, real_pictures: None
         assert np.abs(pixels - np.array(wanted)).sum(axis=2).min() < 12
 
 
-def test_wide_tables_stand_as_lists_on_a_phone(tmp_path: Path) -> None:
+def test_wide_tables_become_lists_on_a_phone(tmp_path: Path) -> None:
     text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
 
     assert '<table class="stacks" role="table">' in text

@@ -83,7 +83,7 @@ def test_texts_alone(tmp_path: Path) -> None:
         ({"min_chars": 20, "max_chars": 260}, "A text of at least 20 characters, at most 260 characters."),
     ],
 )
-def test_limits_of_texts_are_told(bounds: dict[str, int], told: str, tmp_path: Path) -> None:
+def test_limits_of_texts_are_shown(bounds: dict[str, int], told: str, tmp_path: Path) -> None:
     question = QuestionDescription("own", "Write.", kind="text", bounds=bounds)
     page, _ = built(study_data(["one"], **asking(question)), tmp_path)
     assert told in page
@@ -129,7 +129,7 @@ def test_items_of_other_roles_enter_no_figure(tmp_path: Path) -> None:
     assert "1 gold, 1 practice; their answers are in no figure about items" in page
 
 
-def test_metrics_of_the_file_stand_beside_the_scores_where_the_type_says_so(tmp_path: Path) -> None:
+def test_metrics_of_the_file_are_shown_beside_the_scores_if_the_type_declares_it(tmp_path: Path) -> None:
     items = [a_set(f"i{at}", metrics={"metric_nli": at / 10}) for at in range(4)]
     values: Values = {(f"i{at}", "x"): 1.0 + at for at in range(4)}
     section = ReportSection("diversity", {"metrics": ["metric_nli"]})

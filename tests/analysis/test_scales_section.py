@@ -66,7 +66,7 @@ def test_groups_by_arm_resample_workers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"by": "moon"}, "cannot be set apart by “moon”"),
+        ({"by": "moon"}, "cannot be separated by “moon”"),
         ({"topics": ["creative", "boring"]}, "No ratings on a scale of: boring"),
         ({"nonsense": 1}, "wrong parameters"),
     ],

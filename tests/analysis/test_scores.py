@@ -137,7 +137,7 @@ def test_pairs_rated_once_by_several_workers_have_no_interval() -> None:
     assert math.isnan(table["low"]["set"])
 
 
-def test_what_is_refused() -> None:
+def test_invalid_input_is_refused() -> None:
     with pytest.raises(ValueError, match="no column 'item'"):
         item_scores(pd.DataFrame({"worker": [1], "value": [1]}), DIVERSE)
     with pytest.raises(ValueError, match="not a number"):

@@ -81,7 +81,7 @@ def axis_numbers(page: str, key: str) -> list[float]:
     ("measure", "least", "greatest"),
     [("repetition", 0, 1), ("distinct", 0, 1), ("tokens", 0, 4), ("entropy_per_token", 0, 0.5)],
 )
-def test_the_axes_never_leave_what_a_measure_can_be(
+def test_the_axes_stay_within_the_range_of_a_measure(
     tmp_path: Path, measure: str, least: float, greatest: float
 ) -> None:
     """Nothing repeats here: a share that is 0 throughout was once drawn on an axis from −0.4."""
@@ -103,7 +103,7 @@ def test_decoders_without_a_label_make_no_sweep(tmp_path: Path) -> None:
     assert set(numbers["sections"]) == {"run", "decoders", "examples"}
 
 
-def test_the_facts_are_told(tmp_path: Path) -> None:
+def test_the_facts_are_shown(tmp_path: Path) -> None:
     page, _ = report(tmp_path, facts=[("Limits", "max_new_tokens: <10>")], n_wanted=14)
     assert '<dt>Limits</dt><dd dir="auto">max_new_tokens: &lt;10&gt;</dd>' in page
     assert "14 of 14" in page and "not final" not in page

@@ -35,7 +35,7 @@ def test_the_tests_are_the_binomial_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("wins", "n", "chance"), [(4, 3, 0.5), (-1, 3, 0.5), (1, 3, 0.0), (1, 3, 1.0)])
-def test_counts_that_make_no_sense_are_refused(wins: int, n: int, chance: float) -> None:
+def test_impossible_counts_are_refused(wins: int, n: int, chance: float) -> None:
     with pytest.raises(ValueError, match="must be between"):
         binomial_tests(wins, n, chance=chance)
 
@@ -140,7 +140,7 @@ def test_the_two_sides_are_mirror_images() -> None:
         ([], [], "two or more"),
     ],
 )
-def test_no_estimate_has_a_reason(wins: list[int], n: list[int], reason: str) -> None:
+def test_a_missing_estimate_has_a_reason(wins: list[int], n: list[int], reason: str) -> None:
     found = mixed_logit(*choices_of(wins, n))
     assert math.isnan(found.p) and math.isnan(found.share.value) and reason in found.share.note
 

@@ -139,7 +139,7 @@ def test_own_ratings_against_others_by_hand() -> None:
     ("own", "writers", "reason"),
     [([1.0, 2.0], "ab", "three texts"), ([2.0, 2.0, 2.0], "abc", "all equal")],
 )
-def test_no_correlation_has_a_reason(own: list[float], writers: str, reason: str) -> None:
+def test_a_missing_correlation_has_a_reason(own: list[float], writers: str, reason: str) -> None:
     found = own_against_others(own, [1.0, 2.0, 3.0][: len(own)], list(writers), plan=Bootstrap())
     assert math.isnan(found.value) and reason in found.note
 
@@ -171,7 +171,7 @@ def test_two_groups_are_rs_t_tests() -> None:
 
 
 @pytest.mark.parametrize(("first", "reason"), [([1.0], "two people"), ([2.0, 2.0], "equal")])
-def test_groups_without_a_t_test_say_why(first: list[float], reason: str) -> None:
+def test_groups_without_a_t_test_have_a_reason(first: list[float], reason: str) -> None:
     found = two_groups(first, [3.0, 3.0])
     assert math.isnan(found.t) and reason in found.difference.note
     with pytest.raises(ValueError, match="need a value"):

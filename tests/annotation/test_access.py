@@ -41,15 +41,15 @@ def test_an_editor_may_look_and_edit(study: Study) -> None:
     assert may(member(study, "editor"), study) == ["viewer", "editor"]
 
 
-def test_a_viewer_may_look(study: Study) -> None:
+def test_a_viewer_can_look(study: Study) -> None:
     assert may(member(study, "viewer"), study) == ["viewer"]
 
 
-def test_looking_is_what_is_asked_for_when_nothing_is_said(study: Study) -> None:
+def test_viewing_is_the_default(study: Study) -> None:
     assert study_for(member(study, "viewer"), "theirs") == study
 
 
-def test_an_outsider_does_not_learn_that_the_study_exists(study: Study) -> None:
+def test_an_outsider_cannot_find_out_that_the_study_exists(study: Study) -> None:
     outsider = member(make_study(items=0, live=False), "owner")
     with pytest.raises(Http404) as theirs:
         study_for(outsider, "theirs")

@@ -128,7 +128,7 @@ def test_a_complete_study_admits_nobody_until_a_place_is_free_again() -> None:
     assert make_participant(study=study)
 
 
-def test_whoever_took_part_in_an_excluded_study_is_not_admitted() -> None:
+def test_people_who_took_part_in_an_excluded_study_are_not_admitted() -> None:
     earlier, study, worker = make_study(), make_study(), make_worker()
     study.exclude_studies.add(earlier)
     participant = make_participant(study=earlier, worker=worker)
@@ -146,7 +146,7 @@ def make_excluding(*others: Study) -> Study:
     return study
 
 
-def test_whoever_started_both_of_two_studies_gets_hits_of_one() -> None:
+def test_people_who_started_both_of_two_studies_get_hits_of_one() -> None:
     one, other, worker = make_study(), make_study(hits_per_worker=None), make_worker()
     one.exclude_studies.add(other)
     other.exclude_studies.add(one)
@@ -200,7 +200,7 @@ def test_numbers_of_a_workers_hits_have_no_gap_after_one_was_given_back() -> Non
 # --- out of time ---
 
 
-def test_work_that_ran_out_of_time_is_taken_up_where_it_stood() -> None:
+def test_work_that_ran_out_of_time_continues_where_it_stopped() -> None:
     study = make_study(items=2, ratings_per_item=2, time_limit_minutes=30)
     work = make_assignment(study=study)
     submit_step(
@@ -223,7 +223,7 @@ def test_taken_up_again_it_gets_another_place_if_its_own_is_taken() -> None:
     assert again(work).slot == 1
 
 
-def test_work_whose_hit_is_full_by_now_is_not_taken_up() -> None:
+def test_work_whose_hit_is_full_does_not_continue() -> None:
     study = make_study(items=2, ratings_per_item=1)
     work = make_assignment(study=study)
     time_out(work)
@@ -282,7 +282,7 @@ def deadlock() -> OperationalError:
 
 
 @pytest.mark.parametrize("error", [IntegrityError("UNIQUE"), deadlock()], ids=["constraint", "deadlock"])
-def test_what_a_race_refused_is_tried_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submission_refused_by_a_race_is_tried_again(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make_participant(study=make_study())
     fails = Fails(error, 2)
     monkeypatch.setattr(allocation, "_accept", fails)

@@ -42,13 +42,13 @@ def test_members_read_everything(name: str, role: str, study: Study) -> None:
 
 
 @pytest.mark.parametrize("name", OF_A_STUDY)
-def test_an_outsider_is_told_that_there_is_no_such_study(name: str, study: Study) -> None:
+def test_an_outsider_reads_that_there_is_no_such_study(name: str, study: Study) -> None:
     response = as_role("outsider", study).get(reverse(name, args=[study.slug]))
     assert (response.status_code, response.json()) == (404, {"detail": "No such study."})
 
 
 @pytest.mark.parametrize("name", OF_A_STUDY)
-def test_who_has_not_signed_in_is_told_where_to(name: str, study: Study) -> None:
+def test_visitors_who_are_not_signed_in_see_where_to_sign_in(name: str, study: Study) -> None:
     response = Client().get(reverse(name, args=[study.slug]))
     assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, "Bearer")
     assert "sign in to the console" in response.json()["detail"]
@@ -191,7 +191,7 @@ def test_pages_of_ratings_hold_each_once_while_more_come_in(study: Study, monkey
 
 
 @pytest.mark.parametrize("name", ["api_items", "api_ratings"])
-def test_a_page_that_is_not_there_is_told(name: str, study: Study) -> None:
+def test_a_missing_page_is_reported(name: str, study: Study) -> None:
     client = as_role("viewer", study)
     for query in ({"page": "99"}, {"page": "x"}) if name == "api_items" else ({"cursor": "x"},):
         response = client.get(reverse(name, args=[study.slug]), query)

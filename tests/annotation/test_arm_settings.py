@@ -69,7 +69,7 @@ def test_arms_are_stored_with_what_they_change(folder: Path) -> None:
     assert run(folder, reward=0.5, arms=[SOLO, PAIR]).differences == []
 
 
-def test_a_changed_arm_is_told_by_its_parts(folder: Path) -> None:
+def test_a_changed_arm_is_reported_part_by_part(folder: Path) -> None:
     run(folder, arms=[SOLO, PAIR])
     third = {"name": "third"}
     applied = run(folder, arms=[SOLO | {"reward": 2, "config": {"max_words": 11}}, PAIR | {"texts": {}}, third])
@@ -88,7 +88,7 @@ def test_a_changed_arm_is_told_by_its_parts(folder: Path) -> None:
     assert not Study.objects.get().arms.exists()
 
 
-def test_going_live_fixes_each_arm_and_plans_its_hits(folder: Path) -> None:
+def test_a_launch_fixes_each_arm_and_plans_its_hits(folder: Path) -> None:
     run(folder, reward=0.5, ratings_per_item=3, texts={"ignore_quality": "Never mind."}, arms=[SOLO, PAIR])
     study = Study.objects.get()
     publish(study=study, actor="ann")
@@ -118,7 +118,7 @@ def test_a_study_without_arms_gets_one_without_a_name(folder: Path) -> None:
     assert run(folder, reward=0.5).differences == []
 
 
-def test_of_a_live_study_only_the_participants_wanted_may_change(folder: Path) -> None:
+def test_only_the_participants_wanted_can_change_in_a_live_study(folder: Path) -> None:
     run(folder, arms=[SOLO, PAIR])
     study = Study.objects.get()
     publish(study=study, actor="ann")
@@ -196,7 +196,7 @@ BAD_ARMS: list[tuple[list[dict[str, Any]], str, str]] = [
 
 
 @pytest.mark.parametrize(("arms", "where", "said"), BAD_ARMS, ids=[where for _, where, _ in BAD_ARMS])
-def test_arms_that_cannot_be(folder: Path, arms: list[dict[str, Any]], where: str, said: str) -> None:
+def test_invalid_arms_are_refused(folder: Path, arms: list[dict[str, Any]], where: str, said: str) -> None:
     assert refused(folder, arms=arms) == {where: said}
 
 
@@ -216,7 +216,7 @@ def test_an_arm_is_checked_as_the_study_that_it_makes() -> None:
     assert [problem.where for problem in caught.value.problems] == ["arms.a.config.no_such"]
 
 
-def test_a_study_may_word_a_text_that_only_one_arm_shows(folder: Path) -> None:
+def test_a_study_can_reword_a_text_that_only_one_arm_shows(folder: Path) -> None:
     """With the warm-up off, its texts may not exist; an arm that switches it on brings them back."""
     run(
         folder,
@@ -336,7 +336,7 @@ def copy_of(study: Study) -> str:
     return make_study(task_type=study.task_type).slug
 
 
-def test_a_file_takes_the_place_of_another_study(folder: Path) -> None:
+def test_a_study_file_replaces_the_source_study(folder: Path) -> None:
     there = make_study(task_type="con_test", slug="writing", ratings_per_item=9)
     make_submission(study=there)
     run(folder, items={"from_study": "writing"})
@@ -351,7 +351,7 @@ def test_a_file_takes_the_place_of_another_study(folder: Path) -> None:
     assert run(folder).differences == []
 
 
-def test_sources_that_cannot_be(folder: Path) -> None:
+def test_invalid_sources_are_refused(folder: Path) -> None:
     make_study(slug="rated")
     make_study(slug="writing", task_type="con_test", arms=[{"name": "solo"}, {"name": "pair"}])
     missing = (
@@ -371,7 +371,7 @@ def test_sources_that_cannot_be(folder: Path) -> None:
     }
 
 
-def test_a_study_that_the_owner_may_not_see_is_no_source(folder: Path) -> None:
+def test_a_study_that_the_owner_cannot_see_is_not_a_source(folder: Path) -> None:
     there = make_study(task_type="con_test", slug="writing")
     ann = make_researcher("ann")
     found = refused(folder, owner=ann, items={"from_study": "writing"})

@@ -70,7 +70,7 @@ def test_an_arm_with_as_many_participants_as_wanted_is_skipped() -> None:
     assert [make_participant(study=study).arm.name for _ in range(3)] == ["many", "many", "many"]
 
 
-def test_whoever_gives_the_only_hit_back_leaves_the_place_in_the_arm_free() -> None:
+def test_returning_the_only_hit_frees_the_place_in_the_arm() -> None:
     study = make_study(arms=[{"name": "few", "wanted": 1}, {"name": "many"}], ratings_per_item=9)
     first = make_assignment(study=study)
     assert make_participant(study=study).arm.name == "many"
@@ -79,7 +79,7 @@ def test_whoever_gives_the_only_hit_back_leaves_the_place_in_the_arm_free() -> N
     assert arms_of(study) == {"few": 2, "many": 1}
 
 
-def test_enrolled_in_an_arm_that_filled_up_meanwhile_one_gets_nothing() -> None:
+def test_a_participant_of_an_arm_that_filled_up_gets_no_hit() -> None:
     study = make_study(arms=[{"wanted": 2}], ratings_per_item=9, hits_per_worker=None)
     people = [make_participant(study=study) for _ in range(3)]
     first = make_submission(participant=people[0])
@@ -158,7 +158,7 @@ def test_pressing_start_ten_times_at_once_enrols_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_studies_that_exclude_each_other_a_racing_worker_gets_one() -> None:
+def test_a_racing_worker_gets_only_one_of_two_studies_that_exclude_each_other() -> None:
     studies = [make_study(ratings_per_item=RACING) for _ in range(2)]
     studies[0].exclude_studies.add(studies[1])
     studies[1].exclude_studies.add(studies[0])

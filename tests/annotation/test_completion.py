@@ -68,7 +68,7 @@ def test_a_mail_that_cannot_be_sent_is_tried_again(error: Exception) -> None:
     assert len(mail.outbox) == 1
 
 
-def test_without_a_mail_server_it_is_only_noted(settings: LazySettings) -> None:
+def test_without_a_mail_server_the_mail_is_only_logged(settings: LazySettings) -> None:
     settings.EMAIL_HOST = ""
     study = owned()
     make_submission(study=study)

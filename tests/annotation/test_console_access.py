@@ -65,7 +65,7 @@ def test_members_see_every_page(name: str, role: str, study: Study) -> None:
 
 
 @pytest.mark.parametrize("name", [*READ, *EDITORS_ONLY])
-def test_an_outsider_is_told_that_there_is_no_such_study(name: str, study: Study) -> None:
+def test_an_outsider_reads_that_there_is_no_such_study(name: str, study: Study) -> None:
     assert as_role("outsider", study).get(address(name, study)).status_code == 404
 
 
@@ -83,7 +83,7 @@ def test_a_viewer_is_not_shown_what_only_editors_may_do(name: str, study: Study)
 
 @pytest.mark.parametrize("role", ["viewer", "outsider"])
 @pytest.mark.parametrize("name", [*EDITORS_WRITE, *OWNERS_WRITE])
-def test_who_may_not_write_gets_404_for_every_form(name: str, role: str, study: Study) -> None:
+def test_people_who_cannot_write_get_404_for_every_form(name: str, role: str, study: Study) -> None:
     client = as_role(role, study)
     before = Study.objects.values().get(pk=study.pk)
     assert client.post(address(name, study), {"decision": "exclude"} | settings_form()).status_code == 404
@@ -98,7 +98,7 @@ def test_an_editor_does_not_manage_members_nor_delete(name: str, study: Study) -
 
 @pytest.mark.parametrize("name", ["console_upload", "console_publish"])
 @pytest.mark.parametrize("role", ["viewer", "outsider"])
-def test_who_may_not_write_never_reaches_upload_and_publish(name: str, role: str) -> None:
+def test_people_who_cannot_write_never_reach_upload_and_publish(name: str, role: str) -> None:
     draft = make_study(live=False)
     client = as_role(role, draft)
     assert client.get(address(name, draft)).status_code == 404
@@ -133,13 +133,13 @@ def test_the_list_holds_my_studies_alone(study: Study) -> None:
     assert study.title not in page
 
 
-def test_the_list_tells_somebody_without_studies_what_to_do() -> None:
+def test_the_list_shows_somebody_without_studies_what_to_do() -> None:
     page = signed_in(make_user("new")).get(reverse("console_studies")).content.decode()
     assert "No studies yet" in page
     assert reverse("console_new") in page
 
 
-def test_an_inactive_member_gets_nowhere(study: Study) -> None:
+def test_an_inactive_member_has_no_access(study: Study) -> None:
     user = make_user("gone")
     Membership.objects.create(study=study, user=user, role="owner")
     client = signed_in(user)
@@ -151,7 +151,7 @@ def test_an_inactive_member_gets_nowhere(study: Study) -> None:
 # --- signing in ---
 
 
-def test_signing_in_leads_back_to_the_page_that_was_asked_for() -> None:
+def test_signing_in_leads_back_to_the_requested_page() -> None:
     make_user("ada")
     client = Client()
     login = reverse("console_login")
@@ -162,7 +162,7 @@ def test_signing_in_leads_back_to_the_page_that_was_asked_for() -> None:
     assert response.headers["Location"] == "/console/new/"
 
 
-def test_a_wrong_password_is_told_without_saying_which_part_was_wrong() -> None:
+def test_a_wrong_sign_in_does_not_reveal_which_part_was_wrong() -> None:
     make_user("ada")
     response = Client().post(reverse("console_login"), {"username": "ada", "password": "wrong"})
     assert response.status_code == 422
@@ -222,7 +222,7 @@ def test_a_superuser_adds_users_and_nobody_else_sees_the_page() -> None:
     assert Client().get(url).status_code == 302
 
 
-def test_a_name_that_is_taken_and_a_short_password_are_told() -> None:
+def test_a_name_that_is_taken_and_a_short_password_are_refused() -> None:
     admin = signed_in(make_user("admin", is_superuser=True))
     form = {"username": "admin", "password1": "short", "password2": "short"}
     response = admin.post(reverse("console_users"), form)

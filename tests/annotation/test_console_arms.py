@@ -68,7 +68,7 @@ def test_arms_are_added_renamed_and_removed(ada: User, client: Client) -> None:
     assert not study.arms.exists()
 
 
-def test_what_is_wrong_with_the_arms_is_told_and_nothing_typed_is_lost(ada: User, client: Client) -> None:
+def test_errors_in_the_arms_are_shown_and_nothing_typed_is_lost(ada: User, client: Client) -> None:
     study = draft(ada)
     rows = {"arms-0-name": "solo", "arms-0-reward": "much", "arms-1-name": "Solo"}
     response = send(client, study, "console_arms", **rows)
@@ -95,7 +95,7 @@ def test_a_study_that_somebody_else_changed_is_not_overwritten(ada: User, client
     assert list(study.arms.values_list("name", flat=True)) == ["solo", "pair"]
 
 
-def test_of_a_live_study_only_the_participants_wanted_are_editable(ada: User, client: Client) -> None:
+def test_only_the_participants_wanted_are_editable_in_a_live_study(ada: User, client: Client) -> None:
     study = with_arms(draft(ada))
     publish(study=study, actor="ada")
     page = client.get(reverse("console_arms", args=[study.slug])).content.decode()
@@ -108,7 +108,7 @@ def test_of_a_live_study_only_the_participants_wanted_are_editable(ada: User, cl
 
 
 @pytest.mark.parametrize(("role", "get", "post"), [("viewer", 200, 404), ("outsider", 404, 404), ("editor", 200, 302)])
-def test_who_may_change_arms(role: str, get: int, post: int, ada: User) -> None:
+def test_the_role_decides_who_can_change_arms(role: str, get: int, post: int, ada: User) -> None:
     study = with_arms(draft(ada))
     person = as_role(role, study)
     for name, more in (("console_arms", []), ("console_arm", [1])):
@@ -164,7 +164,7 @@ def test_settings_that_all_arms_share_are_not_offered(ada: User, client: Client)
     assert "config-max_words" in page
 
 
-def test_what_is_wrong_in_an_arm_stands_beside_its_field(ada: User, client: Client) -> None:
+def test_errors_in_an_arm_are_shown_beside_their_field(ada: User, client: Client) -> None:
     study = with_arms(draft(ada))
     form = {"differs-max_words": "1", "config-max_words": "1", "text-instructions": "x" * 20_001}
     response = send(client, study, "console_arm", 2, **form)
@@ -175,7 +175,7 @@ def test_what_is_wrong_in_an_arm_stands_beside_its_field(ada: User, client: Clie
     assert study.arms.get(name="pair").config == {}
 
 
-def test_an_arm_shows_what_the_study_says_where_it_says_nothing(ada: User, client: Client) -> None:
+def test_an_arm_shows_the_studys_text_where_it_has_none(ada: User, client: Client) -> None:
     study = with_arms(draft(ada, texts={"instructions": "As the study says."}))
     page = client.get(reverse("console_arm", args=[study.slug, 2])).content.decode()
     assert "In the study:" in page
@@ -299,7 +299,7 @@ def test_lists_and_records_are_sent_row_by_row(ada: User, client: Client) -> Non
     assert 'name="config-statements-3-topic"' in page  # without JavaScript there are rows to spare
 
 
-def test_what_is_wrong_in_a_list_is_told_beside_it_and_kept(ada: User, client: Client) -> None:
+def test_errors_in_a_list_are_shown_beside_it_and_the_entries_kept(ada: User, client: Client) -> None:
     rows = {"config-statements-0-topic": "creative"}
     response = client.post(reverse("console_new_settings", args=["likert"]), likert_form(**rows))
     page = response.content.decode()

@@ -36,7 +36,7 @@ def test_figures() -> None:
     assert [usd(Decimal(amount)) for amount in ("0.18", "0.056", "1234.5")] == ["$0.18", "$0.056", "$1,234.50"]
 
 
-def test_moments_are_told_in_utc() -> None:
+def test_times_are_shown_in_utc() -> None:
     there = datetime(2026, 5, 1, 1, 30, tzinfo=UTC).astimezone()
     assert "1 May 2026, 01:30 UTC" in moment(there)
 

@@ -38,14 +38,14 @@ def test_items_are_found_by_id_and_by_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["%", "_", "\\", "nothing like this", "\x00"])
-def test_a_search_that_finds_nothing_or_everything_is_no_error(text: str) -> None:
+def test_a_search_that_finds_nothing_or_everything_is_not_an_error(text: str) -> None:
     study = make_study(items=2)
     response = as_role("viewer", study).get(reverse("console_items", args=[study.slug]), {"q": text})
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "abc", "9999999999999", ""])
-def test_a_page_that_is_not_there_shows_one_that_is(number: str) -> None:
+def test_a_missing_page_of_the_list_shows_an_existing_one(number: str) -> None:
     study = make_study(items=3)
     assert "3 items" in page_of_items(as_role("viewer", study), study, page=number)
 
@@ -143,7 +143,7 @@ def test_an_item_of_a_file_names_its_rows() -> None:
     assert "From: file &lt;b&gt;sets.csv, rows 3, 4" in page
 
 
-def test_an_item_of_outputs_leads_to_them_for_whoever_may_see_that_study() -> None:
+def test_an_item_of_outputs_links_to_them_for_members_of_that_study() -> None:
     writing = make_study(task_type="con_test", items=1, ratings_per_item=1, title="Writing")
     made = make_submission(study=writing)
     study = make_study(items=1)
@@ -160,7 +160,7 @@ def test_an_item_of_outputs_leads_to_them_for_whoever_may_see_that_study() -> No
     assert made.participant.pseudonym in page
 
 
-def test_an_item_of_a_run_leads_there_for_whoever_made_it() -> None:
+def test_an_item_of_a_run_links_to_it_for_its_owner() -> None:
     study = make_study(items=1)
     study.items.update(source={"run": "sweep-1", "samples": [7]})
     client = as_role("viewer", study)

@@ -73,13 +73,13 @@ def test_a_file_is_imported_and_its_first_rows_are_shown(name: str, content: str
     assert "The first 2</caption>" in page
 
 
-def test_another_file_takes_the_place_of_the_items() -> None:
+def test_another_file_replaces_the_items() -> None:
     study, client = draft(items=5)
     send(client, study, "items.csv", GOOD)
     assert ids(study) == ["1", "2"]
 
 
-def test_all_problems_stand_in_one_table_and_nothing_is_imported() -> None:
+def test_all_problems_are_in_one_table_and_nothing_is_imported() -> None:
     study, client = draft(items=3)
     before = ids(study)
     header = "sample_id,context,resp_0,resp_1,label_value,label_name\n"
@@ -142,7 +142,7 @@ def test_a_file_over_the_limit_is_refused(settings: Any) -> None:
     assert not ids(study)
 
 
-def test_the_items_of_a_live_study_stay() -> None:
+def test_the_items_of_a_live_study_cannot_be_replaced() -> None:
     study = make_study(items=2)
     client = as_role("editor", study)
     before = ids(study)

@@ -97,7 +97,7 @@ def page_of_item(client: Client, study: Study, name: str) -> str:
     return client.get(reverse("console_item", args=[study.slug, item.pk])).content.decode()
 
 
-def test_an_unknown_item_is_said_and_the_first_one_shown() -> None:
+def test_an_unknown_item_is_reported_and_the_first_one_shown() -> None:
     study, client = draft(items=2)
     shown = page(client, "console_preview", study, "?item=<b>")
     assert "No item has the id “&lt;b&gt;”. This is the first item." in shown
@@ -132,7 +132,7 @@ def test_the_pay_per_hour_is_shown_once_the_time_is_estimated(settings: LazySett
 
 
 @pytest.mark.parametrize("typed", ["0", "-1", "much", "1.234", "1e9"])
-def test_an_estimate_that_makes_no_sense_is_refused(typed: str) -> None:
+def test_an_impossible_estimate_is_refused(typed: str) -> None:
     study, client = draft()
     response = client.post(reverse("console_estimate", args=[study.slug]), {"estimated_minutes": typed}, follow=True)
     assert 'class="notice bad"' in response.content.decode()

@@ -68,7 +68,7 @@ def owned(name: str = "sweep", owner: str = "ana", **kwargs: Any) -> GenerationR
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_its_maker_and_administrators_see_a_run_nobody_else_does(path: str) -> None:
+def test_only_its_owner_and_administrators_see_a_run(path: str) -> None:
     owned()
     address = f"/console/runs/sweep/{path}"
     assert signed_in().get(address).status_code == 200
@@ -88,7 +88,7 @@ def test_nobody_else_changes_a_run(action: str, queue: Any) -> None:
     assert run.state == "running"
 
 
-def test_the_list_shows_only_ones_own() -> None:
+def test_the_list_shows_only_the_users_own_rows() -> None:
     owned()
     owned("other", owner="bo")
     page = signed_in().get("/console/runs/").content.decode()
@@ -97,7 +97,7 @@ def test_the_list_shows_only_ones_own() -> None:
     assert "/console/runs/other/" in administrator().get("/console/runs/").content.decode()
 
 
-def test_the_list_takes_as_many_queries_for_many_runs() -> None:
+def test_the_list_needs_as_many_queries_for_many_runs() -> None:
     client = signed_in()
     counts = []
     for number in range(12):
@@ -148,7 +148,7 @@ def test_every_problem_is_shown_and_what_was_typed_stays(tiny: LanguageModel) ->
     assert not GenerationRun.objects.exists()
 
 
-def test_the_name_of_somebody_elses_run_shows_nothing_of_it(tiny: LanguageModel, queue: Any) -> None:
+def test_the_name_of_somebody_elses_run_reveals_nothing(tiny: LanguageModel, queue: Any) -> None:
     signed_in().post("/console/runs/new/", {"run_file": RUN_FILE})
     response = signed_in("bo").post("/console/runs/new/", {"run_file": RUN_FILE})
     assert response.status_code in (404, 422)
@@ -158,7 +158,7 @@ def test_the_name_of_somebody_elses_run_shows_nothing_of_it(tiny: LanguageModel,
 # --- One run ---
 
 
-def test_a_run_is_cancelled_and_goes_on(queue: Any, django_capture_on_commit_callbacks: Any) -> None:
+def test_a_run_is_cancelled_and_resumed(queue: Any, django_capture_on_commit_callbacks: Any) -> None:
     run = owned(n_wanted=10)
     GenerationRun.objects.filter(pk=run.pk).update(state="running")
     Chunk.objects.create(run=run, number=9, model=LanguageModel.objects.get(), places=[], n_samples=7)
@@ -195,7 +195,7 @@ def test_samples_leave_as_csv_that_no_spreadsheet_runs() -> None:
     assert signed_in().get("/console/runs/sweep/samples.nonsense").status_code == 404
 
 
-def test_the_report_is_kept_and_made_anew_when_samples_come(tmp_path: Any, settings: Any) -> None:
+def test_the_report_is_kept_and_built_again_when_samples_arrive(tmp_path: Any, settings: Any) -> None:
     settings.VAR = tmp_path
     owned()
     client = signed_in()
@@ -248,7 +248,7 @@ def test_an_unfinished_run_is_fetched_again_and_without_javascript_too() -> None
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "cancelled"])
-def test_when_a_run_ends_the_whole_page_is_loaded_once_more_and_then_rests(state: str) -> None:
+def test_when_a_run_ends_the_page_reloads_once_and_then_stops(state: str) -> None:
     run = running()
     GenerationRun.objects.filter(pk=run.pk).update(state=state)
     client = signed_in()
@@ -286,7 +286,7 @@ def test_only_administrators_register_models() -> None:
     sent.assert_called_once_with(LanguageModel.objects.get(name="big").pk)
 
 
-def test_a_model_that_cannot_be_is_refused_beside_the_field() -> None:
+def test_an_invalid_model_is_refused_beside_the_field() -> None:
     data = {"name": "big one", "backend": "transformers", "source": "gpt2", "dtype": "auto", "device": "gpu7"}
     response = administrator().post("/console/models/", data)
     assert response.status_code == 422
@@ -295,7 +295,7 @@ def test_a_model_that_cannot_be_is_refused_beside_the_field() -> None:
     assert "“gpu7” is not a device." in page
 
 
-def test_a_model_is_retired_and_taken_back(tiny: LanguageModel) -> None:
+def test_a_model_is_retired_and_used_again(tiny: LanguageModel) -> None:
     client = administrator()
     for retired in (True, False):
         client.post("/console/models/tiny/retire/")

@@ -48,7 +48,7 @@ def test_an_unknown_type_is_not_found(client: Client, method: str) -> None:
     assert response.status_code == 404
 
 
-def test_a_new_study_belongs_to_who_made_it_and_goes_on_to_the_items(client: Client) -> None:
+def test_a_new_study_belongs_to_its_creator_and_continues_to_the_items(client: Client) -> None:
     response = client.post(reverse("console_new_settings", args=["abs_hds"]), settings_form())
     study = Study.objects.get()
     assert response.headers["Location"] == reverse("console_upload", args=[study.slug])
@@ -59,7 +59,7 @@ def test_a_new_study_belongs_to_who_made_it_and_goes_on_to_the_items(client: Cli
     assert Membership.objects.get(study=study).user.username == "ada"
 
 
-def test_the_wording_of_the_type_is_shown_and_may_be_overridden(client: Client) -> None:
+def test_the_wording_of_the_type_is_shown_and_can_be_changed(client: Client) -> None:
     url = reverse("console_new_settings", args=["abs_hds"])
     page = client.get(url).content.decode()
     assert "Standard text" in page
@@ -76,7 +76,7 @@ def test_the_standard_wording_follows_the_settings_in_the_form(client: Client) -
     assert client.get(url, form | {"config-max_words": "many"}).status_code == 204
 
 
-def test_a_taken_short_name_is_told_beside_the_field_and_nothing_typed_is_lost(client: Client) -> None:
+def test_a_short_name_that_is_taken_is_reported_beside_the_field_and_nothing_typed_is_lost(client: Client) -> None:
     make_study(slug="taken")
     form = settings_form(slug="taken", consent="A long consent text.", **{"text-instructions": "Typed with care."})
     response = client.post(reverse("console_new_settings", args=["abs_hds"]), form)
@@ -110,7 +110,7 @@ def test_all_fields_that_are_wrong_are_named_at_the_head_of_the_page(client: Cli
     [
         ({"title": ""}, "This field is required."),
         ({"title": "", "slug": "named"}, "This field is required."),
-        ({"title": "日本語"}, "This title gives no short name"),
+        ({"title": "日本語"}, "No short name can be made from this title"),
         ({"slug": "Not A Slug"}, "lower-case letters"),
         ({"ratings_per_item": "0"}, "greater than or equal to 1"),
         ({"ratings_per_item": "ten"}, "Enter a whole number."),
@@ -122,7 +122,7 @@ def test_all_fields_that_are_wrong_are_named_at_the_head_of_the_page(client: Cli
         ({"consent": "a\x00b"}, "Null characters are not allowed."),
     ],
 )
-def test_what_is_wrong_stands_beside_its_field(client: Client, changes: dict[str, str], message: str) -> None:
+def test_errors_are_shown_beside_their_field(client: Client, changes: dict[str, str], message: str) -> None:
     response = client.post(reverse("console_new_settings", args=["abs_hds"]), settings_form(**changes))
     assert response.status_code == 422
     assert message in response.content.decode()
@@ -142,7 +142,7 @@ def test_html_in_a_title_is_text_everywhere() -> None:
 # --- changing a draft ---
 
 
-def test_settings_are_saved_and_the_way_goes_on() -> None:
+def test_settings_are_saved_and_the_next_step_opens() -> None:
     study, client = draft()
     url = reverse("console_settings", args=[study.slug])
     version = hidden(client.get(url).content.decode())["version"]
@@ -161,7 +161,7 @@ def test_a_renamed_draft_is_found_at_its_new_address() -> None:
     assert response.headers["Location"] == reverse("console_settings", args=["renamed"])
 
 
-def test_two_editors_at_once_the_later_is_told_and_loses_nothing() -> None:
+def test_the_later_of_two_editors_sees_a_message_and_loses_nothing() -> None:
     study, client = draft()
     url = reverse("console_settings", args=[study.slug])
     version = hidden(client.get(url).content.decode())["version"]
@@ -183,7 +183,7 @@ def test_two_editors_at_once_the_later_is_told_and_loses_nothing() -> None:
     assert (study.title, study.consent) == ("My title", "My consent")
 
 
-def test_a_draft_may_change_its_type_and_keeps_what_is_not_the_types() -> None:
+def test_a_draft_can_change_its_type_and_keeps_its_general_settings() -> None:
     study, client = draft(reward=Decimal("0.5"))
     response = client.post(reverse("console_type", args=[study.slug]), {"task_type": "sim_hds"})
     assert response.headers["Location"] == reverse("console_settings", args=[study.slug])
@@ -192,7 +192,7 @@ def test_a_draft_may_change_its_type_and_keeps_what_is_not_the_types() -> None:
     assert not Item.objects.filter(study=study).exists()
 
 
-def test_a_draft_does_not_become_a_type_that_is_not_there() -> None:
+def test_a_draft_cannot_change_to_a_missing_type() -> None:
     study, client = draft()
     page = client.post(reverse("console_type", args=[study.slug]), {"task_type": "nope"}, follow=True)
     assert "There is no task type “nope”" in page.content.decode()
@@ -258,7 +258,7 @@ def test_the_preview_shows_the_start_page_and_every_step_of_a_draft() -> None:
 
 
 @pytest.mark.parametrize("step", ["0", "99", "-1", "²", "1e3", ""])
-def test_a_step_that_is_not_there_shows_the_start_page(step: str) -> None:
+def test_a_missing_step_shows_the_start_page(step: str) -> None:
     study, client = draft()
     url = reverse("console_preview_page", args=[study.slug])
     response = client.get(url, {"step": step})
@@ -280,7 +280,7 @@ def test_only_the_previewed_pages_may_be_framed_and_only_by_this_server() -> Non
     assert "frame-src" not in other.headers[header]
 
 
-def test_the_policy_is_the_servers_own_but_for_the_frames() -> None:
+def test_the_policy_is_the_servers_except_for_frames() -> None:
     study, client = draft()
     usual = client.get(reverse("console_study", args=[study.slug])).headers["Content-Security-Policy"]
     eased = client.get(reverse("console_preview", args=[study.slug])).headers["Content-Security-Policy"]
@@ -320,7 +320,7 @@ def test_half_a_cent_is_rounded_up() -> None:
     assert plan_of(study).cost == Decimal("0.13")
 
 
-def test_going_live_twice_makes_one_live_study() -> None:
+def test_launching_twice_makes_one_live_study() -> None:
     study, client = draft()
     url = reverse("console_publish", args=[study.slug])
     version = hidden(client.get(url).content.decode())["version"]
@@ -356,7 +356,7 @@ def test_what_goes_live_is_what_the_page_showed() -> None:
     assert study.status == Study.Status.DRAFT
 
 
-def test_a_missing_consent_text_is_pointed_out_but_not_in_the_way() -> None:
+def test_a_missing_consent_text_is_pointed_out_but_does_not_stop_the_launch() -> None:
     study, client = draft(consent="", contact="")
     page = text_of(client, "console_publish", study.slug)
     assert "No consent text" in page

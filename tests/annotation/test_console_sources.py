@@ -53,7 +53,7 @@ def send(client: Client, study: Study, **form: str) -> str:
 # --- from another study ---
 
 
-def test_one_click_takes_the_outputs_of_a_study(ada: User, client: Client) -> None:
+def test_one_click_imports_the_outputs_of_a_study(ada: User, client: Client) -> None:
     writing(ada)
     study = draft(ada)
     page = send(client, study, way="study", **{"study-source": "writing", "study-follow": "on"})
@@ -76,21 +76,21 @@ def test_only_studies_that_one_may_see_and_judge_are_offered(ada: User, client: 
     assert '<option value="rated">' not in page
 
 
-def test_an_unknown_arm_is_refused_with_those_there_are(ada: User, client: Client) -> None:
+def test_an_unknown_arm_is_refused_with_the_existing_ones(ada: User, client: Client) -> None:
     make_study(task_type="con_test", slug="writing", owner=ada, arms=[{"name": "solo"}, {"name": "pair"}])
     page = send(client, draft(ada), way="study", **{"study-source": "writing", "study-arms": "solo, par"})
     assert "There is no “par”. Did you mean “pair”?" in page
     assert not ItemFeed.objects.exists()
 
 
-def test_a_type_that_takes_no_outputs_does_not_offer_them(ada: User, client: Client) -> None:
+def test_a_type_that_judges_no_outputs_does_not_offer_them(ada: User, client: Client) -> None:
     study = draft(ada, "con_test")
     page = client.get(reverse("console_upload", args=[study.slug])).content.decode()
     assert "From another study" not in page
     assert "From a generation run" not in page
 
 
-def test_a_draft_takes_the_outputs_again(ada: User, client: Client) -> None:
+def test_a_draft_imports_the_outputs_again(ada: User, client: Client) -> None:
     there = writing(ada)
     study = draft(ada)
     set_feed(study=study, source=there, actor="ada")
@@ -101,7 +101,7 @@ def test_a_draft_takes_the_outputs_again(ada: User, client: Client) -> None:
     assert study.items.count() == 4
 
 
-def test_a_live_study_takes_more_by_a_button_and_may_follow(ada: User, client: Client) -> None:
+def test_a_live_study_adds_outputs_by_a_button_or_automatically(ada: User, client: Client) -> None:
     there = writing(ada)
     study = draft(ada)
     set_feed(study=study, source=there, actor="ada")
@@ -121,7 +121,7 @@ def test_a_live_study_takes_more_by_a_button_and_may_follow(ada: User, client: C
 
 
 @pytest.mark.parametrize("role", ["viewer", "outsider", "anonymous", "editor"])
-def test_who_may_take_more_outputs(role: str, ada: User) -> None:
+def test_the_role_decides_who_can_add_outputs(role: str, ada: User) -> None:
     """An editor of this study alone does not see the texts of the other one."""
     there = writing(ada)
     study = draft(ada)

@@ -253,7 +253,7 @@ def test_excluding_can_release_the_place() -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"decision": "delete"}, {"decision": "exclude", "note": "x" * 501}])
-def test_a_decision_that_is_none_is_not_stored(form: dict[str, str]) -> None:
+def test_an_invalid_decision_is_not_stored(form: dict[str, str]) -> None:
     study = make_study(items=1)
     submission = make_submission(study=study)
     url = reverse("console_review", args=[study.slug, submission.pk])
@@ -306,7 +306,7 @@ def test_an_owner_adds_a_member_changes_the_role_and_removes_them() -> None:
     assert signed_in(eve).get(reverse("console_study", args=[study.slug])).status_code == 404
 
 
-def test_a_user_name_that_is_not_there_is_told() -> None:
+def test_a_missing_user_name_is_reported() -> None:
     study = make_study(items=1)
     response = as_role("owner", study).post(
         reverse("console_members", args=[study.slug]), {"username": "<b>nobody", "role": "viewer"}
@@ -389,7 +389,7 @@ def test_the_overview_and_the_links_page_say_what_an_open_link_can_do(identity: 
 
 
 @pytest.mark.parametrize("names", ["", "  \n ", "x" * 101, "\n".join(str(number) for number in range(1001))])
-def test_names_that_make_no_links_are_told(names: str) -> None:
+def test_names_without_links_are_reported(names: str) -> None:
     study = make_study(items=1)
     response = as_role("editor", study).post(reverse("console_links", args=[study.slug]), {"names": names})
     assert response.status_code == 422

@@ -47,8 +47,8 @@ def mine(name: str = "model-a", **values: Any) -> Suggester:
 def test_an_empty_list_says_what_a_suggester_is(ana: Client) -> None:
     page = text(ana, LIST)
     assert "No suggesters yet" in page
-    assert "Nobody waits at the moment." in page
-    assert "No process writes suggestions" in page
+    assert "Nobody is waiting right now." in page
+    assert "No process is writing suggestions" in page
 
 
 def test_a_suggester_is_made_by_a_form(ana: Client) -> None:
@@ -69,13 +69,13 @@ def test_a_suggester_is_made_by_a_form(ana: Client) -> None:
     [
         ({"decoder": "tempreature=1"}, "tempreature"),
         ({"template": "once upon"}, "It has no field"),
-        ({"least_characters": "300"}, "the least cannot exceed the most"),
-        ({"name": "taken"}, "There already is a suggester taken."),
+        ({"least_characters": "300"}, "the minimum cannot exceed the maximum"),
+        ({"name": "taken"}, "There is already a suggester taken."),
         ({"model": "gone"}, "Select a valid choice"),
         ({"wait_seconds": "0"}, "greater than or equal to 0.5"),
     ],
 )
-def test_mistakes_are_told_and_what_was_typed_stays(ana: Client, change: dict[str, str], told: str) -> None:
+def test_errors_are_shown_and_what_was_typed_stays(ana: Client, change: dict[str, str], told: str) -> None:
     mine("taken")
 
     response = ana.post(NEW, FORM | {"priming": "Once there was."} | change)

@@ -139,7 +139,7 @@ def test_everything_of_one_worker_is_excluded_in_one_step(release: bool) -> None
     assert sum(hit.n_submitted for hit in study.hits.all()) == (1 if release else 3)
 
 
-def test_a_reason_is_needed_and_nothing_happens_without_one() -> None:
+def test_nothing_happens_without_a_reason() -> None:
     study = make_study(items=1)
     worker = make_submission(study=study).participant
     url = reverse("console_exclude_worker", args=[study.slug, worker.pseudonym])
@@ -209,7 +209,7 @@ def test_the_page_of_a_submission_links_to_the_flagged_ones_beside_it() -> None:
     assert f'data-key="k ArrowLeft" href="{reverse("console_submission", args=[study.slug, sent[4].pk])}"' in page
 
 
-def test_a_worker_page_takes_few_queries_however_many_submissions(django_assert_max_num_queries: Any) -> None:
+def test_a_worker_page_needs_few_queries_however_many_submissions(django_assert_max_num_queries: Any) -> None:
     study = make_study(items=6, ratings_per_item=2, hits_per_worker=None, config=SHORT)
     worker = make_participant(study=study)
     for _ in range(5):

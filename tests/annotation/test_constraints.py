@@ -78,7 +78,7 @@ def make_output(submission: Submission) -> Output:
         (Output, {"texts": ["changed"]}),
     ],
 )
-def test_what_was_received_refuses_every_update(model: type[models.Model], change: dict[str, object]) -> None:
+def test_received_rows_refuse_every_update(model: type[models.Model], change: dict[str, object]) -> None:
     make_output(make_submission())
     before = list(model._default_manager.values())
     refused(lambda: model._default_manager.update(**change), "never changed after")
@@ -126,7 +126,7 @@ def test_a_workers_nth_hit_is_there_once_and_one_is_open_at_a_time() -> None:
     refused(lambda: copied(made, hit_id=third.pk, ordinal=3, state="accepted"), "assignment_one_at_a_time")
 
 
-def test_a_try_has_a_number_of_its_own_and_states_are_those_there_are() -> None:
+def test_each_try_has_its_own_number_and_only_known_states_exist() -> None:
     made = make_assignment()
     refused(lambda: copied(made, state="abandoned"), "assignment_attempt_once")
     refused(lambda: Assignment.objects.update(state="lost"), "assignment_state_known")
@@ -150,7 +150,7 @@ def test_a_rating_about_no_item_and_an_output_are_there_once() -> None:
     copied(output, number=1)
 
 
-def test_a_rating_says_something() -> None:
+def test_every_rating_has_a_value_or_a_text() -> None:
     rating = make_submission().ratings.all()[0]
     refused(lambda: copied(rating, question="other", value=None, text=""), "rating_not_empty")
     copied(rating, question="other", value=0.0, text="")
@@ -206,7 +206,7 @@ def test_an_arm_has_sensible_figures(change: dict[str, Any], name: str) -> None:
     refused(lambda: Arm.objects.update(**change), name)
 
 
-def test_arms_of_a_study_have_places_and_names_of_their_own() -> None:
+def test_arms_of_a_study_have_different_places_and_names() -> None:
     arm = make_study(items=0, arms=[{"name": "a"}]).arms.get()
     refused(lambda: copied(arm, name="b"), "arm_position_once")
     refused(lambda: copied(arm, position=1), "arm_name_once")

@@ -105,7 +105,7 @@ def test_every_member_may_duplicate_a_study_and_owns_the_draft(role: str) -> Non
     assert (made.items.count(), made.memberships.get().role) == (2, "owner")
 
 
-def test_a_title_is_needed_and_a_taken_name_is_said_beside_its_field() -> None:
+def test_a_title_is_required_and_a_name_that_is_taken_is_reported_beside_its_field() -> None:
     study = make_study()
     client = as_role("owner", study)
     url = reverse("console_duplicate", args=[study.slug])

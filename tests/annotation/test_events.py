@@ -80,7 +80,7 @@ def typed(text: str, at: int = 100, position: int = 0) -> list[Any]:
 # --- what a page is told ---
 
 
-def test_workers_are_told_before_they_agree_and_on_the_page(study: Study) -> None:
+def test_workers_read_about_it_before_they_agree_and_on_the_page(study: Study) -> None:
     client = WorkerBrowser(make_participant(study=study)).client
     assert work_events.RECORDING in client.get(reverse("study_start", args=[study.slug])).content.decode()
     assert work_events.RECORDING in client.get(reverse("study_preview", args=[study.slug])).content.decode()
@@ -116,7 +116,7 @@ def whole(batches: Any) -> str:
     return final_text(edits_by_page(batches)[0])
 
 
-def test_a_page_that_is_loaded_again_goes_on_with_what_was_there(writer: Writer) -> None:
+def test_a_page_that_is_loaded_again_shows_what_was_there(writer: Writer) -> None:
     writer.batch(0, START, typed("Once"))
     before = writer.key
     writer.open()
@@ -179,13 +179,13 @@ BAD_EDITS: list[Any] = [
 
 
 @pytest.mark.parametrize("body", MALFORMED)
-def test_what_is_no_batch_is_refused(body: str | bytes, writer: Writer) -> None:
+def test_an_invalid_batch_is_refused(body: str | bytes, writer: Writer) -> None:
     assert writer.raw(body) in (400, 404)
     assert not EventBatch.objects.exists()
 
 
 @pytest.mark.parametrize("edits", BAD_EDITS)
-def test_what_is_no_edit_is_refused(edits: list[Any], writer: Writer) -> None:
+def test_an_invalid_edit_is_refused(edits: list[Any], writer: Writer) -> None:
     assert writer.batch(0, *edits) == 400
     assert not EventBatch.objects.exists()
 
@@ -226,12 +226,12 @@ def unprotected(model: Any) -> Any:
     return retention.unprotected(model)
 
 
-def test_a_task_that_was_given_back_takes_no_more(writer: Writer) -> None:
+def test_a_task_that_was_given_back_accepts_no_more_answers(writer: Writer) -> None:
     writer.give_back(writer.form())
     assert writer.batch(0, START) == 409
 
 
-def test_what_no_database_stores_is_replaced_by_as_many_characters(writer: Writer) -> None:
+def test_characters_that_no_database_stores_are_replaced_one_for_one(writer: Writer) -> None:
     assert (
         writer.raw(json.dumps({"token": writer.key, "load": "a", "number": 0, "edits": [typed("a\x00b\ud83dc\rd")]}))
         == 204
@@ -253,7 +253,7 @@ def log(writer: Writer, *batches: list[Any]) -> str:
     return json.dumps({"token": writer.key, "load": "a1", "batches": list(enumerate(batches))})
 
 
-def test_what_was_not_sent_comes_with_the_form(writer: Writer) -> None:
+def test_edits_that_were_not_sent_come_with_the_form(writer: Writer) -> None:
     writer.batch(0, START)
     sent = log(writer, [START], [typed(FIRST)])
     assert writer.post(writer.form(), turn=FIRST, edit_log=sent).status_code == 303
@@ -265,7 +265,7 @@ NONSENSE = ["x", "[]", "null", '{"token": "x", "load": "a", "batches": [[0, []]]
 
 
 @pytest.mark.parametrize("sent", NONSENSE)
-def test_a_nonsensical_log_never_stops_an_answer(sent: str, writer: Writer) -> None:
+def test_an_invalid_log_never_stops_an_answer(sent: str, writer: Writer) -> None:
     assert writer.post(writer.form(), turn=FIRST, edit_log=sent).status_code == 303
     assert Step.objects.get().answers["turn"] == FIRST
     assert not EventBatch.objects.exists()
@@ -389,7 +389,7 @@ def test_old_logs_go_if_the_settings_say_so_and_stay_protected(settings: Any, wr
     assert not EventBatch.objects.exists()
 
 
-def test_a_batch_takes_few_queries(writer: Writer, django_assert_max_num_queries: Any) -> None:
+def test_a_batch_needs_few_queries(writer: Writer, django_assert_max_num_queries: Any) -> None:
     writer.batch(0, START)
     with django_assert_max_num_queries(4):  # two for the log, two around them
         assert writer.batch(1, typed("x")) == 204

@@ -55,7 +55,7 @@ def test_a_limit_of_zero_flags_nobody() -> None:
     assert list(speed_flags(steps=6, seconds=0.0)) == []
 
 
-def test_a_hit_that_nobody_can_have_read_is_flagged_with_its_time(study: Study) -> None:
+def test_a_hit_sent_too_fast_to_read_is_flagged_with_its_time(study: Study) -> None:
     fast, slow = make_participant(study=study), make_participant(study=study)
     [(detail, other)] = flags_of(send(fast, "One text of mine", seconds=2), "too_fast")
     assert detail.startswith("3 steps in 2.")

@@ -30,7 +30,7 @@ def user() -> User:
     return make_researcher("reviewer")
 
 
-def test_a_rating_stands_beside_its_item_worker_and_time() -> None:
+def test_a_rating_is_shown_with_its_item_worker_and_time() -> None:
     study = rated_study(ITEMS, {("second", "anna"): 4.5})
 
     (row,) = study_data(study).ratings.to_dict("records")
@@ -95,7 +95,7 @@ def test_simulated_workers_are_marked() -> None:
     assert data.synthetic == 1
 
 
-def test_flags_and_assignments_are_told() -> None:
+def test_flags_and_assignments_are_shown() -> None:
     study = rated_study(ITEMS, {("first", "anna"): 1.0})
     Flag.objects.create(submission=Submission.objects.get(), reason="copied", detail="from the context")
 
@@ -214,7 +214,7 @@ def test_the_role_and_the_facts_of_an_item_come_along() -> None:
     assert (row["texts"], row["responses"]) == ([["A.", "B."]], ["A.", "B."])
 
 
-def test_every_wording_that_workers_read_is_told_once() -> None:
+def test_every_wording_that_workers_read_appears_once() -> None:
     study = make_study(items=1, consent="I agree.", texts={"heading": "Their words"})
 
     description = study_data(study).description

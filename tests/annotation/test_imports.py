@@ -43,7 +43,7 @@ def ids(study: Study) -> list[str]:
     return list(study.items.values_list("external_id", flat=True))
 
 
-def test_items_keep_the_files_order_and_the_import_is_told() -> None:
+def test_items_keep_the_files_order_and_the_import_is_recorded() -> None:
     study = draft()
     seen: list[int] = []
     assert import_items(study=study, table=sets(3), actor="ann", progress=seen.append) == 3
@@ -70,7 +70,7 @@ def test_another_file_replaces_all_items_of_a_draft() -> None:
     assert ids(study) == ["only"]
 
 
-def test_every_problem_of_every_row_is_told_and_nothing_is_imported() -> None:
+def test_every_problem_of_every_row_is_reported_and_nothing_is_imported() -> None:
     study = draft()
     import_items(study=study, table=sets(2), actor="ann")
     bad = table([["", "c", "a", "b"], ["s1", "", "a", "b"], ["s2", "c", "a", ""], ["s3", "c", "a", "b"]])
@@ -110,7 +110,7 @@ class Careless:
         (("", "a", "b", "a"), ["An item has no id.", "2 items have the id “a”."]),
     ],
 )
-def test_a_types_own_mistakes_with_ids_are_caught(names: tuple[str, ...], says: list[str]) -> None:
+def test_duplicate_ids_from_a_task_type_are_caught(names: tuple[str, ...], says: list[str]) -> None:
     with patch.object(importing, "get_type", return_value=Careless(*names)), pytest.raises(TableProblems) as caught:
         import_items(study=draft(), table=sets(1), actor="ann")
     assert [found.what for found in caught.value.problems] == says
@@ -144,7 +144,7 @@ def test_settings_changed_while_the_file_was_read_stop_the_import() -> None:
     assert "changed the study's type or settings" in caught.value.problems[0].what
 
 
-def test_only_settings_that_decide_how_a_file_is_read_make_items_stale() -> None:
+def test_only_settings_that_decide_how_a_file_is_read_require_a_new_import() -> None:
     study = draft()
     import_items(study=study, table=sets(2), actor="ann")
     study = change_study(study=study, config=study.config | {"max_words": 20}, actor="ann")
@@ -192,7 +192,7 @@ def test_a_database_that_really_is_full_keeps_the_old_items() -> None:
     assert ids(study) == ["s0", "s1"]
 
 
-def test_20_000_rows_take_seconds_and_not_a_query_each(django_assert_max_num_queries: Any) -> None:
+def test_20_000_rows_need_seconds_and_not_a_query_each(django_assert_max_num_queries: Any) -> None:
     study = draft()
     big = sets(20_000)
     start = time.perf_counter()

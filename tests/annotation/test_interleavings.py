@@ -161,7 +161,7 @@ def unique(found: Iterable[Hashable]) -> bool:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_one_after_the_other(seed: int) -> None:
+def test_any_sequence_of_requests_keeps_the_rules(seed: int) -> None:
     rng = random.Random(seed)
     crowd = Crowd(seed=seed, items=3, ratings=2, hits_per_worker=rng.choice([None, 1, 2]))
     for number in range(150):
@@ -174,7 +174,7 @@ def test_whatever_happens_one_after_the_other(seed: int) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_happens_at_once(seed: int) -> None:
+def test_any_mix_of_concurrent_requests_keeps_the_rules(seed: int) -> None:
     crowd = Crowd(seed=seed, items=3, ratings=2, hits_per_worker=None)
     failures: list[BaseException] = []
 

@@ -75,7 +75,7 @@ def test_an_image_is_stored_under_its_hash_for_the_server_alone(media_folder: Pa
 
 
 @pytest.mark.parametrize("data", [HTML, bomb(), animated(), image_file("JPEG", mode="CMYK"), image_file() + HTML])
-def test_of_an_image_that_is_refused_nothing_is_stored(data: bytes, media_folder: Path) -> None:
+def test_nothing_of_a_refused_image_is_stored(data: bytes, media_folder: Path) -> None:
     with pytest.raises(Invalid):
         add(draft(), data=data)
     assert not stored(media_folder)
@@ -321,7 +321,7 @@ def test_an_image_is_served_for_good_without_cookies_and_never_as_a_page() -> No
 
 
 @pytest.mark.parametrize("name", ["door.png", "0" * 64 + ".png", "0" * 64 + ".svg", "..", "%2e%2e%2fsecret_key"])
-def test_what_is_no_image_is_not_found(name: str) -> None:
+def test_a_name_that_is_not_an_image_is_not_found(name: str) -> None:
     add(draft())
     assert Client().get(f"/media/{name}").status_code == 404
 

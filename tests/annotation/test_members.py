@@ -69,7 +69,7 @@ def test_one_of_two_owners_can_go(study: Study, owner: User, mate: User) -> None
     assert roles(study) == {"mate": "owner"}
 
 
-def test_a_teammate_can_go_and_somebody_who_is_not_in_it_too(study: Study, mate: User) -> None:
+def test_removing_a_member_works_and_removing_an_outsider_does_no_harm(study: Study, mate: User) -> None:
     add_member(study=study, user=mate, role="viewer", actor="ow")
     remove_member(study=study, user=mate, actor="ow")
     remove_member(study=study, user=mate, actor="ow")

@@ -392,7 +392,7 @@ def test_a_forged_address_polls_nothing(client: Any) -> None:
     assert client.get(reverse("work_offers", args=["forged"]), {"step": 1}).status_code == 404
 
 
-def test_a_waiting_page_loads_again_without_javascript() -> None:
+def test_a_waiting_page_reloads_without_javascript() -> None:
     html = writer(story_study()).get().content.decode()
 
     assert '<noscript><meta http-equiv="refresh" content="3"></noscript>' in html

@@ -1,57 +1,21 @@
-"""Outputs of one study as the items of another: which are taken, when, by whom, and what never happens."""
+"""Outputs of one study become the items of another: which, when, and who never judges them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
 import pytest
-from django.contrib.auth.models import User
-from django.db import connections
 
-from annotation.models import AuditEntry, Item, ItemAuthor, ItemFeed, Output, Study, Submission
-from annotation.services import outputs
+from annotation.models import AuditEntry, ItemAuthor, ItemFeed, Output, Study, Submission
 from annotation.services.allocation import NotAdmitted, NothingLeft, accept_next, enrol
 from annotation.services.outputs import feed_items, follow_feeds, set_feed, set_follow
 from annotation.services.planning import publish
-from annotation.services.reviews import review_submission
 from annotation.services.studies import Frozen, close_study, delete_draft, pause_study
 from annotation.task_types.items import SourceOutput, SourceRow
 from annotation.task_types.registry import get_type
-from common.problems import Invalid, Refused
-from tests.factories import make_participant, make_researcher, make_study, make_submission, make_worker
+from common.problems import Invalid
+from tests.annotation.outputs_helpers import decide, draft, fed, said, source
+from tests.factories import make_participant, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
-
-
-def source(*, submissions: int = 0, **values: Any) -> Study:
-    """A live study whose submissions make two sets each: a diverse one (label 1) and a similar one (label 0)."""
-    study = make_study(task_type="con_test", **({"items": 2, "ratings_per_item": 50} | values))
-    for _ in range(submissions):
-        make_submission(study=study)
-    return study
-
-
-def draft(task_type: str = "abs_hds", **values: Any) -> Study:
-    return make_study(task_type=task_type, items=0, live=False, **values)
-
-
-def fed(of: Study, *, follow: bool = False, arms: tuple[str, ...] = (), **values: Any) -> Study:
-    """A live study that judges the outputs there are."""
-    study = draft(**values)
-    set_feed(study=study, source=of, arms=arms, follow=follow, actor="ann")
-    publish(study=study, actor="ann")
-    return Study.objects.get(pk=study.pk)
-
-
-def decide(submission: Submission, decision: str) -> None:
-    user, _ = User.objects.get_or_create(username="reviewer")
-    review_submission(submission=submission, decision=decision, note="", user=user)
-
-
-def said(refused: pytest.ExceptionInfo[Refused]) -> str:
-    return " ".join(f"{problem.what} {problem.fix}" for problem in refused.value.problems)
 
 
 # --- which outputs ---
@@ -166,7 +130,7 @@ def test_other_items_end_the_feed() -> None:
     assert (ItemFeed.objects.count(), ItemAuthor.objects.count(), study.has_authors) == (0, 0, False)
 
 
-def test_drafts_can_be_deleted_with_their_items_but_not_under_a_study_that_takes_them() -> None:
+def test_drafts_can_be_deleted_with_their_items_unless_another_study_uses_them() -> None:
     there = draft("con_test")
     study = draft()
     set_feed(study=study, source=there, actor="ann")
@@ -242,7 +206,7 @@ def test_an_output_with_a_lower_number_that_comes_later_changes_no_item() -> Non
     assert list(study.items.order_by("position").values_list("external_id", "payload"))[:1] == before
 
 
-def test_a_type_that_makes_something_else_of_old_outputs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_type_that_makes_other_items_from_old_outputs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     there = source(submissions=1)
     study = fed(there)
     make_submission(study=there)
@@ -258,7 +222,7 @@ def test_a_type_that_makes_something_else_of_old_outputs_is_stopped(monkeypatch:
     assert study.items.count() == 2
 
 
-def test_a_closed_study_takes_nothing_and_a_paused_one_does() -> None:
+def test_a_closed_study_accepts_nothing_and_a_paused_one_does() -> None:
     there = source(submissions=1)
     study = fed(there)
     make_submission(study=there)
@@ -272,7 +236,7 @@ def test_a_closed_study_takes_nothing_and_a_paused_one_does() -> None:
         set_follow(study=study, follow=True, actor="ann")
 
 
-def test_a_study_that_has_gone_live_takes_no_other_source() -> None:
+def test_a_study_cannot_change_its_source_after_the_launch() -> None:
     study = make_study()
     for there in (source(), source(submissions=1)):
         with pytest.raises(Frozen):
@@ -295,7 +259,7 @@ def test_new_items_bring_back_a_study_that_had_all_it_wanted() -> None:
 # --- following ---
 
 
-def test_only_studies_that_follow_take_outputs_by_themselves() -> None:
+def test_only_studies_that_follow_add_outputs_automatically() -> None:
     there = source(submissions=1)
     follower, other = fed(there, follow=True), fed(there)
     waiting = draft()
@@ -323,176 +287,10 @@ def test_following_waits_until_the_new_items_fill_a_hit() -> None:
     assert [hit.items.count() for hit in study.hits.all()] == [4, 4, 2]
 
 
-def test_a_study_that_cannot_follow_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_that_fails_to_import_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     there = source(submissions=1)
     broken, sound = fed(there, follow=True), fed(there, follow=True, task_type="sim_hds")
     make_submission(study=there)
     monkeypatch.setattr(type(get_type("abs_hds")), "takes_outputs", ())
     assert follow_feeds() == 2
     assert (broken.items.count(), sound.items.count()) == (2, 4)
-
-
-# --- what is refused ---
-
-
-def refused_source(study: Study, there: Study, arms: tuple[str, ...] = ()) -> str:
-    with pytest.raises(Invalid) as refused:
-        set_feed(study=study, source=there, arms=arms, actor="ann")
-    assert not study.items.exists()
-    return said(refused)
-
-
-def test_outputs_of_a_study_without_outputs() -> None:
-    there = make_study(task_type="sim_hds", slug="rated")
-    assert refused_source(draft(), there) == (
-        "Submissions to rated (sim_hds) contain nothing that another study can judge. "
-        "Choose a study of another type, or import a file of items."
-    )
-
-
-def test_outputs_of_a_kind_that_the_type_does_not_judge() -> None:
-    there = make_study(task_type="con_test", slug="sets")
-    told = refused_source(draft("likert"), there)
-    assert "sets produces outputs of the kind set; likert can judge text, turn." in told
-    assert "Studies of the type con_test cannot judge the outputs of other studies." in refused_source(
-        draft("con_test"), there
-    )
-
-
-def test_a_study_cannot_be_its_own_source() -> None:
-    study = draft("con_test")
-    assert refused_source(study, study) == "A study cannot take its items from itself. Name another study."
-
-
-def test_arms_that_the_source_does_not_have() -> None:
-    there = source(arms=[{"name": "solo"}, {"name": "pair"}])
-    assert refused_source(draft(), there, ("sol",)) == "There is no “sol”. Did you mean “solo”?"
-    assert refused_source(draft(), there, ("solo", "solo")) == "The arm “solo” is in the list twice. Name it once."
-    assert refused_source(draft(), source(), ("solo",)) == "There is no “solo”. There are none."
-
-
-def test_only_a_study_with_a_source_can_be_fed() -> None:
-    study = draft(slug="by-hand")
-    with pytest.raises(Invalid) as refused:
-        feed_items(study=study, actor="ann")
-    assert said(refused) == (
-        "The items of by-hand do not come from another study. "
-        "Choose one on the Items page, or set items.from_study in the study file."
-    )
-
-
-# --- races ---
-
-
-@pytest.mark.django_db(transaction=True)
-def test_many_who_take_the_same_outputs_at_once_take_them_once() -> None:
-    there = source(submissions=1)
-    study = fed(there, follow=True)
-    for _ in range(3):
-        make_submission(study=there)
-
-    def take(number: int) -> int:
-        try:
-            return follow_feeds() if number % 2 else feed_items(study=study, actor="ann")
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as pool:
-        counts = list(pool.map(take, range(8)))
-    assert sum(counts) == 6
-    assert sorted(study.items.values_list("position", flat=True)) == list(range(8))
-    assert sorted(study.hits.values_list("position", flat=True)) == list(range(8))
-    assert Item.objects.filter(study=study).count() == ItemAuthor.objects.filter(item__study=study).count()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_people_work_while_new_items_arrive() -> None:
-    there = source(submissions=2)
-    study = fed(there, ratings_per_item=2)
-    for _ in range(4):
-        make_submission(study=there)
-
-    def work(number: int) -> bool:
-        try:
-            if number == 3:
-                feed_items(study=study, actor="ann")
-            make_submission(participant=make_participant(study=study, worker=make_worker(name=f"judge-{number}")))
-            return True
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(8)))
-    assert study.submissions.count() == 8
-    assert study.hits.count() == 12
-
-
-def test_who_may_see_the_source() -> None:
-    there = source(slug="theirs")
-    ann = make_researcher("ann")
-    found, problems = outputs.check_source(
-        task=get_type("abs_hds"), slug="mine", source_slug="theirs", arms=[], visible=Study.objects.filter(members=ann)
-    )
-    assert found is None
-    assert problems[0].what == "There is no study “theirs”, or the owner of this study may not see it."
-    there.memberships.create(user=ann, role="viewer")
-    found, problems = outputs.check_source(
-        task=get_type("abs_hds"), slug="mine", source_slug="theirs", arms=[], visible=Study.objects.filter(members=ann)
-    )
-    assert (found, problems) == (there, [])
-
-
-# --- which kind ---
-
-
-def stories(submissions: int = 1) -> Study:
-    """A live study whose submissions make a story (kind text) and two sentences (kind turn) each."""
-    study = make_study(
-        task_type="mil_story", items=1, ratings_per_item=50, config={"sentences": 2, "suggestions": False}
-    )
-    for _ in range(submissions):
-        make_submission(study=study)
-    return study
-
-
-@pytest.mark.parametrize(("kind", "items"), [("", 2), ("text", 2), ("turn", 4)])
-def test_one_kind_of_outputs_is_taken_by_default_the_whole_texts(kind: str, items: int) -> None:
-    there = stories(2)
-    study = draft("likert")
-
-    assert set_feed(study=study, source=there, kind=kind, actor="ann") == items
-
-    made = {tuple(each.texts) for each in Output.objects.filter(kind=kind or "text")}
-    assert {(item.payload["text"],) for item in study.items.all()} == made
-    assert study.items.filter(authors__isnull=True).count() == 0
-
-
-def test_later_outputs_are_of_the_same_kind_and_a_turn_has_the_story_before_it() -> None:
-    there = stories()
-    study = draft("likert")
-    set_feed(study=study, source=there, kind="turn", actor="ann")
-    publish(study=study, actor="ann")
-    make_submission(study=there)
-
-    assert feed_items(study=study, actor="ann") == 2
-    first, second = Output.objects.filter(kind="turn").order_by("pk")[:2]
-    contexts = [item.payload["context"] for item in study.items.order_by("position")[:2]]
-    assert contexts == ["", first.texts[0]] == [first.context, second.context]
-
-
-def test_a_kind_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(Invalid) as refused:
-        set_feed(study=draft("likert"), source=stories(), kind="turns", actor="ann")
-    assert "turn" in said(refused)
-
-
-def test_turns_of_two_writers_meet_in_pairs() -> None:
-    there = stories(2)
-    study = draft("pairwise")
-
-    taken = set_feed(study=study, source=there, kind="turn", actor="ann")
-
-    contexts = Counter(Output.objects.filter(kind="turn").values_list("context", flat=True))
-    assert contexts[""] == 2, "first sentences have the same context"
-    assert taken == sum(count == 2 for count in contexts.values())
-    assert all(item.authors.count() == 2 for item in study.items.all())

@@ -140,7 +140,7 @@ def test_nothing_is_paid_if_the_total_changed_after_it_was_shown() -> None:
     assert not Payment.objects.exists()
 
 
-def test_an_excluded_worker_is_paid_only_on_purpose() -> None:
+def test_an_excluded_worker_is_paid_only_if_somebody_chooses_to() -> None:
     study = paid_study(arms=({},))
     worker = worker_with(study, 1)
     exclude_worker(participant=worker, note="", user=make_user("rev"))
@@ -280,7 +280,7 @@ def test_paying_an_excluded_worker_says_what_it_includes() -> None:
 
 
 @pytest.mark.parametrize("hits", ["", "x", "9" * 400])
-def test_a_form_that_says_no_total_pays_nothing(hits: str) -> None:
+def test_a_form_without_a_total_pays_nothing(hits: str) -> None:
     study = paid_study(arms=({},))
     worker_with(study, 1)
     response = as_role("editor", study).post(reverse("console_pay", args=[study.slug]), {"hits": hits, "total": "x"})
@@ -389,7 +389,7 @@ def test_the_command_says_what_is_wrong(arguments: list[str], says: str) -> None
     assert not Payment.objects.exists()
 
 
-def test_the_list_takes_the_same_number_of_queries_however_many_workers(django_assert_max_num_queries: Any) -> None:
+def test_the_list_needs_the_same_number_of_queries_however_many_workers(django_assert_max_num_queries: Any) -> None:
     study = paid_study(arms=({},))
     client = as_role("editor", study)
     for _ in range(4):

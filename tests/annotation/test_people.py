@@ -28,7 +28,7 @@ def names(invitations: list[Invitation]) -> list[str]:
 # --- who is who ---
 
 
-def test_a_worker_of_the_open_link_is_a_new_person_every_time() -> None:
+def test_every_visit_by_the_open_link_is_a_new_person() -> None:
     assert link_worker() != link_worker()
     assert link_worker("open-1") == link_worker("open-1")
 
@@ -46,7 +46,7 @@ def test_a_simulated_worker_is_marked_and_another_one_in_each_study() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "short", "x" * 65, "ä" * 30, "a" * 30 + "\n", "<script>" * 4])
-def test_what_a_browser_posts_must_look_like_its_key(key: str) -> None:
+def test_a_posted_browser_key_must_have_the_right_form(key: str) -> None:
     assert not is_browser_key(key)
     assert is_browser_key("0123456789abcdef0123456789abcdef")
 
@@ -74,7 +74,7 @@ def test_two_studies_have_two_people_of_one_name() -> None:
     assert one.worker != other.worker
 
 
-def test_in_a_study_of_anothers_outputs_or_that_excludes_it_the_same_name_is_the_same_person() -> None:
+def test_the_same_name_is_the_same_person_in_a_study_that_judges_or_excludes_another() -> None:
     source, excluded, study = (make_study(items=0) for _ in range(3))
     ItemFeed.objects.create(study=study, source=source)
     study.exclude_studies.add(excluded)

@@ -60,7 +60,7 @@ def test_counts_of_a_study_under_way() -> None:
     assert found.items_done == done.places.count()
 
 
-def test_a_worker_who_has_not_submitted_anything_is_none_yet() -> None:
+def test_somebody_without_a_submission_is_not_listed_as_a_worker() -> None:
     study = make_study()
     make_assignment(study=study)
     assert (progress(study).workers, progress(study).in_progress) == (0, 1)
@@ -114,7 +114,7 @@ def test_submissions_per_hour_have_no_gaps_and_end_now() -> None:
     assert sum(count for _, count in counted) == 4
 
 
-def test_a_study_that_rested_for_two_days_has_no_chart() -> None:
+def test_a_study_without_submissions_for_two_days_has_no_chart() -> None:
     now = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
     study = make_study()
     received(study, received_at=now - timedelta(hours=48))

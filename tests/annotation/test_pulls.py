@@ -177,7 +177,7 @@ def test_the_poll_says_when_to_look_and_stores_nothing() -> None:
     assert not Offer.objects.exists()
 
 
-def test_what_was_used_is_stored_with_the_page() -> None:
+def test_used_suggestions_are_stored_with_the_page() -> None:
     browser = writer(slogan_study())
     press(browser, keywords="storm")
     bring()

@@ -116,14 +116,14 @@ def test_other_pages_keep_the_strict_policy(study: Study) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "report.html", "report.json"])
-def test_others_are_told_there_is_no_such_study(study: Study, name: str) -> None:
+def test_others_read_that_there_is_no_such_study(study: Study, name: str) -> None:
     response = signed_in(make_researcher("outsider")).get(url(study, name))
 
     assert response.status_code == 404
 
 
 @pytest.mark.parametrize("name", ["", "report.html", "report.json"])
-def test_who_is_not_signed_in_is_asked_to(study: Study, name: str) -> None:
+def test_visitors_are_asked_to_sign_in(study: Study, name: str) -> None:
     response = Client().get(url(study, name))
 
     assert response.status_code == 302
@@ -237,7 +237,7 @@ def test_a_large_study_is_built_in_the_background(study: Study, builds: Builds, 
     assert builds.count == 1
 
 
-def test_of_a_large_study_the_last_report_is_shown_meanwhile(study: Study, builds: Builds, large: list[int]) -> None:
+def test_the_last_report_of_a_large_study_is_shown_meanwhile(study: Study, builds: Builds, large: list[int]) -> None:
     client = member(study)
     client.get(url(study))
     tasks.make_report(study.pk)
@@ -252,7 +252,9 @@ def test_of_a_large_study_the_last_report_is_shown_meanwhile(study: Study, build
     assert "There are new data" not in client.get(url(study)).content.decode()
 
 
-def test_a_download_of_what_is_not_built_leads_to_the_page_that_builds_it(study: Study, large: list[int]) -> None:
+def test_downloading_a_report_that_is_not_built_leads_to_the_page_that_builds_it(
+    study: Study, large: list[int]
+) -> None:
     response = member(study).get(url(study, "report.json"))
 
     assert response.headers["Location"] == url(study)
@@ -270,7 +272,7 @@ def test_a_task_for_a_study_that_is_gone_does_nothing(builds: Builds) -> None:
     assert builds.count == 0
 
 
-def test_a_failure_is_told_and_tried_again_later(
+def test_a_failed_job_is_reported_and_tried_again_later(
     study: Study, builds: Builds, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = member(study)

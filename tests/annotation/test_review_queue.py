@@ -297,7 +297,7 @@ def test_an_editor_excludes_the_ticked_ones_after_seeing_the_effect(
     assert second.reviews.count() == 0
 
 
-def test_all_that_match_means_the_filter_not_the_page() -> None:
+def test_all_that_match_refers_to_the_filter_not_the_page() -> None:
     study = paid_study(items=30)
     careless, careful = make_participant(study=study), make_participant(study=study)
     for seed in range(3):

@@ -65,7 +65,7 @@ def test_pressing_the_button_twice_is_one_decision(user: User, submission: Submi
     assert Review.objects.count() == 1
 
 
-def test_what_cannot_be_stored_is_refused(user: User, submission: Submission) -> None:
+def test_values_that_cannot_be_stored_are_refused(user: User, submission: Submission) -> None:
     with pytest.raises(Invalid) as caught:
         review_submission(submission=submission, decision="maybe", note="x" * 501, user=user)
     assert [problem.where for problem in caught.value.problems] == ["decision", "note"]
@@ -97,7 +97,7 @@ def test_somebody_else_fills_a_released_place(user: User) -> None:
     assert state(third) == ("submitted", 2, 2)
 
 
-def test_whoever_was_left_out_gets_neither_that_hit_nor_more_hits_than_allowed(user: User) -> None:
+def test_an_excluded_worker_gets_neither_that_hit_nor_more_hits_than_allowed(user: User) -> None:
     study = make_study(items=3, ratings_per_item=1, hits_per_worker=2)
     worker = make_participant(study=study)
     first = make_submission(participant=worker)
@@ -118,13 +118,13 @@ def test_a_released_hit_is_never_given_to_the_same_worker_again(user: User) -> N
     assert not summary(worker.pk).may_go_on
 
 
-def test_whoever_was_left_out_keeps_the_completion_code(user: User, submission: Submission) -> None:
+def test_an_excluded_worker_keeps_the_completion_code(user: User, submission: Submission) -> None:
     exclude(submission, user)
     found = summary(submission.participant_id)
     assert (found.completion_code, found.n_submitted) == (submission.participant.completion_code, 1)
 
 
-def test_used_again_it_takes_its_place_back_while_one_is_free(user: User) -> None:
+def test_included_again_it_gets_its_place_back_while_one_is_free(user: User) -> None:
     study = make_study(items=1, ratings_per_item=2)
     first, second = (make_submission(study=study) for _ in range(2))
     exclude(first, user)
@@ -140,7 +140,7 @@ def test_used_again_it_takes_its_place_back_while_one_is_free(user: User) -> Non
     assert AuditEntry.objects.filter(action="take back place").count() == 2
 
 
-def test_used_again_it_stays_released_where_the_place_was_filled(user: User) -> None:
+def test_included_again_it_stays_released_if_the_place_was_filled(user: User) -> None:
     study = make_study(items=1, ratings_per_item=1)
     first = make_submission(study=study)
     exclude(first, user)

@@ -136,7 +136,7 @@ def test_a_study_that_has_left_draft_keeps_its_items(run: GenerationRun) -> None
 
 
 @pytest.mark.django_db
-def test_a_type_that_takes_no_samples_says_so(run: GenerationRun) -> None:
+def test_a_type_that_uses_no_samples_says_so(run: GenerationRun) -> None:
     with pytest.raises(Invalid, match="Studies of the type con_test cannot use generated samples"):
         take(draft("con_test"), run)
 
@@ -169,7 +169,9 @@ def test_a_study_file_names_a_run(run: GenerationRun, tmp_path: Path) -> None:
         ("{from_run: sweep}", "con_test", "Studies of the type con_test cannot use generated samples."),
     ],
 )
-def test_runs_that_make_no_items(run: GenerationRun, tmp_path: Path, items: str, task_type: str, said: str) -> None:
+def test_runs_that_make_no_items_are_refused(
+    run: GenerationRun, tmp_path: Path, items: str, task_type: str, said: str
+) -> None:
     with pytest.raises(FileRefused) as refused:
         apply(read_study_file(write(tmp_path, items, task_type)))
     [problem] = refused.value.problems

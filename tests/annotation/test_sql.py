@@ -42,7 +42,7 @@ def test_it_outlives_a_transaction_that_is_rolled_back() -> None:
     assert sql.fetch_one(ADD, 1) == (42,)
 
 
-def test_what_could_not_be_prepared_is_prepared_later() -> None:
+def test_statements_that_could_not_be_prepared_are_prepared_later() -> None:
     with pytest.raises(Error), transaction.atomic():
         with pytest.raises(Error):
             sql.fetch_one("SELECT no_such_function(%s)", 1)
@@ -50,7 +50,7 @@ def test_what_could_not_be_prepared_is_prepared_later() -> None:
     assert sql.fetch_one(ADD, 1) == (42,)
 
 
-def test_a_new_connection_prepares_anew() -> None:
+def test_a_new_connection_prepares_its_statements_again() -> None:
     sql.fetch_one(ADD, 1)
     connection.close()
     assert sql.fetch_one(ADD, 1) == (42,)

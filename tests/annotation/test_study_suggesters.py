@@ -48,7 +48,7 @@ def test_a_suggester_that_is_missing_is_named_with_how_to_make_it() -> None:
     assert "manage.py suggester add modell-a" in reason
 
 
-def test_a_stopped_suggester_a_retired_model_and_a_strange_template_are_told() -> None:
+def test_a_stopped_suggester_a_retired_model_and_an_unknown_template_field_are_reported() -> None:
     first, second = ready("model-a"), ready("model-b")
     Suggester.objects.filter(pk=first.pk).update(active=False, template="{keywords}: {story}")
     second.model.retired = True
@@ -61,7 +61,7 @@ def test_a_stopped_suggester_a_retired_model_and_a_strange_template_are_told() -
     assert "The model toy of suggester model-b is retired." in told
 
 
-def test_a_pool_must_last_for_one_story() -> None:
+def test_a_pool_must_have_enough_texts_for_one_story() -> None:
     ready("model-b")
     suggester = make_suggester("model-a")
     make_pool(suggester, "One for the first round.", round=1)
@@ -83,7 +83,7 @@ def test_a_suggester_that_is_named_twice_needs_twice_as_many_texts() -> None:
     assert "lacks 3 texts" in reason
 
 
-def test_from_going_live_to_closing_the_suggesters_cannot_change() -> None:
+def test_suggesters_are_locked_from_launch_to_close() -> None:
     suggester = ready("model-a")
     ready("model-b")
     study = draft()

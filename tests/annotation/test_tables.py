@@ -60,7 +60,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
-def test_reads(case: Case) -> None:
+def test_a_file_is_read(case: Case) -> None:
     table = read(case.data, case.file)
     assert table.columns == case.columns
     assert cells(table) == case.rows
@@ -126,7 +126,7 @@ def test_says_what_is_wrong_and_where(case: Bad) -> None:
     first.what.encode()  # fit for any page and terminal
 
 
-def test_a_latin_1_file_is_told_how_to_become_utf_8() -> None:
+def test_the_error_for_a_latin_1_file_says_how_to_save_it_as_utf_8() -> None:
     assert "UTF-8" in problems("a\ncaf\xe9\n".encode("latin-1"))[0].fix
 
 
@@ -141,7 +141,7 @@ def test_every_problem_is_found_at_once() -> None:
     ]
 
 
-def test_reading_goes_on_behind_a_quote_problem_in_one_line() -> None:
+def test_reading_continues_after_a_quote_problem_in_one_line() -> None:
     found = problems('a,b\n"1"x,2\n3,4,5\n')
     assert [problem.row for problem in found] == [1, 2]
 
@@ -164,7 +164,7 @@ def test_a_file_over_the_upload_limit_is_refused(settings: LazySettings) -> None
         read_table(io.BytesIO(data), name="x.csv", limit=1000)
 
 
-def test_more_rows_than_a_study_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_a_study_accepts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MAX_ROWS", 3)
     assert len(read("a\n1\n2\n3\n").rows) == 3
     assert "more than 3 rows" in problems("a\n1\n2\n3\n4\n")[0].what
@@ -188,6 +188,6 @@ def test_the_file_stays_open() -> None:
     assert not file.closed
 
 
-def test_behind_a_quote_that_swallowed_rows_nothing_more_is_made_up() -> None:
+def test_after_an_unclosed_quote_no_further_problems_are_reported() -> None:
     found = problems('a,b\n"1\n2"x,3\n4\n')
     assert [(problem.row, "lines 2 to 3" in problem.what) for problem in found] == [(1, True)]

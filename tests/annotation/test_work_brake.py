@@ -61,12 +61,12 @@ def test_addresses_of_one_ipv6_customer_count_together(study: Study) -> None:
     assert statuses(study, 1, address="2001:db8:0:1::1") == [303]
 
 
-def test_another_study_has_a_count_of_its_own(study: Study) -> None:
+def test_another_study_has_its_own_count(study: Study) -> None:
     statuses(study, MOST)
     assert statuses(make_study(items=1), 1) == [303]
 
 
-def test_whoever_sends_makes_room_for_the_next_once(study: Study) -> None:
+def test_finishing_a_task_makes_room_for_one_more_person(study: Study) -> None:
     statuses(study, MOST)
     worker = WorkerBrowser(Participant.objects.earliest("pk"))
     worker.finish()
@@ -93,7 +93,7 @@ def test_personal_links_and_simulated_workers_are_not_counted(study: Study) -> N
     assert statuses(study, 1) == [429]
 
 
-def test_who_has_started_is_let_in_again(study: Study) -> None:
+def test_people_who_have_started_are_let_in_again(study: Study) -> None:
     first = start(study)
     statuses(study, MOST)
     assert Client(REMOTE_ADDR="192.0.2.7").get(first.headers["Location"]).status_code == 200

@@ -69,7 +69,7 @@ def test_the_page_has_a_place_for_the_key_and_the_script_that_fills_it() -> None
 
 
 @pytest.mark.parametrize("key", ["", "1", "x" * 5000, "<script>alert(1)</script>", "a" * 19 + "\x00"])
-def test_without_a_proper_key_everybody_is_somebody_new(key: str) -> None:
+def test_without_a_valid_key_everybody_is_a_new_person(key: str) -> None:
     study = make_study(identity="browser", ratings_per_item=9)
     people = [participant(start(study, browser=key)) for _ in range(2)]
     assert people[0] != people[1]
@@ -86,7 +86,7 @@ def test_a_known_browser_continues_after_the_study_is_closed_and_a_start_must_be
     assert Client().post(url_of(study), {"start": "", "browser": KEY[::-1]}).status_code == 410
 
 
-def test_whoever_comes_back_need_not_agree_again() -> None:
+def test_people_who_come_back_need_not_agree_again() -> None:
     study = make_study(identity="browser", consent="We publish your answers.")
     first = participant(start(study, browser=KEY, agree="yes"))
     assert participant(start(study, browser=KEY)) == first
@@ -114,7 +114,7 @@ def test_the_same_id_of_one_panel_is_the_same_person(panel_study: Study) -> None
     assert participant(start(other_panel, "?id=5f1b")).worker != first.worker
 
 
-def test_whoever_comes_back_is_welcomed_with_their_own_page(panel_study: Study) -> None:
+def test_people_who_come_back_are_welcomed_with_their_own_page(panel_study: Study) -> None:
     first = participant(start(panel_study, "?PROLIFIC_PID=5f1b"))
     page = Client().get(url_of(panel_study, "?PROLIFIC_PID=5f1b"))
     assert "Welcome back" in fields(page).text
@@ -144,7 +144,7 @@ def test_the_preview_and_the_way_back_keep_the_id(panel_study: Study) -> None:
 # --- who is sent away ---
 
 
-def test_whoever_took_part_in_a_related_study_is_told_so() -> None:
+def test_people_who_took_part_in_a_related_study_see_a_message() -> None:
     earlier, study = make_panel_study(), make_panel_study()
     study.exclude_studies.add(earlier)
     make_submission(participant=participant(start(earlier, "?PROLIFIC_PID=5f1b")))
@@ -154,7 +154,7 @@ def test_whoever_took_part_in_a_related_study_is_told_so() -> None:
     assert participant(start(study, "?PROLIFIC_PID=5f1c"))
 
 
-def test_whoever_takes_part_in_a_related_study_after_the_start_page_is_told_so() -> None:
+def test_people_who_join_a_related_study_after_the_start_page_see_a_message() -> None:
     earlier, study = make_panel_study(), make_panel_study()
     study.exclude_studies.add(earlier)
     started = start(study, "?PROLIFIC_PID=5f1b")
@@ -196,7 +196,7 @@ def test_an_arm_that_has_its_participants_counts_as_full() -> None:
 
 
 @pytest.mark.parametrize("status", ["live", "paused", "closed"])
-def test_a_browser_with_an_open_task_gets_back_to_it_when_the_study_takes_nobody_new(status: str) -> None:
+def test_a_browser_with_an_open_task_gets_back_to_it_when_the_study_admits_nobody_new(status: str) -> None:
     study = make_study(items=1, ratings_per_item=1, identity="browser", consent="You may stop at any time.")
     mine = participant(start(study, browser=KEY, agree="yes"))
     make_assignment(participant=mine)

@@ -105,7 +105,7 @@ def test_platforms_that_are_allowed_to_may_frame_the_page(worker: WorkerBrowser,
     assert "X-Frame-Options" not in response.headers
 
 
-def test_feedback_is_asked_on_the_last_step_only_and_not_where_the_study_has_no_box() -> None:
+def test_the_feedback_box_is_only_on_the_last_step_and_only_if_the_study_has_one() -> None:
     for box in (True, False):
         worker = WorkerBrowser(make_participant(study=make_study(items=1, feedback_box=box)))
         assert "feedback" not in fields(worker.get()).values
@@ -253,14 +253,14 @@ def test_members_and_nobody_else_preview_a_draft() -> None:
     assert client.get(url).status_code == 403
 
 
-def test_there_is_no_page_for_a_study_that_is_not_there() -> None:
+def test_a_missing_study_has_no_page() -> None:
     assert Client().get(reverse("study_start", args=["nothing"])).status_code == 404
 
 
 # --- cost ---
 
 
-def test_the_open_step_takes_one_query_however_many_items(django_assert_num_queries: Any) -> None:
+def test_the_open_step_needs_one_query_however_many_items(django_assert_num_queries: Any) -> None:
     for values in ({"items": 1}, {"items": 12, "items_per_hit": 6}, {"task_type": "sim_hds", "responses": 10}):
         worker = WorkerBrowser(make_participant(study=make_study(**values)))
         worker.get()
@@ -268,7 +268,7 @@ def test_the_open_step_takes_one_query_however_many_items(django_assert_num_quer
             worker.get()
 
 
-def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
+def test_sending_a_step_needs_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
     counted = []
     studies: list[dict[str, Any]] = [{"items": 1}, {"items": 12, "items_per_hit": 6}]
     for values in studies:
@@ -280,13 +280,13 @@ def test_sending_a_step_takes_the_same_few_queries_however_many_items(django_ass
     assert counted[0] == counted[1]
 
 
-def test_the_page_after_a_hit_takes_two_queries(worker: WorkerBrowser, django_assert_max_num_queries: Any) -> None:
+def test_the_page_after_a_hit_needs_two_queries(worker: WorkerBrowser, django_assert_max_num_queries: Any) -> None:
     worker.finish()
     with django_assert_max_num_queries(2):
         assert "Next task" in fields(worker.client.get(worker.done_url)).text
 
 
-def test_start_and_preview_take_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
+def test_start_and_preview_need_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
     client = Client()
     with django_assert_max_num_queries(4):
         client.get(reverse("study_start", args=[study.slug]))

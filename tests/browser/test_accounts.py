@@ -106,7 +106,7 @@ def test_a_token_is_made_used_and_revoked(live_server: LiveServer, new_page: New
     assert program.get(studies, headers={"Authorization": f"Bearer {token}"}).status == 401
 
 
-def test_a_worker_who_opens_the_console_is_told_why_not(live_server: LiveServer, new_page: NewPage) -> None:
+def test_a_worker_who_opens_the_console_sees_why_they_cannot(live_server: LiveServer, new_page: NewPage) -> None:
     cast()
     worker = User.objects.get(username="worker")
     worker.set_password(PASSWORD)

@@ -121,7 +121,7 @@ def test_progress_updates_without_taking_the_focus_and_says_when_it_is_old(
     )
 
 
-def test_a_file_that_is_too_large_is_told_before_it_is_sent(
+def test_a_file_that_is_too_large_is_reported_before_it_is_sent(
     live_server: LiveServer, new_page: NewPage, tmp_path: Path
 ) -> None:
     study = make_study(live=False, items=0)
@@ -224,7 +224,7 @@ def test_the_overview_stops_asking_once_the_study_is_closed(live_server: LiveSer
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     expect(page.get_by_text("updates automatically")).to_be_visible()
     close_study(study=study, actor="somebody else")
-    expect(page.get_by_text("The study is closed: the link says so")).to_be_visible(timeout=12_000)
+    expect(page.get_by_text("The study is closed: the link shows this")).to_be_visible(timeout=12_000)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(5_000)

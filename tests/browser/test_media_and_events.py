@@ -245,7 +245,7 @@ def test_a_failed_batch_is_sent_again_and_nothing_typed_is_lost(new_page: NewPag
     matches()
 
 
-def test_a_page_that_is_loaded_again_goes_on(new_page: NewPage, live_server: Any) -> None:
+def test_a_page_that_is_loaded_again_continues(new_page: NewPage, live_server: Any) -> None:
     worker = open_work(new_page, live_server, writing_study())
     first, second = boxes(worker)
     worker.locator(f"#f-{first}").press_sequentially("I would walk")

@@ -73,7 +73,7 @@ def test_220_submissions_of_a_careless_worker_are_excluded_in_three_clicks(
     assert excluded_submissions(study).count() == MANY
 
 
-def test_all_that_match_are_rejected_with_the_effect_in_view(
+def test_all_matching_submissions_are_rejected_after_showing_the_effect(
     live_server: LiveServer, new_page: NewPage, axe_core: Path
 ) -> None:
     study, careless = careless_study()

@@ -112,7 +112,7 @@ def test_javascript_is_not_needed(live_server: Any, new_page: NewPage) -> None:
     assert dict(Rating.objects.exclude(value=None).values_list("question", "value")) == {"quality": 3.5, "diversity": 2}
 
 
-def test_the_browser_says_what_the_server_says(live_server: Any, new_page: NewPage) -> None:
+def test_the_browser_shows_the_servers_messages(live_server: Any, new_page: NewPage) -> None:
     """The check before sending is a comfort: same problems, same words."""
     study = make_study(items=1)
     said = []

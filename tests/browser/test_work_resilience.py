@@ -179,7 +179,7 @@ def test_going_back_shows_the_step_that_is_due(page: Page) -> None:
     expect(page.locator("h1")).to_have_text("Rate one reply")
 
 
-def test_an_old_tab_learns_that_its_step_was_sent(page: Page) -> None:
+def test_an_old_tab_shows_that_its_step_was_sent(page: Page) -> None:
     other = page.context.new_page()
     other.goto(page.url)
     other.locator("textarea").fill("From the other tab.")
@@ -196,12 +196,12 @@ def test_an_old_tab_learns_that_its_step_was_sent(page: Page) -> None:
 
 def test_words_are_counted_as_they_are_typed(page: Page) -> None:
     counter = page.locator(".counter")
-    expect(counter).to_have_text("0 of at most 15 words")
+    expect(counter).to_have_text("0 of 15 words")
     page.locator("textarea").fill("one two\nthree ")
-    expect(counter).to_have_text("3 of at most 15 words")
+    expect(counter).to_have_text("3 of 15 words")
     page.locator("textarea").fill("word " * 16)
     expect(counter).to_have_class(re.compile("over"))
-    expect(page.locator("#say")).to_have_text("16 of at most 15 words")
+    expect(page.locator("#say")).to_have_text("16 words; at most 15")
 
 
 def test_time_per_question_and_pastes_are_measured(page: Page) -> None:
@@ -236,7 +236,7 @@ def test_time_left_ticks_and_warns_two_minutes_before_the_end(
     expect(page.locator("h1")).to_have_text("Rate one reply")
 
 
-def test_a_closed_study_takes_what_was_begun(page: Page) -> None:
+def test_a_closed_study_accepts_work_in_progress(page: Page) -> None:
     Study.objects.update(status=Study.Status.CLOSED)
     page.locator("textarea").fill(TEXT)
     page.locator(".send button").click()

@@ -183,9 +183,7 @@ def test_the_button_works_without_javascript_and_loses_nothing(
     assert Offer.objects.get(chosen=True).side == "2"
 
 
-def test_the_keyboard_alone_asks_for_and_uses_a_suggestion_and_an_error_is_told(
-    new_page: NewPage, live_server: Any, write: Write
-) -> None:
+def test_suggestions_and_errors_work_with_the_keyboard_alone(new_page: NewPage, live_server: Any, write: Write) -> None:
     page = open_work(new_page, live_server, slogan_study())
     page.fill("#f-keywords", "storm")
     tab_to(page, "#pull-ask")
@@ -212,7 +210,7 @@ def test_three_responses_to_a_context(new_page: NewPage, live_server: Any, axe_c
     for number, text in enumerate(("Look in your coat.", "Keys.", "look in YOUR coat"), start=1):
         page.fill(f"#f-response-{number}", text)
     page.click(".send button")
-    expect(page.locator("#summary")).to_contain_text("Please write at least 2 words; this is 1.")
+    expect(page.locator("#summary")).to_contain_text("Please write at least 2 words; you wrote 1.")
     page.fill("#f-response-2", "Ask your neighbour.")
     page.click(".send button")
     expect(page.locator("#summary")).to_contain_text("This is the same as “Reply 1”.")

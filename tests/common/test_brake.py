@@ -89,12 +89,12 @@ def test_it_is_over_after_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "203.0.113.1", ""),  # a socket file
     ],
 )
-def test_which_address_is_counted(direct: str, forwarded: str, counted: str, settings: Any) -> None:
+def test_the_visitors_address_is_counted(direct: str, forwarded: str, counted: str, settings: Any) -> None:
     settings.PROXY_IPS = ("127.0.0.1", "::1", "10.0.0.9")
     assert brake.address_of(request(direct, forwarded)) == counted
 
 
-def test_a_customer_with_a_whole_ipv6_network_gets_no_more_guesses() -> None:
+def test_a_whole_ipv6_network_gets_no_more_guesses() -> None:
     assert sum(tries(1, address=f"2001:db8::{number}") for number in range(20)) == brake.MOST_FOR_A_NAME
     assert tries(1, address="2001:db8:0:1::1") == 1
 
@@ -129,7 +129,7 @@ def test_the_right_password_does_not_forget_what_others_have_guessed() -> None:
     assert from_everywhere(20) == 1
 
 
-def test_attempts_that_were_held_back_take_no_turn_of_the_account() -> None:
+def test_attempts_that_were_held_back_do_not_count_for_the_account() -> None:
     tries(brake.MOST_FOR_A_NAME)
     from_everywhere(brake.MOST_FOR_AN_ACCOUNT)
     pass_by(brake.SLOWED_SECONDS)

@@ -58,7 +58,7 @@ def run(*arguments: str) -> tuple[str, str]:
         ("stopped", ("", "Stopped.")),
     ],
 )
-def test_what_is_refused_is_explained_without_a_stack_trace(how: str, expected: tuple[str, str]) -> None:
+def test_refusals_are_explained_without_a_stack_trace(how: str, expected: tuple[str, str]) -> None:
     assert run("fail", how) == expected
 
 
@@ -107,7 +107,7 @@ def test_a_full_disk_is_reported_without_a_stack_trace(action: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_pipe_that_closes_before_the_end_is_no_error(tmp_path: Path) -> None:
+def test_a_pipe_that_closes_early_is_not_an_error(tmp_path: Path) -> None:
     """Little output stays in Python's buffer until the command is over."""
     environment = clean_environment({"HITSERVER_VAR": str(tmp_path)})
     command = f"{sys.executable} manage.py study keys | true"

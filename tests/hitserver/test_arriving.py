@@ -8,7 +8,7 @@ START = b"POST /w/abc/?a=/s/ HTTP/1.1\r\nHost: x\r\n"
 
 
 @pytest.mark.parametrize("held", [b"", b"G", START, START + b"\r", b"\r\n"])
-def test_a_head_that_is_not_complete_tells_nothing(held: bytes) -> None:
+def test_an_incomplete_head_has_no_known_size(held: bytes) -> None:
     assert read_head(held) is None
 
 
@@ -33,7 +33,7 @@ def test_the_size_of_a_request_is_known_from_its_head(headers: bytes, body_bytes
     ("data", "status"),
     [(START + b"Transfer-Encoding: chunked\r\n\r\n", "411"), (START + b"a: " + b"b" * MOST_HEAD_BYTES, "431")],
 )
-def test_what_cannot_be_served_is_refused_at_once(data: bytes, status: str) -> None:
+def test_impossible_requests_are_refused_immediately(data: bytes, status: str) -> None:
     with pytest.raises(Unacceptable, match=f"^{status} "):
         read_head(data)
 

@@ -104,7 +104,7 @@ def test_a_backup_made_while_people_work_is_whole_and_can_be_restored(
         assert "the database: It holds data (annotation_" in again.stderr
         forced = manage("restore", str(backups[0]), "--force", environment=target)
         assert forced.returncode == 0, forced.stderr
-        assert "What was here before is in" in forced.stdout
+        assert "The previous data are in" in forced.stdout
         (kept,) = (tmp_path / "restored" / "copies").iterdir()
         assert manifest(kept)["rows"] == manifest(during[0])["rows"]
 
@@ -140,7 +140,7 @@ def test_a_restored_server_has_users_files_and_key_for_its_user_alone(made: tupl
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))
     assert done.returncode == 0, done.stderr
-    assert "The secret key is that of the backup." in done.stdout
+    assert "The secret key was restored from the backup." in done.stdout
     restored = tmp_path / "var"
     assert (restored / "secret_key").read_text() == (var / "secret_key").read_text()
     assert (restored / "marketplace-files" / "ab" / "abcd").read_bytes() == b"uploaded"
@@ -157,7 +157,7 @@ def test_without_the_key_it_says_which_key_is_needed(made: tuple[Path, Path], tm
     manage("backup", str(path), "--without-key", environment=environment(made[0]))
     assert "secret_key" not in manifest(path)["members"]
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))
-    assert "Set HITSERVER_SECRET_KEY to that of the old server." in done.stdout
+    assert "Set HITSERVER_SECRET_KEY to the old server's key." in done.stdout
 
 
 def rewritten(path: Path, target: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
@@ -215,12 +215,12 @@ def test_a_backup_never_writes_outside_its_folder(tmp_path: Path, name: str) -> 
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
     done = manage("restore", str(path), environment=environment(tmp_path / "a" / "var"))
     assert done.returncode == 1
-    assert "which no backup does" in done.stderr
+    assert "which does not belong in a backup" in done.stderr
     assert not list(tmp_path.rglob("evil"))
 
 
 @pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"x" * 2000)], ids=["empty", "text", "gzip"])
-def test_what_is_no_backup_is_said_so(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "b.tar.gz"
     path.write_bytes(data)
     done = manage("restore", str(path), environment=environment(tmp_path / "var"))

@@ -63,7 +63,7 @@ def test_a_message_that_was_taken_stays_on_disk_until_it_is_acknowledged(tmp_pat
     assert (len(files(tmp_path, "queue")), len(files(tmp_path, "taken"))) == (0, 0)
 
 
-def test_what_a_living_process_took_is_left_to_it(tmp_path: Path) -> None:
+def test_requests_of_a_living_process_are_left_to_it(tmp_path: Path) -> None:
     first, second = channel_of(tmp_path), channel_of(tmp_path)
     put(first, "a")
     first._get("q")
@@ -74,7 +74,7 @@ def test_what_a_living_process_took_is_left_to_it(tmp_path: Path) -> None:
         second._get("q")
 
 
-def test_what_a_dead_process_took_goes_back(tmp_path: Path) -> None:
+def test_requests_of_a_dead_process_go_back(tmp_path: Path) -> None:
     put(channel_of(tmp_path), "a")
     taker = multiprocessing.get_context("spawn").Process(target=_die_with_message, args=(tmp_path,))
     taker.start()
@@ -104,7 +104,7 @@ def _take_all(folder: Path, taken: "multiprocessing.Queue[list[str]]") -> None:
     taken.put(mine)
 
 
-def test_many_take_each_message_once(tmp_path: Path) -> None:
+def test_many_workers_get_each_message_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     taken: multiprocessing.Queue[list[str]] = context.Queue()
     takers = [context.Process(target=_take_all, args=(tmp_path, taken)) for _ in range(3)]

@@ -21,7 +21,7 @@ def test_a_value_comes_back_as_it_was(value: Any) -> None:
     assert (found, type(found)) == (value, type(value))
 
 
-def test_what_somebody_pickled_is_never_run() -> None:
+def test_pickled_data_are_never_run() -> None:
     class Harm:
         def __reduce__(self) -> Any:
             return exec, ("raise SystemExit('it ran')",)

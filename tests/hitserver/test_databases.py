@@ -44,7 +44,7 @@ def test_over_a_network_both_ends_notice_a_lost_one_unless_the_address_says_othe
 
 @pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="about PostgreSQL")
-def test_the_server_looks_after_a_minute_whether_we_are_still_there() -> None:
+def test_the_server_checks_after_a_minute_whether_the_client_is_connected() -> None:
     if str(connection.settings_dict["HOST"]).startswith("/") or not connection.settings_dict["HOST"]:
         pytest.skip("the database is reached by a socket of this machine, which is never lost")
     shown = []
@@ -68,7 +68,7 @@ def test_the_server_looks_after_a_minute_whether_we_are_still_there() -> None:
         "postgres://db:99999/hits",
     ],
 )
-def test_another_address_is_refused_with_the_form_it_should_have(url: str) -> None:
+def test_another_address_is_refused_with_the_expected_form(url: str) -> None:
     with pytest.raises(EnvError) as raised:
         postgres_database(url)
 

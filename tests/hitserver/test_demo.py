@@ -103,7 +103,7 @@ def test_items_are_those_of_the_type_s_example_unless_a_file_is_named(task: str,
     assert arguments(["--task", task, "--data", __file__]).data == Path(__file__)
 
 
-def test_a_file_that_will_not_do_is_explained_without_a_stack_trace(tmp_path: Path) -> None:
+def test_an_unusable_file_is_explained_without_a_stack_trace(tmp_path: Path) -> None:
     data = tmp_path / "sets.csv"
     data.write_text(SETS + "s1,,1,content_diversity,Yes.,No.\n", encoding="utf-8")
     done = run(tmp_path, "--data", str(data))
@@ -141,7 +141,7 @@ def test_a_second_demo_leaves_the_first_alone(tmp_path: Path) -> None:
     assert mine.read_text() == "the first one's"
 
 
-def test_a_port_in_use_is_told_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_before_anything_is_done(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

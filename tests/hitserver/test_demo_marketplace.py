@@ -18,7 +18,7 @@ SETS = "sample_id,context,label_value,label_name,resp_0,resp_1\n"
 
 
 @pytest.mark.slow
-def test_from_a_csv_file_over_paid_hits_to_the_report(tmp_path: Path) -> None:
+def test_from_a_csv_file_through_paid_hits_to_the_report(tmp_path: Path) -> None:
     data = tmp_path / "sets.csv"
     rows = [f"s{n},Context {n},1,content_diversity,Yes {n}.,No {n}.\n" for n in range(3)]
     data.write_text(SETS + "".join(rows), encoding="utf-8")

@@ -123,7 +123,7 @@ def test_without_password(address: str, shown: str) -> None:
     assert without_password(address) == shown
 
 
-def test_what_was_read_is_kept_with_its_default() -> None:
+def test_parameters_are_kept_with_their_defaults() -> None:
     env = Env({})
     flag(env), items(env)
 

@@ -57,7 +57,7 @@ def test_where_mail_goes(environment: dict[str, str], backend: str, sends: bool,
 
 
 @pytest.mark.usefixtures("no_mail")
-def test_a_letter_that_cannot_leave_is_an_error_that_holds_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_email_that_cannot_be_sent_is_an_error_without_its_content(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(MailNotSetUp, match="HITSERVER_EMAIL_HOST is not set"):
         mail.send_mail("Your link", "https://hits.example/secret", None, [ADDRESS])
 
@@ -73,7 +73,7 @@ def test_a_link_that_cannot_be_sent_is_not_in_the_log(
 
 
 @pytest.mark.usefixtures("no_mail")
-def test_without_mail_the_operator_hands_the_invitation_over() -> None:
+def test_without_mail_the_operator_passes_the_invitation_on() -> None:
     cache.clear()
     operator = User.objects.create_user("olga")
     add_operator(operator)

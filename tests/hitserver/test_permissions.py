@@ -58,27 +58,27 @@ def fill(route: str, study: Study) -> str:
     return f"/{route}"
 
 
-def test_there_are_pages_of_studies() -> None:
+def test_the_list_of_studies_has_pages() -> None:
     assert len(OF_STUDIES) > 20
     assert {"report", "report_file", "export"} <= {ROUTES[route] for route in OF_STUDIES}
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("route", OF_STUDIES)
-def test_an_outsider_learns_nothing_of_a_study(route: str, method: str, study: Study) -> None:
+def test_an_outsider_sees_nothing_of_a_study(route: str, method: str, study: Study) -> None:
     response = getattr(signed_in(make_user("outsider")), method)(fill(route, study))
     assert response.status_code in (404, 405)
     assert study.title.encode() not in response.content
 
 
-def test_there_are_pages_of_runs() -> None:
+def test_the_list_of_runs_has_pages() -> None:
     names = {"console_run", "console_run_cancel", "run_report", "run_report_file", "run_samples"}
     assert names <= {ROUTES[route] for route in OF_RUNS}
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("route", OF_RUNS)
-def test_an_outsider_learns_nothing_of_a_run(route: str, method: str, study: Study) -> None:
+def test_an_outsider_sees_nothing_of_a_run(route: str, method: str, study: Study) -> None:
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     response = getattr(signed_in(make_user("outsider")), method)(fill(route, study))
     assert response.status_code in (404, 405)

@@ -25,7 +25,7 @@ def test_the_port_is_known_while_its_server_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "x y", "8123", f"{2**22 + 1} 8123"])
-def test_what_a_killed_server_left_behind_counts_for_nothing(content: str, tmp_path: Path) -> None:
+def test_files_left_by_a_killed_server_are_ignored(content: str, tmp_path: Path) -> None:
     (tmp_path / "port").write_text(content)  # the last process ID is above the kernel's limit
     assert noted_port(tmp_path) is None
 

@@ -116,7 +116,7 @@ def test_an_unknown_broker_is_refused(tmp_path: Path) -> None:
     assert "CELERY_BROKER_URL is 'kafka://h'" in load(tmp_path, CELERY_BROKER_URL="kafka://h").stderr
 
 
-def test_a_slip_in_a_name_is_noticed(tmp_path: Path) -> None:
+def test_a_typing_error_in_a_name_is_noticed(tmp_path: Path) -> None:
     done = load(tmp_path, HITSERVER_PROT="9000", HITSERVER_TEST_REDIS_URL="redis://h")
 
     assert json.loads(done.stdout)["UNKNOWN_VARIABLES"] == ["HITSERVER_PROT"]
@@ -169,7 +169,7 @@ def test_a_new_folder_is_private_and_one_of_this_server_becomes_so(tmp_path: Pat
     assert mode(used) == 0o700
 
 
-def test_a_folder_of_somebody_else_is_left_alone_and_named(tmp_path: Path) -> None:
+def test_somebody_elses_folder_is_left_alone_and_named(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").touch()
     tmp_path.chmod(0o755)
     assert private_folder(tmp_path).endswith(f"Run: chmod 700 {tmp_path}")

@@ -110,7 +110,7 @@ def test_clients_that_never_close_keep_nobody_waiting(patient_server: Server) ->
 
 
 @pytest.mark.parametrize("beginning", [b"GET /healthz HTTP/1.1\r\nHost: x\r\n", POST + b"some of it"])
-def test_a_request_that_does_not_arrive_in_time_is_told_so(server: Server, beginning: bytes) -> None:
+def test_a_request_that_does_not_arrive_in_time_gets_an_answer(server: Server, beginning: bytes) -> None:
     client = connect(server)
     begin = time.monotonic()
     client.sendall(beginning)
@@ -163,7 +163,7 @@ def test_a_client_that_waits_to_be_asked_for_the_body_is_asked(patient_server: S
         (HEADERS + b"X-Large: " + b"x" * 70_000, "431", b"headers of this request are too large"),
     ],
 )
-def test_what_no_view_would_read_is_refused_while_it_is_sent(
+def test_a_body_that_no_view_would_read_is_refused_while_it_is_sent(
     patient_server: Server, request_head: bytes, status: str, told: bytes
 ) -> None:
     """The client goes on sending, as browsers do, and still gets the answer."""

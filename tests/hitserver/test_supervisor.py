@@ -140,7 +140,7 @@ def test_nothing_outlives_a_killed_supervisor(live_processes: Start) -> None:
     wait_for(lambda: gone(processes), "the end of all processes", seconds=5)
 
 
-def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_immediately(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -151,7 +151,7 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "db.sqlite3").exists()
 
 
-def test_a_server_that_cannot_come_up_says_why(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_reports_why(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="could not be prepared"):
         start_server(tmp_path, env={"DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"})
 
@@ -171,7 +171,7 @@ def test_a_wrong_setting_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "HITSERVER_PORT is 'http'; it takes a whole number from 0 to 65535.\n"
 
 
-def test_a_slip_in_a_name_is_reported(tmp_path: Path, live_processes: Start) -> None:
+def test_a_typing_error_in_a_name_is_reported(tmp_path: Path, live_processes: Start) -> None:
     server = live_processes(env={"HITSERVER_PROT": "9000"})
 
     assert "HITSERVER_PROT is set, but no setting has that name" in server.said()
@@ -191,7 +191,7 @@ def test_the_pause_doubles_while_a_process_keeps_ending() -> None:
     assert pauses == [0.5, 1.0, 2.0, 4.0]
 
 
-def test_one_that_was_well_starts_again_soon() -> None:
+def test_a_process_that_ran_well_restarts_soon() -> None:
     child = Child(name="long", command=[sys.executable, "-c", ""], pause=16.0)
     child.start()
     assert child.process is not None
@@ -202,7 +202,7 @@ def test_one_that_was_well_starts_again_soon() -> None:
     assert child.start_at - time.monotonic() == pytest.approx(supervisor.FIRST_PAUSE, abs=0.1)
 
 
-def test_what_does_not_stop_in_time_is_killed_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_does_not_stop_in_time_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.3)
     watch = Supervisor([Child(name="stubborn", command=STUBBORN), Child(name="sleep", command=SLEEP)])
     handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)}
@@ -237,7 +237,7 @@ def test_a_development_server_that_others_can_reach_says_so(
     assert ("WARNING: this is a development server" in capsys.readouterr().err) is not loopback
 
 
-def test_what_a_server_writes_is_private(live_processes: Start) -> None:
+def test_files_of_the_server_are_private(live_processes: Start) -> None:
     server = live_processes()
     assert stat.S_IMODE(server.var.stat().st_mode) == 0o700
     server.manage("backup", str(server.var / "b.tar.gz"))

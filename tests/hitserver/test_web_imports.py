@@ -49,7 +49,7 @@ def probe(var: Path, *modules: str, path: Path = ROOT) -> subprocess.CompletedPr
     )
 
 
-def test_a_web_process_asks_for_neither_torch_nor_pandas_until_it_has_to(tmp_path: Path) -> None:
+def test_a_web_process_imports_torch_and_pandas_only_when_needed(tmp_path: Path) -> None:
     done = probe(tmp_path)
 
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def test_a_web_process_asks_for_neither_torch_nor_pandas_until_it_has_to(tmp_pat
     assert int(done.stdout.split("VIEWS ")[1].split()[0]) > 0
 
 
-def test_the_probe_notices_one_that_does(tmp_path: Path) -> None:
+def test_the_probe_detects_a_module_that_imports_torch(tmp_path: Path) -> None:
     (tmp_path / "careless.py").write_text("try:\n    import torch.nn\nexcept ImportError:\n    pass\n")
 
     done = probe(tmp_path, "careless", path=tmp_path)

@@ -97,7 +97,7 @@ AS_PUBLISHED = (
         pytest.param(200, 10, id="as published", marks=AS_PUBLISHED),
     ],
 )
-def test_the_circle_with_everything_going_wrong(
+def test_the_whole_workflow_survives_every_fault(
     sets: int, ratings: int, events: Mailbox, requester: Requester, server: Server, key: Key
 ) -> None:
     """Tevet & Berant 2021, §6.2: 200 sets with 10 ratings each, at $0.18."""

@@ -70,7 +70,7 @@ def test_a_port_in_use_is_named(live_processes: Start, tmp_path: Path) -> None:
     assert f"Cannot listen on 127.0.0.1 port {port}: Address already in use. Choose another with --port" in done.stderr
 
 
-def test_the_scheduler_looks_after_the_marketplace_and_nothing_else(tmp_path: Path) -> None:
+def test_the_scheduler_runs_only_marketplace_tasks(tmp_path: Path) -> None:
     show = "import json; from hitserver import settings; print(json.dumps(list(settings.CELERY_BEAT_SCHEDULE)))"
     environment = clean_environment(ALONE | {"HITSERVER_VAR": str(tmp_path), "HITSERVER_PORT": str(free_port())})
     done = subprocess.run([sys.executable, "-c", show], env=environment, cwd=ROOT, capture_output=True, check=True)

@@ -41,7 +41,7 @@ SIMULATED = {"with": None, "without": False, "only": True}
 
 
 class Command(ReviewActions):
-    help = "Set up, run, report and export studies. “manage.py study ACTION --help” says more about each action."
+    help = "Set up, run, report and export studies. “manage.py study ACTION --help” shows more about each action."
 
     def add_actions(self, add: AddAction) -> None:
         self.add_setting_up(add)
@@ -53,7 +53,7 @@ class Command(ReviewActions):
         self.add_data(add)
 
     def add_setting_up(self, add: AddAction) -> None:
-        file = add("apply", "create or change a study as a study file says", self.apply)
+        file = add("apply", "create or change a study to match a study file", self.apply)
         file.add_argument("file", type=Path)
         file.add_argument("--dry-run", action="store_true", help="show what would change and write nothing")
         file.add_argument("--owner", metavar="USER", help="the user who owns the study in the console")
@@ -91,13 +91,13 @@ class Command(ReviewActions):
             "resume": ("give out work again", self.resume),
             "close": ("close a study for good; its data stay", self.close),
             "delete": ("delete a draft", self.delete),
-            "recount": ("set the hits' counters from the assignments", self.recount),
+            "recount": ("correct the hits' counters from the assignments", self.recount),
         }.items():
             add(name, about, run).add_argument("slug")
         links = add("links", "personal links as CSV, for names or for another study's participants", self.links)
         links.add_argument("slug")
         people_of = links.add_mutually_exclusive_group(required=True)
-        people_of.add_argument("--names", metavar="FILE", help="one name a line; - reads standard input")
+        people_of.add_argument("--names", metavar="FILE", help="one name per line; - reads standard input")
         people_of.add_argument("--from-study", metavar="SLUG", help="everybody who took part in that study")
 
     def add_platforms(self, add: AddAction) -> None:
@@ -109,13 +109,13 @@ class Command(ReviewActions):
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
         )
         live.add_argument("--progress", action="store_true")
-        sync = add("sync", "ask the platform for what was sent there, and show what differs", self.sync)
+        sync = add("sync", "ask the platform what was sent there, and show the differences", self.sync)
         sync.add_argument("slug")
         sync.add_argument("--progress", action="store_true")
-        approve = add("approve", "approve on the platform what arrived here and is not excluded; pays it", self.approve)
+        approve = add("approve", "approve and pay on the platform what arrived here and is not excluded", self.approve)
         approve.add_argument("slug")
-        approve.add_argument("--dry-run", action="store_true", help="say what would be approved and its cost")
-        add("end", "stop offering a study on its platform; what is in progress may be finished", self.end).add_argument(
+        approve.add_argument("--dry-run", action="store_true", help="show what would be approved and its cost")
+        add("end", "stop offering a study on its platform; work in progress can be finished", self.end).add_argument(
             "slug"
         )
 

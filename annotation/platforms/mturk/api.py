@@ -39,8 +39,8 @@ class Account:
         if not (account.access_key_id and account.secret):
             raise PlatformTrouble(
                 f"There is no key for {account.endpoint}.",
-                "Set HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY; for this server's own "
-                "marketplace make one: manage.py marketplace make-key NAME",
+                "Set HITSERVER_MTURK_ACCESS_KEY_ID and HITSERVER_MTURK_SECRET_ACCESS_KEY. For this server's own "
+                "marketplace, make a key with: manage.py marketplace make-key NAME",
             )
         return account
 
@@ -69,7 +69,7 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     except BotoCoreError as error:
         raise _unreachable(str(error), endpoint) from error
     except (AttributeError, TypeError) as error:  # boto3, when an answer in JSON is not an object
-        raise _unreachable("The answer has another form.", endpoint) from error
+        raise _unreachable("The answer has a different structure.", endpoint) from error
     if not (_speaks_the_api(answer) and _has_its_members(client, operation, answer)):
         raise _unreachable("The answer is not one of this API.", endpoint)
     return answer

@@ -33,21 +33,39 @@ class MturkForm(ConfigForm):
     description = forms.CharField(
         required=False, max_length=2000, help_text="What workers read in the list of HITs; the study's title if empty."
     )
-    keywords = forms.CharField(required=False, max_length=1000, help_text="With commas between them.")
-    lifetime_days = forms.IntegerField(initial=7, min_value=1, max_value=365, help_text="How long HITs are offered.")
+    keywords = forms.CharField(required=False, max_length=1000, help_text="Separate them with commas.")
+    lifetime_days = forms.IntegerField(
+        label="Days on offer", initial=7, min_value=1, max_value=365, help_text="How long the HITs are offered."
+    )
     approve_after_hours = forms.IntegerField(
-        initial=72, min_value=0, max_value=720, help_text="When work is approved without anybody's decision."
+        label="Hours until automatic approval",
+        initial=72,
+        min_value=0,
+        max_value=720,
+        help_text="After this time, the platform approves work that nobody has decided on.",
     )
     split = forms.BooleanField(
-        required=False, initial=True, help_text="Offer a hit of ten or more submissions as HITs of at most nine."
+        label="Split large hits",
+        required=False,
+        initial=True,
+        help_text="Offer a hit of ten or more submissions as HITs of at most nine.",
     )
-    frame_height = forms.IntegerField(initial=900, min_value=100, max_value=5000)
+    frame_height = forms.IntegerField(
+        label="Height of the frame, in pixels", initial=900, min_value=100, max_value=5000
+    )
     locales = ListField(
-        required=False, max_length=6, help_text="Countries of the workers, such as US, GB or US-CA. Empty: everywhere."
+        label="Countries",
+        required=False,
+        max_length=6,
+        help_text="Countries of the workers, such as US, GB or US-CA. Empty: everywhere.",
     )
-    least_approved = forms.IntegerField(required=False, min_value=0, max_value=10_000_000)
-    least_percent_approved = forms.IntegerField(required=False, min_value=0, max_value=100)
-    masters = forms.BooleanField(required=False, initial=False)
+    least_approved = forms.IntegerField(
+        label="Minimum number of approved HITs", required=False, min_value=0, max_value=10_000_000
+    )
+    least_percent_approved = forms.IntegerField(
+        label="Minimum approval rate, in percent", required=False, min_value=0, max_value=100
+    )
+    masters = forms.BooleanField(label="Only Masters", required=False, initial=False)
 
 
 @dataclass(frozen=True, slots=True)

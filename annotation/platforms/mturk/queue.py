@@ -61,7 +61,7 @@ def hits_in(body: str) -> list[str]:
         events = document["Events"]
         return list(dict.fromkeys(str(event["HITId"]) for event in events if event.get("HITId")))
     except (ValueError, KeyError, TypeError, AttributeError):
-        logger.warning("A message in the queue is no notification of MTurk: %.200s", body)
+        logger.warning("A message in the queue is not a notification from MTurk: %.200s", body)
         return []
 
 

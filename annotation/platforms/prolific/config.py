@@ -46,7 +46,10 @@ class ProlificForm(ConfigForm):
         required=False, max_length=5000, help_text="What participants read before they start; the title if empty."
     )
     project = forms.CharField(
-        required=False, max_length=40, help_text="Id of the project that the study belongs to; empty: the default one."
+        label="Project on Prolific",
+        required=False,
+        max_length=40,
+        help_text="Id of the project that the study belongs to; empty: the default one.",
     )
     devices = forms.MultipleChoiceField(
         choices=DEVICES, initial=["desktop", "tablet", "mobile"], help_text="On which devices it can be done."

@@ -43,7 +43,7 @@ class ConTestConfig(ConfigForm):
         initial=5,
         help_text="Each worker writes this many different responses, then says one of them again this many times.",
     )
-    max_words = forms.IntegerField(label="Most words in a response", min_value=3, max_value=200, initial=15)
+    max_words = forms.IntegerField(label="Maximum words in a response", min_value=3, max_value=200, initial=15)
     record_edits = record_edits_field()
 
 

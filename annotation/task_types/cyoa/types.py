@@ -45,7 +45,7 @@ class Cyoa(TaskType):
 
     name = "cyoa"
     title = "Choose Your Own Adventure"
-    summary = "Workers write a story in turns; for every second line, models suggest how it goes on."
+    summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
     config_form = CyoaConfig
     output_kinds = ("text", "turn")

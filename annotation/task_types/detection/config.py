@@ -35,4 +35,4 @@ class DetectionConfig(ConfigForm):
         required=False,
         help_text="Empty: all models.",
     )
-    min_words = forms.IntegerField(label="Least words in a reason", min_value=1, max_value=100, initial=3)
+    min_words = forms.IntegerField(label="Minimum words in a reason", min_value=1, max_value=100, initial=3)

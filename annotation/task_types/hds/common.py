@@ -11,7 +11,7 @@ from django import forms
 from analysis.description import ReportSection, Scale, Score
 from annotation.task_types.base import Answers, FixedPages, FlagData, Page, Shown, Text
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
-from annotation.task_types.hds.words import IGNORE_QUALITY, QUALITY, WORDING, scale_for
+from annotation.task_types.hds.words import QUALITY, WORDING, ignore_quality, scale_for
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm
@@ -33,7 +33,7 @@ class HdsConfig(ConfigForm):
         help_text="Gives the context and the responses their names on the page.",
     )
     write_first = forms.BooleanField(
-        label="Warm-up: workers write a response of their own",
+        label="Warm-up: workers write their own response",
         initial=True,
         required=False,
         help_text="Before they see the set. Published studies do this.",
@@ -42,10 +42,10 @@ class HdsConfig(ConfigForm):
         label="Warm-up: workers rate the quality of the first response",
         initial=True,
         required=False,
-        help_text="Then they are told to ignore quality. Published studies do this.",
+        help_text="The page then asks them to ignore quality. Published studies do this.",
     )
     max_words = forms.IntegerField(
-        label="Most words in the worker's own response", min_value=3, max_value=200, initial=15
+        label="Maximum words in the worker's own response", min_value=3, max_value=200, initial=15
     )
     empty_responses = forms.ChoiceField(
         label="Empty cells among the responses",
@@ -178,9 +178,10 @@ class HdsType(FixedPages):
 
     def texts(self, config: Json) -> Sequence[Text]:
         wording = WORDING[config["generation_task"]]
+        notice = ignore_quality(after_warm_up=config["write_first"] or config["rate_first"])
         main = [
             Text("heading", "Heading of the context", wording["heading"], "The set"),
-            Text("ignore_quality", "Notice to ignore quality", IGNORE_QUALITY, "The set", 3),
+            Text("ignore_quality", "Notice to ignore quality", notice, "The set", 3),
             Text("definition", "Definition, shown above the question", self.define(config), "The set", 3),
             Text(f"{self.topic}.question", "Question", self.ask(config), "The set"),
             *scale_texts(self.topic, self.default_scale(config), "The set"),
@@ -242,7 +243,7 @@ def _warm_up(config: Json) -> list[Text]:
     wording = WORDING[config["generation_task"]]
     found: list[Text] = []
     if config["write_first"]:
-        group = "Warm-up: a response of their own"
+        group = "Warm-up: their own response"
         help_text = f"One sentence, at most {config['max_words']} words."
         found += [
             Text("own_response.question", "Question", wording["write"], group),

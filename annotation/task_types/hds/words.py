@@ -39,10 +39,16 @@ WORDING: dict[str, Mapping[str, str]] = {
         "fit": "How well does this continuation fit the first words?",
     },
 }
-IGNORE_QUALITY = (
-    "From here on, ignore quality: it does not matter whether what you read is good, true or well written. "
-    "Judge only what is asked below."
-)
+
+
+def ignore_quality(*, after_warm_up: bool) -> str:
+    """The notice on the pages with the set. Without a warm-up, nothing comes before it."""
+    start = "From here on, ignore quality" if after_warm_up else "Ignore quality"
+    return (
+        f"{start}: it does not matter whether what you read is good, true or well written. "
+        "Judge only what is asked below."
+    )
+
 
 QUALITY = Scale.of(
     "quality",

@@ -42,7 +42,7 @@ class PairwiseConfig(ConfigForm):
         choices=[("required", "Required"), ("optional", "Optional"), ("none", "Not asked")],
         initial="required",
     )
-    min_words = forms.IntegerField(label="Least words in a reason", min_value=1, max_value=200, initial=3)
+    min_words = forms.IntegerField(label="Minimum words in a reason", min_value=1, max_value=200, initial=3)
 
 
 class Pairwise(FixedPages):

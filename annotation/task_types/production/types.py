@@ -44,9 +44,9 @@ class ProductionConfig(ConfigForm):
         initial=1,
         help_text="With several, you can compare how much one writer varies with how much writers differ.",
     )
-    least_words = forms.IntegerField(label="Fewest words in a response", min_value=1, max_value=MOST_WORDS, initial=1)
+    least_words = forms.IntegerField(label="Minimum words in a response", min_value=1, max_value=MOST_WORDS, initial=1)
     most_words = forms.IntegerField(
-        label="Most words in a response",
+        label="Maximum words in a response",
         min_value=1,
         max_value=MOST_WORDS,
         required=False,
@@ -58,7 +58,7 @@ class ProductionConfig(ConfigForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         least, most = given.get("least_words"), given.get("most_words")
         if least and most and least > most:
-            self.add_error("least_words", f"This is more than the most words, {most}. Lower it.")
+            self.add_error("least_words", f"This is more than the maximum, {most}. Lower it.")
         return given
 
 

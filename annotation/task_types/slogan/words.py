@@ -47,7 +47,7 @@ def _instructions(config: Json) -> str:
             f"you enter keywords or the beginning of a slogan, and press a button to get {offered} from a computer, as "
             "often as you like"
         )
-        parts.append("you write your slogan: use a suggestion, change it, or write something of your own")
+        parts.append("you write your slogan: use a suggestion, change it, or write your own")
     else:
         parts.append("you write your slogan")
     parts.append("you say what you think of it")

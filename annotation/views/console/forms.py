@@ -26,7 +26,7 @@ def short_name(typed: str, title: str, *, exclude: int | None = None) -> str:
     """The name typed, or one made from the title. Two studies may share a title: the later one gets a number."""
     made = slugify(title).replace("_", "-")[:60].strip("-")
     if title and not (typed or made):
-        raise forms.ValidationError("This title gives no short name. Enter one here, such as study-1.")
+        raise forms.ValidationError("No short name can be made from this title. Enter one here, such as study-1.")
     if typed:
         return typed
     others = Study.objects.all() if exclude is None else Study.objects.exclude(pk=exclude)

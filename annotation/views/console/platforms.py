@@ -245,7 +245,7 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     except PlatformTrouble as trouble:
         messages.error(request, str(trouble))
         return redirect("console_platform", study.slug, platform)
-    messages.success(request, f"Publishing on {kind.title} has begun. This page shows how far it is.")
+    messages.success(request, f"Publishing on {kind.title} has started. This page shows the progress.")
     return redirect("console_platforms", study.slug)
 
 

@@ -120,12 +120,12 @@ def _go_on(request: SignedIn, study: Study, name: str) -> str:
 
 def _sync(request: SignedIn, study: Study, name: str) -> str:
     _request(request, study, name, Kind.SYNC)
-    return "The platform is being asked."
+    return "Asking the platform now."
 
 
 def _replace(request: SignedIn, study: Study, name: str) -> str:
     _request(request, study, name, Kind.ADD)
-    return "The missing places are being offered again."
+    return "Offering the missing places again."
 
 
 def _extend(request: SignedIn, study: Study, name: str) -> str:
@@ -140,17 +140,17 @@ def _end(request: SignedIn, study: Study, name: str) -> str:
     if request.POST.get("close") == "on":
         service.close_study(study=study, actor=request.user.get_username())
     _request(request, study, name, Kind.END)
-    return "The offer is being ended. What is in progress can be finished."
+    return "Ending the offer. Work in progress can still be finished."
 
 
 def _delete(request: SignedIn, study: Study, name: str) -> str:
     _request(request, study, name, Kind.DELETE)
-    return "What has ended and is decided is being deleted there. Everything stays here."
+    return "Deleting finished work there. Everything stays here."
 
 
 def _pause(request: SignedIn, study: Study, name: str) -> str:
     pausing.pause(study=study, actor=request.user.get_username())
-    return "Paused: nobody gets new work. What is in progress can be finished."
+    return "Paused: nobody gets new work. Work in progress can be finished."
 
 
 def _resume(request: SignedIn, study: Study, name: str) -> str:

@@ -40,7 +40,7 @@ class RulesForm(forms.Form):
     most_characters = forms.IntegerField(initial=260, min_value=1, label="Longest suggestion, in characters")
     one_sentence = forms.BooleanField(initial=True, required=False, label="One sentence only")
     max_new_tokens = forms.IntegerField(
-        initial=DEFAULT_LIMITS["max_new_tokens"], min_value=1, max_value=2000, label="Most tokens"
+        initial=DEFAULT_LIMITS["max_new_tokens"], min_value=1, max_value=2000, label="Maximum tokens"
     )
     wait_seconds = forms.FloatField(
         initial=10,
@@ -49,12 +49,12 @@ class RulesForm(forms.Form):
         label="Seconds before the pool steps in",
         help_text="After half of this time, a second suggestion is requested.",
     )
-    tries = forms.IntegerField(initial=3, min_value=1, max_value=10, label="Draws until one follows the rules")
+    tries = forms.IntegerField(initial=3, min_value=1, max_value=10, label="Maximum number of draws")
     word_list = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         label="Words that no suggestion may contain",
-        help_text="One word or phrase a line.",
+        help_text="One word or phrase per line.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

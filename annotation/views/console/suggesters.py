@@ -226,7 +226,7 @@ def _changeable(request: SignedIn, name: str) -> Suggester:
     """Raises Http404 for somebody else's suggester."""
     found = _found(name)
     if not _may_change(request, found):
-        raise Http404("No such suggester of yours.")
+        raise Http404("You have no suggester with this name.")
     return found
 
 

@@ -35,7 +35,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 
 
 class Command(ActionCommand):
-    help = "Language models and generation runs. “manage.py generate ACTION --help” says more about each action."
+    help = "Language models and generation runs. “manage.py generate ACTION --help” shows more about each action."
 
     def add_actions(self, add: AddAction) -> None:
         self._add_model_actions(add)

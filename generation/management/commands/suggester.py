@@ -39,7 +39,7 @@ LOADING_SECONDS = 1800.0
 class Command(ActionCommand):
     # A process that runs for a long time does not need every page of the server in memory.
     requires_system_checks = []
-    help = "Live suggestions. “manage.py suggester ACTION --help” says more about each action."
+    help = "Live suggestions. “manage.py suggester ACTION --help” shows more about each action."
 
     def add_actions(self, add: AddAction) -> None:
         _add_run(add("run", "hold the models and write suggestions, until SIGTERM or Ctrl-C", self.run_process))

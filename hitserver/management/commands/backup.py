@@ -64,4 +64,4 @@ class Command(BaseCommand):
         size = file.stat().st_size / 1024**2
         self.stdout.write(f"{file}: {counted(done.rows, 'row')}, {counted(done.files, 'file')}, {size:,.1f} MB.")
         if not without_key:
-            self.stdout.write("It holds the secret key and personal data. Keep it where only you can read it.")
+            self.stdout.write("It contains the secret key and personal data. Keep it where only you can read it.")

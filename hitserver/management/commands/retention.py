@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Lists what is older than the settings say, and deletes it with --delete. Answers and payments always stay."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--delete", action="store_true", help="delete what is listed; there is no way back")
+        parser.add_argument("--delete", action="store_true", help="delete what is listed; this cannot be undone")
 
     def handle(self, *args: Any, **options: Any) -> None:
         deleting = options["delete"]

@@ -152,5 +152,5 @@ def as_on_mturk(request: HttpRequest, group_id: str = "") -> HttpResponse:
     """Tools print the addresses that groups have on Amazon's site. This redirects them to the group here."""
     wanted = group_id or request.GET.get("groupId", "")
     if not _GROUP_ID.fullmatch(wanted):
-        raise Http404("The address names no group of tasks.")
+        raise Http404("The address does not name a group of tasks.")
     return redirect("market_group", wanted)

@@ -99,7 +99,7 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
         worker = accounts.redeem_login_link(token=token)
     except Refusal as refused:
         again = (reverse("market_ask_link"), "Ask for a new link")
-        return say(request, "This link does not sign you in", refused.message, link=again, status=410)
+        return say(request, "This link cannot sign you in", refused.message, link=again, status=410)
     return _signed_in_as(request, worker)
 
 

@@ -23,7 +23,7 @@ from tests.factories import make_submission
      "＋1", "－1a", "＠x", "﹦1", "'=1", "''=1", "-", "-- What", "-ever", "=", "-1.5.2", "+49 30 1", "--1", "-1e",
      "-0x1", "=-1.5"],
 )  # fmt: skip
-def test_what_may_be_a_formula_gets_an_apostrophe(text: str) -> None:
+def test_possible_formulas_get_an_apostrophe(text: str) -> None:
     assert protect_cell(text) == f"'{text}"
     assert restore_cell(f"'{text}") == text
 

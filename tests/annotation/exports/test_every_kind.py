@@ -27,7 +27,7 @@ from tests.factories import make_participant, make_study, make_submission
 @pytest.mark.parametrize(
     ("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events", "final")]
 )
-def test_no_export_says_who_a_worker_is_unless_told_to(kind: str, format: str) -> None:
+def test_no_export_identifies_workers_unless_asked(kind: str, format: str) -> None:
     study = make_study(items=1, ratings_per_item=1)
     make_submission(study=study, participant=make_participant(study=study, platform="mturk", name="A2SECRET"))
     text = exported(study, kind, format)
@@ -74,7 +74,7 @@ def test_a_study_without_ratings_or_without_items_gives_the_header(kind: str) ->
 
 
 @pytest.mark.django_db
-def test_unknown_kind_and_format_are_refused_with_those_there_are() -> None:
+def test_unknown_kinds_and_formats_are_refused_with_the_known_ones() -> None:
     study = make_study(items=1)
     with pytest.raises(
         exports.ExportError,

@@ -78,7 +78,7 @@ def test_place_is_the_items_index_in_the_order_that_was_shown() -> None:
 
 
 @pytest.mark.django_db
-def test_long_tells_the_role_and_the_source_of_an_item_and_the_arm() -> None:
+def test_long_has_the_role_and_the_source_of_an_item_and_the_arm() -> None:
     study = make_study(items=1, ratings_per_item=1, arms=[{"name": "solo"}])
     source = {"file": "sets, größer.csv", "rows": [1, 2]}
     study.items.update(role="gold", source=source)

@@ -147,7 +147,7 @@ def test_only_complete_stories_of_included_submissions_are_rows() -> None:
     assert [row["userLines1"] for row in rows] == [third.ratings.get(question="turn", target="1").text]
 
 
-def test_a_study_of_another_design_is_told_what_to_use_instead() -> None:
+def test_the_error_for_a_study_of_another_design_says_what_to_use_instead() -> None:
     study, _ = stories(1, rounds=2)
     assert "cyoa-script" not in kinds_of(study) and "turns" in kinds_of(study)
     with pytest.raises(ExportError, match="two suggesters over five rounds"):

@@ -157,20 +157,20 @@ def test_simulated_workers_are_counted_apart_and_named_in_the_file_name() -> Non
 
 
 @pytest.mark.django_db
-def test_a_column_of_the_file_with_the_name_of_one_of_ours_is_kept_under_another() -> None:
+def test_a_column_of_the_file_that_has_one_of_our_names_is_kept_under_another() -> None:
     study = study_of([one_set(score="theirs", item="their item", source_item="and this")])
     (row,) = read_csv(exported(study, "wide"))
     assert (row["item"], row["score"]) == ("a", "")
     assert (row["source_score"], row["source_item"], row["source_source_item"]) == ("theirs", "their item", "and this")
 
 
-def test_columns_of_later_items_stand_beside_their_neighbours() -> None:
+def test_columns_of_later_items_are_beside_their_neighbours() -> None:
     assert merged_columns([["id", "r0", "r1", "x"], ["id", "r0", "r1", "r2", "x", "y"], ["z", "id"]]) == [
         "z", "id", "r0", "r1", "r2", "x", "y",
     ]  # fmt: skip
 
 
-def test_metrics_stand_where_the_released_files_have_them() -> None:
+def test_metrics_are_in_the_columns_of_the_released_files() -> None:
     ours = ["metric_m_mean", "metric_m_std"]
     assert with_metrics(["id", "r0", "metric_x"], ours) == ["id", "r0", *ours, "metric_x"]
     assert with_metrics(["id", "r0"], ours) == ["id", "r0", *ours]

@@ -63,7 +63,7 @@ def test_one_worker_may_hold_several_hits_open() -> None:
     assert Participant.objects.count() == 1
 
 
-def test_who_comes_with_a_new_assignment_has_returned_the_old_one() -> None:
+def test_a_worker_with_a_new_assignment_has_returned_the_old_one() -> None:
     _, (posting, _) = posted_study()
     first = arrive(posting, assignment="A1")
     again = arrive(posting, assignment="A2")
@@ -150,7 +150,7 @@ def test_nobody_judges_their_own_text() -> None:
     assert refusal(posting) == "own_text"
 
 
-def test_who_took_part_in_an_excluded_study_is_barred() -> None:
+def test_participants_of_an_excluded_study_are_barred() -> None:
     first, (posting, _) = posted_study()
     arrive(posting)
     second, (other, _) = posted_study()

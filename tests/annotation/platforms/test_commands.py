@@ -94,7 +94,7 @@ def work_in_frame(posting: Posting) -> tuple[MarketAssignment, bytes]:
     raise AssertionError("never done")
 
 
-def test_the_whole_circle() -> None:
+def test_the_whole_workflow() -> None:
     draft()
     said = run("publish", "weather", "--platform", "mturk", "--set", "split=", "--set", "lifetime_days=2")
     assert "the platform has 2 of 2 HITs" in said

@@ -83,7 +83,7 @@ def test_the_answer_on_the_platform_is_enough_even_if_nothing_arrived_here(posti
     assert sent.participant.consented_at is None
 
 
-def test_what_is_not_complete_stays_as_it_was(posting: Posting, api: Mturk) -> None:
+def test_an_incomplete_answer_changes_nothing(posting: Posting, api: Mturk) -> None:
     work, there = begun(posting)
     time_is_up(work)
     market.submit(assignment_id=there.assignment_id, answers={"saved": ["here"]})
@@ -126,5 +126,5 @@ def test_a_full_hit_gets_one_place_more(posting: Posting, api: Mturk) -> None:
         "<a><Answer><QuestionIdentifier>x</QuestionIdentifier></Answer></a>",
     ],
 )
-def test_an_answer_that_is_none_has_no_fields(answer: str) -> None:
+def test_an_empty_answer_has_no_fields(answer: str) -> None:
     assert answer_fields(answer) == {}

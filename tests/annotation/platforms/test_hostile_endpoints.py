@@ -106,7 +106,7 @@ PUBLISH = ("publish", "weather", "--platform", "mturk")
     ],
     ids=["page", "404", "403", "502", "redirect", "empty", "half", "list"],
 )
-def test_an_endpoint_that_is_none(
+def test_an_address_that_is_not_an_endpoint(
     study: Study, settings: Any, status: int, body: bytes, headers: dict[str, str]
 ) -> None:
     with answering(status, body, **headers) as address:
@@ -117,7 +117,7 @@ def test_an_endpoint_that_is_none(
     assert nothing_happened()
 
 
-def test_nobody_at_the_endpoint(study: Study, settings: Any) -> None:
+def test_an_endpoint_without_a_server_is_reported(study: Study, settings: Any) -> None:
     settings.MTURK_ENDPOINT = f"http://127.0.0.1:{free_port()}/"
     said = refusal(*PUBLISH)
     assert settings.MTURK_ENDPOINT in said
@@ -155,7 +155,7 @@ def _now(*, remove_tzinfo: bool) -> datetime:
 
 
 @pytest.mark.parametrize("action", ["sync", "approve", "end"])
-def test_a_page_instead_of_an_answer_pays_and_ends_nothing(
+def test_a_web_page_instead_of_an_answer_pays_and_ends_nothing(
     study: Study, at_marketplace: Requester, settings: Any, action: str
 ) -> None:
     run(*PUBLISH, "--set", "lifetime_days=2")
@@ -187,7 +187,7 @@ def test_the_key_of_another_requester(study: Study, at_marketplace: Requester, s
     assert {each.state for each in Posting.objects.all()} == {"open"}
 
 
-def test_a_hit_deleted_behind_our_back(study: Study, at_marketplace: Requester) -> None:
+def test_a_hit_that_was_deleted_elsewhere(study: Study, at_marketplace: Requester) -> None:
     run(*PUBLISH)
     first, _ = Posting.objects.order_by("pk")
     Posting.objects.filter(pk=first.pk).update(external_id="3NOSUCHHITATALL0000000000000")

@@ -103,7 +103,7 @@ def test_two_at_once_post_nothing_twice(nothing_is_sent: list[int]) -> None:
     first = platform_jobs.take_lock(job.pk)
     assert first is not None
     assert platform_jobs.take_lock(job.pk) is None
-    with pytest.raises(Invalid, match="already under way"):
+    with pytest.raises(Invalid, match="already in progress"):
         request(study)
     PlatformJob.objects.update(seen_at=timezone.now() - platform_jobs.LEASE - timedelta(seconds=1))
     second = platform_jobs.take_lock(job.pk)
@@ -129,7 +129,7 @@ def test_a_job_longer_than_a_task_is_continued_by_the_next(nothing_is_sent: list
     assert (job.state, MarketHit.objects.count()) == ("done", 3)
 
 
-def test_what_was_left_behind_is_sent_again(nothing_is_sent: list[int]) -> None:
+def test_jobs_that_were_left_behind_are_sent_again(nothing_is_sent: list[int]) -> None:
     job = request(live())
     assert platform_jobs.send_forgotten() == 0
     PlatformJob.objects.update(asked_at=timezone.now() - timedelta(minutes=2))
@@ -317,7 +317,7 @@ def test_a_clock_that_was_set_back_does_not_stop_all_calls(own_var_folder: Path)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_processes_take_a_job_only_once(nothing_is_sent: list[int]) -> None:
+def test_two_processes_run_a_job_only_once(nothing_is_sent: list[int]) -> None:
     job = request(live())
     took: list[bool] = []
 
@@ -337,7 +337,7 @@ def test_two_processes_take_a_job_only_once(nothing_is_sent: list[int]) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_a_web_page_in_place_of_an_answer_is_no_success(status: int, settings: Any, own_var_folder: Path) -> None:
+def test_a_web_page_instead_of_an_answer_is_a_failure(status: int, settings: Any, own_var_folder: Path) -> None:
     """A sign-in page of a network answers every request with 200 and HTML: nothing counts as posted or paid."""
 
     class SignIn(BaseHTTPRequestHandler):

@@ -78,7 +78,7 @@ def test_only_what_is_over_and_decided_is_deleted(study: Study, api: Mturk) -> N
     assert stand(study, "mturk").sent == {"approved": 1}
 
 
-def test_a_hit_that_the_platform_does_not_let_go_is_named_and_the_rest_continues(study: Study, api: Mturk) -> None:
+def test_a_hit_that_the_platform_does_not_delete_is_named_and_the_rest_continues(study: Study, api: Mturk) -> None:
     """Somebody is working on it there, which this server does not know."""
     busy, free = study.postings.order_by("pk")
     accept_there(busy, make_market_worker())
@@ -91,7 +91,7 @@ def test_a_hit_that_the_platform_does_not_let_go_is_named_and_the_rest_continues
     assert (busy.state, free.state) == ("expired", "deleted")
 
 
-def test_what_was_deleted_behind_our_back_is_no_trouble(study: Study, api: Mturk, client: Any) -> None:
+def test_hits_that_were_deleted_elsewhere_do_no_harm(study: Study, api: Mturk, client: Any) -> None:
     gone, other = study.postings.order_by("pk")
     lifecycle.end(study=study, platform=api, actor="test")
     client.delete_hit(HITId=gone.external_id)
@@ -111,7 +111,7 @@ def test_more_ratings_cost_only_what_is_new(api: Mturk) -> None:
         lifecycle.add_ratings(study=study, ratings=2, actor="test")
 
 
-def test_polling_goes_on_until_every_accepted_assignment_has_ended(study: Study, api: Mturk) -> None:
+def test_polling_continues_until_every_accepted_assignment_has_ended(study: Study, api: Mturk) -> None:
     now = timezone.now()
     assert unsettled(study).count() == 2
     lifecycle.end(study=study, platform=api, actor="test")

@@ -53,7 +53,7 @@ def test_offer_longer_add_ratings_end_and_delete(study: Study) -> None:
 
 def test_reconcile_says_what_to_do_and_compensate_does_it(study: Study, api: Mturk) -> None:
     posting, worker = study.postings.get(), make_market_worker()
-    assert "Both sides have the same." in run("reconcile", "weather")
+    assert "There are no differences." in run("reconcile", "weather")
     here = accept_there(posting, worker).assignment_id
     send_here(posting, worker.worker_id, here)
     there = accept_there(posting, make_market_worker())
@@ -70,7 +70,7 @@ def test_reconcile_says_what_to_do_and_compensate_does_it(study: Study, api: Mtu
     assert Compensation.objects.get().amount == Decimal("0.50")
 
 
-def test_wrong_names_are_answered_in_words(study: Study) -> None:
+def test_wrong_names_are_explained_in_words(study: Study) -> None:
     make_study(slug="elsewhere", items=1)
     with pytest.raises(CommandError, match="is on no platform"):
         run("extend", "elsewhere")

@@ -72,7 +72,7 @@ def study_workers(study: Study) -> list[Any]:
     return [each.worker for each in study.participants.select_related("worker") if each.pseudonym in used]
 
 
-def test_whose_place_was_given_away_takes_that_of_another_who_is_not_there(posting: Posting) -> None:
+def test_a_worker_whose_place_was_given_away_gets_one_from_somebody_who_left(posting: Posting) -> None:
     first, second = arrive(posting, "W1", "A1"), arrive(posting, "W2", "A2")
     arrive(posting, "W3", "A3")  # W2 returned it there; here, W1's place was given away
     assert send_last_step(first) == "submitted"

@@ -119,7 +119,7 @@ def test_a_warning_is_shown_whatever_words_it_contains(draft: Study) -> None:
     assert "The open link cannot tell people apart" not in page
 
 
-def test_the_balance_and_what_it_is_short_of(draft: Study, requester: Any) -> None:
+def test_the_balance_and_the_missing_amount_are_shown(draft: Study, requester: Any) -> None:
     client = as_role("editor", draft)
     assert "$1,000.00" in get(client, "console_platform_balance", "mturk")
     Study.objects.update(reward=Decimal("100"))
@@ -161,7 +161,7 @@ def test_one_click_launches_and_posts_everything(draft: Study, django_capture_on
     client = as_role("owner", draft)
     with django_capture_on_commit_callbacks(execute=True):
         page = publish(client, replace="on")
-    assert "Publishing on MTurk has begun" in page
+    assert "Publishing on MTurk has started" in page
     assert MarketHit.objects.count() == 4
     draft.refresh_from_db()
     assert draft.status == "live"
@@ -244,7 +244,7 @@ def test_without_a_worker_process_the_page_says_so(posted: Study) -> None:
 # --- afterwards ---
 
 
-def test_the_offer_is_changed_from_the_page(posted: Study, django_capture_on_commit_callbacks: Any) -> None:
+def test_changing_the_offer_works_from_the_page(posted: Study, django_capture_on_commit_callbacks: Any) -> None:
     client = as_role("owner", posted)
     for name, data, states in (
         ("console_platform_pause", {}, {"paused"}),
@@ -354,7 +354,7 @@ def test_each_difference_has_its_remedy(posted: Study, api: Mturk) -> None:
     assert "acts as this worker" not in editor
 
 
-def test_what_cannot_be_fetched_is_said(posted: Study, api: Mturk) -> None:
+def test_an_answer_that_cannot_be_fetched_is_explained(posted: Study, api: Mturk) -> None:
     posting = posted.postings.order_by("pk")[0]
     send_there(accept_there(posting, make_market_worker()))
     syncing.sync_study(study=posted, platform=api)

@@ -156,7 +156,7 @@ def test_where_all_are_sent_prolific_gets_one_more_place() -> None:
     assert sum(Hit.objects.values_list("wanted", flat=True)) == 3
 
 
-def test_a_panel_that_sends_too_many_people_is_told_so() -> None:
+def test_a_panel_that_sends_too_many_people_gets_a_message() -> None:
     posting, (first, _) = full("panel")
     assert refusal(posting, "W3", "A3") == "taken"
     Assignment.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(minutes=1))

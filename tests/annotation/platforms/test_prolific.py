@@ -87,7 +87,7 @@ def test_one_study_there_offers_all_hits_of_a_reward(posting: Posting, server: S
     assert server.requests == ["POST studies/", f"POST studies/{there['id']}/transition/"]
 
 
-def test_rewards_that_differ_are_studies_of_their_own(prolific: Prolific, server: Server) -> None:
+def test_different_rewards_become_different_studies(prolific: Prolific, server: Server) -> None:
     publish(draft(arms=({"name": "a", "reward": Decimal("2")}, {"name": "b"})), prolific)
     assert sorted((each["reward"], each["total_available_places"]) for each in server.studies.values()) == [
         (125, 6),
@@ -131,7 +131,7 @@ def prolific_calls(study: Study, prolific: Prolific) -> list[tuple[str, dict[str
         {"values": "1"},
     ],
 )
-def test_a_filter_that_says_nothing_clear_is_refused(row: dict[str, str]) -> None:
+def test_an_incomplete_or_contradictory_filter_is_refused(row: dict[str, str]) -> None:
     with pytest.raises(Invalid, match="Entry 1"):
         change_study(study=draft(live=False), platforms={"prolific": {"filters": [row]}}, actor="test")
 
@@ -307,7 +307,7 @@ def test_a_bonus_whose_answer_was_lost_is_not_paid_again(posting: Posting, proli
     assert server.submissions[outside.external_id]["bonus_payments"] == [50, 50]
 
 
-def test_a_bonus_that_nobody_knows_of_waits_an_hour(posting: Posting, prolific: Prolific, server: Server) -> None:
+def test_a_bonus_with_an_unknown_result_waits_an_hour(posting: Posting, prolific: Prolific, server: Server) -> None:
     """“Pay bonuses”: not idempotent, and paid some minutes later."""
     outside = sent(posting, prolific, server)
     there = server.submissions[outside.external_id]
@@ -332,7 +332,7 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_whole_circle_from_the_command_line(server: Server, settings: Any) -> None:
+def test_the_whole_workflow_from_the_command_line(server: Server, settings: Any) -> None:
     settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = server.address, ""
     draft(live=False, slug="weather")
     said = run("publish", "weather", "--platform", "prolific", "--dry-run")

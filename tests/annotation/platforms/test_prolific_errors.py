@@ -88,14 +88,14 @@ def test_a_wrong_token_is_named(server: Server) -> None:
         (Answer(400, ["strange"]), "strange"),
     ],
 )
-def test_an_answer_that_is_not_the_apis_is_explained(answer: Answer, said: str, api: Api, server: Server) -> None:
+def test_an_answer_that_is_not_from_the_api_is_explained(answer: Answer, said: str, api: Api, server: Server) -> None:
     server.answer_with = [answer]
     with pytest.raises(PlatformTrouble, match=said) as trouble:
         api.send("GET", "users/me/")
     assert not trouble.value.again
 
 
-def test_nobody_listens_at_the_address(waits: list[float]) -> None:
+def test_an_address_without_a_server_is_reported(waits: list[float]) -> None:
     with pytest.raises(PlatformTrouble, match=r"did not answer.* Check HITSERVER_PROLIFIC_API") as trouble:
         Api(Account("http://127.0.0.1:9/api/v1/", TOKEN), sleep=waits.append).send("POST", "studies/", {}, repeat=False)
     assert (trouble.value.again, trouble.value.sent, len(waits)) == (True, False, 4)
@@ -106,7 +106,7 @@ def test_a_link_to_another_host_never_gets_the_token(api: Api) -> None:
         api.page("studies/", "https://elsewhere.example/api/v1/studies/?page=2")
 
 
-def test_a_list_that_is_none_is_refused(api: Api, server: Server) -> None:
+def test_an_invalid_list_is_refused(api: Api, server: Server) -> None:
     server.answer_with = [Answer(200, {"results": None})]
     with pytest.raises(PlatformTrouble, match="not a list"):
         api.page("studies/")

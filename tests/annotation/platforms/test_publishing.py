@@ -54,7 +54,7 @@ def test_unsplit_there_is_one_hit_for_each(api: Mturk, requester: Requester) -> 
     assert [hit.max_assignments for hit in outside(requester)] == [10] * 3
 
 
-def test_arms_of_different_reward_are_hit_types_of_their_own(api: Mturk, requester: Requester) -> None:
+def test_arms_with_different_rewards_are_different_hit_types(api: Mturk, requester: Requester) -> None:
     publish(live_study(arms=({"name": "a", "reward": Decimal("1.25")}, {"name": "b"}), ratings_per_item=2), api)
     rewards = Counter(str(hit.hit_type.reward) for hit in outside(requester))
     assert rewards == {"1.25": 3, "0.18": 3}

@@ -74,7 +74,7 @@ def test_the_result_is_the_share_of_right_answers_and_gaps_count_as_wrong() -> N
     assert exam_percent(study, make_worker().pk) is None
 
 
-def test_a_study_without_right_answers_is_no_exam() -> None:
+def test_a_study_without_right_answers_is_not_an_exam() -> None:
     study = make_study(task_type="likert", items=2)
     sent = make_submission(study=study)
     assert exam_percent(study, sent.participant.worker_id) is None
@@ -119,7 +119,7 @@ def test_the_start_page_says_that_an_exam_is_needed() -> None:
         ({"exam_percent": 0}, "1"),
     ],
 )
-def test_an_exam_that_makes_no_sense_is_refused(values: dict[str, Any], says: str) -> None:
+def test_an_invalid_exam_is_refused(values: dict[str, Any], says: str) -> None:
     study = make_study(live=False, slug="draft")
     with pytest.raises(Invalid, match=says):
         change_study(study=study, values=values, actor="ada")
@@ -135,7 +135,7 @@ def test_masters_are_asked_for() -> None:
     ]
 
 
-def test_who_passed_is_granted_the_qualification_that_the_study_asks_for(api: Mturk) -> None:
+def test_people_who_passed_get_the_qualification_that_the_study_asks_for(api: Mturk) -> None:
     exam = posted_study(api, task_type="likert", slug="exam", payloads=exam_items({"a": "1|2|3|4|5|6|7"}))
     sent = send_both(exam.postings.get())
     syncing.sync_study(study=exam, platform=api)

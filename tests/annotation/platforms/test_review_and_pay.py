@@ -130,7 +130,7 @@ def test_unconfirmed_work_is_neither_approved_nor_rejected(study: Study, api: Mt
     assert states(study) == ["unconfirmed"]
 
 
-def test_the_cost_in_the_preview_is_what_the_marketplace_takes(study: Study, api: Mturk) -> None:
+def test_the_cost_in_the_preview_is_what_the_marketplace_charges(study: Study, api: Mturk) -> None:
     send(study, api, 3)
     made = bulk.plan_action(study=study, action="approve", chosen=Submission.objects.all(), actor="ada")
     found = preview_of(made, lambda name: api.fees())
@@ -240,7 +240,7 @@ def test_a_file_with_decisions_is_shown_then_done(
         ({"HITId": "3OTHER"}, "“3OTHER” does not belong to assignment"),
         ({"Approve": "x", "Reject": "Bad."}, "Approve and Reject are both filled."),
         ({"Approve": "perhaps"}, "“perhaps” is no mark."),
-        ({"Reject": "x"}, "This is no reason."),
+        ({"Reject": "x"}, "This is not a reason."),
         ({"Reject": "x" * 1025}, "1,025 characters long"),
     ],
 )

@@ -66,7 +66,7 @@ def test_each_side_alone_is_shown(study: Study, api: Mturk) -> None:
     assert [each.external_id for each in found.there_only] == [there.assignment_id]
 
 
-def test_a_hit_deleted_behind_our_back_is_noticed(study: Study, api: Mturk, client: Any) -> None:
+def test_a_hit_that_was_deleted_elsewhere_is_noticed(study: Study, api: Mturk, client: Any) -> None:
     posting = study.postings.get(part=0, hit__position=0)
     client.update_expiration_for_hit(HITId=posting.external_id, ExpireAt=0)
     client.delete_hit(HITId=posting.external_id)

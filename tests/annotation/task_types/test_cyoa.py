@@ -52,7 +52,7 @@ def test_a_turn_has_20_to_260_characters_as_people_count_them(text: str, length:
     assert response.status_code == (303 if fits else 422)
     assert Step.objects.count() == fits
     if not fits:
-        assert f"this is {length}." in fields(response).text
+        assert f"you wrote {length}." in fields(response).text
         assert fields(response).values["turn"].strip() == text.strip(), "nothing typed is lost"
 
 
@@ -66,7 +66,7 @@ def test_a_suggestion_that_is_edited_too_long_is_refused_with_everything_typed()
 
     page = fields(response)
     assert response.status_code == 422
-    assert "Please use at most 260 characters; this is 261." in page.text
+    assert "Please use at most 260 characters; you wrote 261." in page.text
     assert (page.values["pick"], page.values["pick_history"], page.values["turn"]) == ("2", "1 2", "x" * 261)
     assert page.values["turn_edits"] == '{"1": "y"}'
 
@@ -101,7 +101,7 @@ def test_one_suggester_behind_two_sides_is_asked_twice_with_the_same_story() -> 
     assert (need.name, need.rounds, need.per_round) == ("x", 1, 2)
 
 
-def test_a_hit_may_hold_several_stories_each_beginning_anew() -> None:
+def test_a_hit_can_contain_several_stories() -> None:
     task = get_type("cyoa")
     config = suite.initial_config(task) | {"rounds": 1}
     items = [ItemData(name, {"prompt": name}, rows=(at,)) for at, name in enumerate(("first", "second"))]
@@ -131,7 +131,7 @@ def test_simulated_writers_choose_switch_and_edit_within_the_limits(profile: Any
 
 
 @pytest.mark.django_db
-def test_flags_tell_meaningless_short_and_pasted_texts() -> None:
+def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
     task = get_type("cyoa")
     (example, *_) = task.examples()
     shown = suite.shown_of(task, example)
@@ -158,7 +158,7 @@ def test_flags_tell_meaningless_short_and_pasted_texts() -> None:
         ({"questions": [{"topic": "useful", "question": "?"}]}, "questions"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(config: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("cyoa")
     form = task.config_form(suite.initial_config(task) | config)
     assert list(form.errors) == [field]

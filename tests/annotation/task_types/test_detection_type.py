@@ -100,7 +100,7 @@ def test_arms_that_cannot_work_are_refused() -> None:
         TASK.plan(found, design(ArmPlan("", config_of(training="comparison"))), random.Random(1))
 
 
-def test_nothing_tells_who_wrote_a_text_before_the_answer() -> None:
+def test_nothing_reveals_who_wrote_a_text_before_the_answer() -> None:
     found = items(("human", "story", 1), ("gpt2", "story", 1), practice=2)
     config = config_of(training="examples")
     shown = Shown(found, config, texts_of(TASK, config), {"practice": [3, 2], "items": [0, 1], "on_a": [1] * 4})

@@ -75,7 +75,7 @@ def test_documented_type_passes_the_suite(documented: TaskType) -> None:
     suite.check_words(documented, {"ignore_ends": True})
 
 
-def test_documented_type_is_gone_again() -> None:
+def test_documented_type_is_removed_again() -> None:
     assert "fluency" not in registry.all_types()
 
 

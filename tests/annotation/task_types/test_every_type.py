@@ -111,7 +111,7 @@ def test_samples_and_outputs_become_items(task: TaskType) -> None:
 
 
 @each_type
-def test_every_type_has_valid_and_invalid_examples_with_names_of_their_own(task: TaskType) -> None:
+def test_every_type_has_valid_and_invalid_examples_with_different_names(task: TaskType) -> None:
     names = [example.name for example in task.examples()]
     assert len(set(names)) == len(names)
     assert any(example.ratings for example in task.examples())

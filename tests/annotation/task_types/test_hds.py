@@ -164,7 +164,7 @@ def test_twenty_thousand_rows_are_read_in_seconds(name: str) -> None:
     assert seconds < 5, f"{seconds:.1f} s"
 
 
-def test_an_endless_id_is_refused_with_the_row_and_a_long_one_fits_whatever_comes_behind_it() -> None:
+def test_an_id_that_is_too_long_is_refused_with_its_row() -> None:
     task, rows = hds("abs_hds"), make_rows(items=2, sets=2)
     _, problems = task.read_items([Row(1, {**rows[0].cells, "sample_id": "x" * 161})], initial_config(task))
     assert [(problem.row, problem.column) for problem in problems] == [(1, "sample_id")]
@@ -292,6 +292,18 @@ def test_markup_in_items_and_answers_is_shown_as_text(name: str) -> None:
         page = drawn(each, {"own": "</textarea><i>x</i>"})
         assert "&lt;b&gt;bold&lt;/b&gt;" in page
         assert not [bad for bad in ("<b>bold", "<script>alert", "</textarea><i>") if bad in page]
+
+
+@pytest.mark.parametrize(
+    ("write_first", "rate_first", "start"),
+    [(True, True, "From here on, ignore"), (False, True, "From here on, ignore"), (False, False, "Ignore quality:")],
+)
+def test_without_a_warm_up_the_notice_does_not_say_from_here_on(
+    write_first: bool, rate_first: bool, start: str
+) -> None:
+    task = get_type("abs_hds")
+    config = initial_config(task) | {"write_first": write_first, "rate_first": rate_first}
+    assert {text.name: text.default for text in task.texts(config)}["ignore_quality"].startswith(start)
 
 
 @each_hds

@@ -67,7 +67,7 @@ def test_scale_has_three_to_eleven_points(points: int) -> None:
     assert "points" in errors_of(points=points)
 
 
-def test_every_point_has_a_name_or_none_has() -> None:
+def test_either_every_point_has_a_name_or_none_has() -> None:
     assert "There are 5 names for 7 points" in str(errors_of(labels=FIVE)["labels"])
     assert [point.label for point in agreement(config_of(points=5, labels=FIVE)).points] == FIVE
 
@@ -120,7 +120,7 @@ def test_comment_may_be_left_out() -> None:
     assert errors == {}
 
 
-def test_report_and_scores_know_every_statement() -> None:
+def test_report_and_scores_include_every_statement() -> None:
     config = config_of()
     topics = [row["topic"] for row in config["statements"]]
     assert [score.topic for score in TASK.scores(config)] == topics
@@ -147,7 +147,7 @@ def test_samples_without_text_are_left_out() -> None:
     assert (len(rows), left_out) == (18, 1)
 
 
-def test_what_cannot_be_shown_of_a_sample_is_marked() -> None:
+def test_missing_values_of_a_sample_are_marked() -> None:
     samples = make_samples()
     samples[0].text = " \x00one\ud800 two "
     assert TASK.from_samples(samples, {})[0][0].cells["text"] == "\ufffdone\ufffd two"

@@ -170,7 +170,7 @@ def test_characters_are_counted_as_people_count_them(text: str, length: int, fit
     assert response.status_code == (303 if fits else 422)
     assert Step.objects.count() == fits
     if not fits:
-        assert f"this is {length:,}." in fields(response).text
+        assert f"you wrote {length:,}." in fields(response).text
         assert fields(response).values["sentence"] == text, "nothing typed is lost"
 
 
@@ -188,7 +188,7 @@ def test_a_sentence_is_final_and_another_tab_continues_where_the_story_is() -> N
     assert (response.status_code, response["Location"]) == (303, f"{browser.url}?already")
     assert Step.objects.get().answers == {"sentence": FIRST}
     page = fields(browser.client.get(f"{browser.url}?already"))
-    assert "You had already sent that step" in page.text
+    assert "You have already sent that step" in page.text
     assert FIRST in page.text
 
 
@@ -312,7 +312,7 @@ def test_the_report_compares_the_arms() -> None:
         ({"solo_questions": [{"topic": "use_again", "question": "?"}]}, "solo_questions"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(config: dict[str, Any], field: str) -> None:
+def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("mil_story")
     form = task.config_form(suite.initial_config(task) | config)
     assert field in form.errors

@@ -112,7 +112,7 @@ def test_pages_never_show_systems_ids_or_other_columns() -> None:
 @pytest.mark.parametrize(
     ("ties", "labels"), [(True, ["Text A", "No difference", "Text B"]), (False, ["Text A", "Text B"])]
 )
-def test_answers_stand_in_the_order_of_the_sides_with_no_difference_between_them(ties: bool, labels: list[str]) -> None:
+def test_answers_are_in_the_order_of_the_sides_with_no_difference_between_them(ties: bool, labels: list[str]) -> None:
     config = config_of(ties=ties)
     (question, *_) = TASK.questions(config, texts_of(TASK, config))
     assert [point.label for point in question.scale.points] == labels
@@ -170,7 +170,7 @@ def test_samples_of_two_named_systems_are_paired_and_the_others_are_left_out() -
 @pytest.mark.parametrize(
     ("one", "two", "field"), [("a", "", "system_2"), ("", "a", "system_1"), ("a", "a", "system_2")]
 )
-def test_two_systems_are_named_or_none(one: str, two: str, field: str) -> None:
+def test_either_two_systems_are_named_or_none(one: str, two: str, field: str) -> None:
     assert TASK.sample_form is not None
     assert set(TASK.sample_form(options(one, two)).errors) == {field}
 

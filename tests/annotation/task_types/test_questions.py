@@ -69,7 +69,7 @@ def test_required_choice_without_answer_is_asked_for(raw: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ["0", "4", "2.25", "3.0", " 3", "3,0", "Yes", "nan", "٣", "1e0", "3\0", "<b>"])
-def test_what_is_no_point_of_the_scale_is_refused(raw: str) -> None:
+def test_a_value_that_is_not_a_point_of_the_scale_is_refused(raw: str) -> None:
     with pytest.raises(AnswerError, match="not one of the answers"):
         CHOICE.clean({"q": raw})
 
@@ -116,7 +116,7 @@ def test_number_of_choices_has_limits(form: dict[str, str], message: str) -> Non
         COLOURS.clean(form)
 
 
-def test_each_option_of_several_is_stored_as_chosen_or_not() -> None:
+def test_each_option_of_a_choices_question_is_stored_as_chosen_or_not() -> None:
     assert COLOURS.stored(["green"]) == [Stored("red", 0.0), Stored("green", 1.0), Stored("blue", 0.0)]
     assert COLOURS.clean({"c.green": "yes", "c.pink": "yes"}) == ["green"]
 
@@ -131,7 +131,7 @@ def test_each_option_of_several_is_stored_as_chosen_or_not() -> None:
         (("1", "2", "x"), "exactly once"),
     ],
 )
-def test_ranking_takes_each_rank_once(ranks: tuple[str, str, str], message: str) -> None:
+def test_ranking_accepts_each_rank_once(ranks: tuple[str, str, str], message: str) -> None:
     form = dict(zip(("r.red", "r.green", "r.blue"), ranks, strict=True))
     with pytest.raises(AnswerError, match=message):
         ORDER.clean(form)
@@ -158,7 +158,10 @@ def test_characters_are_counted_as_people_count_them() -> None:
     # Unicode Annex 29: a family of four, a flag and e with an accent are one character each.
     assert [count_characters(text) for text in ("abc", "👨‍👩‍👧‍👦", "🇩🇪", "e\u0301", "नि")] == [3, 1, 1, 1, 1]
     turn = TextQuestion("t", "Your line", "line", min_chars=20, max_chars=260)
-    for text, message in (("🦉" * 19, "at least 20 characters; this is 19"), ("x" * 261, "at most 260 .* this is 261")):
+    for text, message in (
+        ("🦉" * 19, "at least 20 characters; you wrote 19"),
+        ("x" * 261, "at most 260 .* you wrote 261"),
+    ):
         with pytest.raises(AnswerError, match=message):
             turn.clean({"t": text})
     assert turn.clean({"t": "🦉" * 20}) == "🦉" * 20
@@ -232,12 +235,12 @@ def test_numbers_between_two_named_ends_are_a_row_with_the_names_below() -> None
     assert re.search(r'<span class="value">7</span><span class="spoken">Always</span>', html)
 
 
-def test_descriptions_stand_beside_the_names() -> None:
+def test_descriptions_are_beside_the_names() -> None:
     described = replace(SCALE, points=tuple(replace(point, description=f"As {point.label}") for point in SCALE.points))
     assert '<span class="about">As Perhaps</span>' in drawn(replace(CHOICE, scale=described))
 
 
-def test_answers_come_back_in_the_form_and_what_is_no_answer_does_not() -> None:
+def test_answers_come_back_in_the_form_and_other_fields_do_not() -> None:
     assert drawn(CHOICE, {"q": "2.5"}).count("checked") == 1
     assert "checked" not in drawn(CHOICE, {"q": "<b>"})
     assert "<option selected>2</option>" in drawn(ORDER, {"r.green": "2"})

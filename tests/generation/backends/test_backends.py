@@ -63,7 +63,7 @@ class TestTransformers:
         assert "no file or folder" in why_not(spec("models/of/mine"))
         assert "no file or folder" in why_not(spec("model.gguf"))
 
-    def test_a_hub_name_without_a_hub(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_hub_name_without_a_hub_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import huggingface_hub.constants
 
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -74,7 +74,7 @@ class TestTransformers:
     def test_a_folder_without_a_model(self, tmp_path: Path) -> None:
         assert "no config.json" in why_not(spec(tmp_path))
 
-    def test_a_file_that_is_no_model(self, tmp_path: Path) -> None:
+    def test_a_file_without_a_model_is_refused(self, tmp_path: Path) -> None:
         text = tmp_path / "notes.txt"
         text.write_text("hello")
         assert "not a .gguf file" in why_not(spec(text))
@@ -110,7 +110,7 @@ class TestTransformers:
         assert "tokenizer" in why_not(spec(folder))
 
     @pytest.mark.parametrize("kind", ["bert", "t5", "vit"])
-    def test_a_model_that_does_not_go_on_from_text(self, kind: str, tmp_path: Path) -> None:
+    def test_a_model_that_does_not_continue_text(self, kind: str, tmp_path: Path) -> None:
         (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": ["Some"]}))
         assert f"is a {kind} model, which is not a causal language model" in why_not(spec(tmp_path))
 
@@ -132,7 +132,7 @@ class TestTransformers:
     def test_wrong_settings(self, changes: dict[str, Any], why: str) -> None:
         assert why in why_not(spec(tiny(), **changes))
 
-    def test_cuda_where_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cuda_on_a_machine_without_it_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import torch
 
         monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -151,7 +151,7 @@ class TestTransformers:
         with pytest.raises(BackendError, match="was closed"):
             backend.generate([request()])
 
-    def test_auto_takes_bfloat16_only_where_the_processor_has_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_auto_uses_bfloat16_only_where_the_processor_has_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from generation.backends import loading
 
         for has, name in ((True, "bfloat16"), (False, "float32")):
@@ -266,7 +266,7 @@ def backend() -> Any:
 
 
 class TestLlamaCpp:
-    def test_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_library_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "llama_cpp", None)
         assert "pip install -r requirements-llama.txt" in why_not(ModelSpec("llama_cpp", "/x.gguf"))
 
@@ -331,7 +331,7 @@ class TestLlamaCpp:
         assert set(done) == {"first", "second"}
         assert fed[0] > 12 and max(fed[2:]) < 8
 
-    def test_what_it_cannot_do(self, backend: Any) -> None:
+    def test_unsupported_requests_are_refused(self, backend: Any) -> None:
         beam, empty, long = backend.generate(
             [request(decoder="beam=2"), request(" "), request("word " * 400, cut_left=False)]
         )

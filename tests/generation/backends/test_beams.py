@@ -109,7 +109,7 @@ def test_a_search_ends_where_the_context_does() -> None:
     assert outcome.n_tokens == 3
 
 
-def test_every_beam_takes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_beam_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = watched(monkeypatch)
     backend = opened()
     prompts = [f"He ran {word}" for word in ("on", "up", "to", "at", "by")]
@@ -127,7 +127,9 @@ def test_out_of_memory_searches_fewer_at_once_and_finds_the_same(monkeypatch: py
         assert outcome.token_ids == tuple(reference(prompt, num_beams=3, max_new_tokens=6, least=6))
 
 
-def test_what_does_not_fit_alone_is_refused_and_the_others_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_does_not_fit_alone_is_refused_and_the_others_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     search, long = beams._search, max(PROMPTS, key=len)
 
     def small_memory(model: Any, rows: Any, *rest: Any) -> Any:

@@ -124,7 +124,7 @@ def test_equal_prompts_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read == [(1, length), (40, 1), (40, 1)]
 
 
-def test_a_prompt_that_goes_on_from_another_is_read_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_continues_another_is_read_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = opened()
     story = PROMPTS[3]
     longer = [f"{story} {more}" for more in ("the people ran to the sea.", "he liked to run to the sea.")]
@@ -146,7 +146,7 @@ def test_a_prompt_that_goes_on_from_another_is_read_from_there(monkeypatch: pyte
     assert all(same(done[number], outcome) for number, outcome in enumerate(expected))
 
 
-def test_a_story_that_grew_takes_the_place_of_what_it_was() -> None:
+def test_a_longer_story_replaces_the_earlier_one() -> None:
     cache = PromptCache(100, beginnings=True)
     for prompt in ((1, 2, 3), (1, 2, 3, 4, 5), (1, 2, 4), (7,), (7, 8), (7,)):
         cache.keep(prompt, Read([], torch.zeros(1)))
@@ -207,7 +207,7 @@ def test_out_of_memory_makes_smaller_batches_and_the_same_texts(
     assert all(same(one, other) for one, other in zip(outcomes, expected, strict=True))
 
 
-def test_out_of_memory_for_a_single_text_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_for_a_single_text_is_reported_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(self: TorchEngine, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
         raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried")
 
@@ -364,7 +364,7 @@ class TestContext:
         assert all(isinstance(each, NotGenerated) and "empty" in each.reason for each in outcomes)
 
 
-def test_progress_is_told_as_texts_end() -> None:
+def test_progress_is_reported_as_texts_end() -> None:
     requests = [replace(each, key=number) for number, each in enumerate(mixed(samples=1))]
     told: list[Any] = []
     outcomes = opened().generate(requests, lambda key, outcome: told.append((key, outcome)))

@@ -48,7 +48,9 @@ def hub_error(name: str) -> Exception:
         ("ConnectError", "is not on this machine and the hub cannot be reached"),
     ],
 )
-def test_what_the_hub_says_is_told_in_plain_words(name: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_from_the_hub_are_explained_in_plain_words(
+    name: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(**_: Any) -> Any:
         try:
             raise hub_error(name)
@@ -68,7 +70,7 @@ def test_what_the_hub_says_is_told_in_plain_words(name: str, told: str, monkeypa
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes."),
     ],
 )
-def test_memory_that_runs_out_while_loading_is_no_damage(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_while_loading_does_no_damage(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: Any) -> Any:
         raise error
 
@@ -105,7 +107,7 @@ def test_a_gguf_file_too_large_is_refused_unread(
     assert f"needs about {size} GB on cpu and 1.0 GB are free" in why_not(spec(large, dtype=dtype), NoMemory)
 
 
-def test_a_cuda_device_beyond_those_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cuda_device_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert "this machine has 2: cuda:0 to cuda:1" in why_not(spec(tiny(), device="cuda:2"))

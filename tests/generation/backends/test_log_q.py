@@ -186,7 +186,7 @@ def test_the_ends_of_the_range_draw_a_token_that_is_kept(name: str, uniform: flo
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_what_is_too_unlikely_for_a_number_may_be_left_out_and_no_more(name: str) -> None:
+def test_only_tokens_too_unlikely_for_a_number_can_be_left_out(name: str) -> None:
     """A token of a share below 1e-37 has no float32 of full precision."""
     logits, (token, _, _) = drawn_from_a_slope(name, 300, 0.0)
     q = by_hand(logits.astype(np.float64), parse_decoder(name))

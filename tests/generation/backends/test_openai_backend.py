@@ -111,7 +111,7 @@ def opened(server: Server, *, model: str = "m", key_variable: str = "", **option
     )
 
 
-def test_a_text_with_its_log_probability(server: Server) -> None:
+def test_a_text_has_its_log_probability(server: Server) -> None:
     (made,) = opened(server).generate([request("One two three", seed=7, max_new_tokens=5)])
     assert (made.text, made.finish_reason, made.n_tokens, made.prompt_tokens) == ("".join(PIECES), "length", 5, 3)
     assert made.log_p == pytest.approx(-7.5)
@@ -138,7 +138,7 @@ def test_log_p_is_of_all_tokens_and_the_end_or_not_at_all(
     assert made.log_p == (None if log_p is None else pytest.approx(log_p))
 
 
-def test_the_logarithm_of_nothing_is_no_log_probability(server: Server) -> None:
+def test_a_missing_logarithm_gives_no_log_probability(server: Server) -> None:
     server.answering = lambda _, asked: (200, answer(asked, PIECES)[1].replace("-0.5", "-3.4028234663852886e+38"))
     (made,) = opened(server).generate([request(max_new_tokens=5)])
     assert (made.text, made.log_p) == ("".join(PIECES), None)
@@ -194,7 +194,7 @@ def test_a_sentence_is_cut_and_its_tokens_counted(server: Server) -> None:
     assert made.log_p == pytest.approx(-1.5)
 
 
-def test_calls_go_out_together_but_not_all(server: Server) -> None:
+def test_calls_are_made_in_parallel_but_not_all_at_once(server: Server) -> None:
     def slow(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
         time.sleep(0.1)
         return completion(server, asked)
@@ -215,7 +215,7 @@ def test_calls_go_out_together_but_not_all(server: Server) -> None:
         ("llamacpp", "temperature=0.5,top_k=9", {"samplers": ["temperature", "top_k", "typ_p", "top_p"]}),
     ],
 )
-def test_each_kind_of_server_is_told_in_its_own_words(
+def test_each_kind_of_server_gets_requests_in_its_own_format(
     server: Server, owner: str, decoder: str, sent: dict[str, Any]
 ) -> None:
     server.owner = owner
@@ -236,7 +236,7 @@ LLAMA_CPP_PYTHON = {"info": {"title": "🦙 llama.cpp Python API"}, "paths": {"/
         ("typical=0.3", {"min_words": 5}, {"do_sample": True, "typical_p": 0.3, "min_new_tokens": 5}),
     ],
 )
-def test_transformers_serve_is_told_to_draw_at_all(
+def test_transformers_serve_is_asked_to_sample(
     server: Server, decoder: str, limits: dict[str, Any], told: dict[str, Any]
 ) -> None:
     server.api = TRANSFORMERS
@@ -247,7 +247,7 @@ def test_transformers_serve_is_told_to_draw_at_all(
     assert backend.concurrency == 1
 
 
-def test_llama_cpp_python_is_told_what_it_knows(server: Server) -> None:
+def test_llama_cpp_python_gets_only_parameters_that_it_supports(server: Server) -> None:
     server.api = LLAMA_CPP_PYTHON
     backend = opened(server)
     backend.generate([request(decoder="temperature=0.5,top_k=9", min_new_tokens=3)])
@@ -260,7 +260,7 @@ def test_llama_cpp_python_is_told_what_it_knows(server: Server) -> None:
         opened(server, concurrency=4)
 
 
-def test_the_server_tells_facts_of_its_model(server: Server) -> None:
+def test_the_server_reports_facts_of_its_model(server: Server) -> None:
     server.owner, server.facts = "llamacpp", {"meta": {"n_ctx": 256, "n_params": 134515008, "n_vocab": 49152}}
     facts = opened(server).facts()
     assert (facts.context_length, facts.parameters, facts.vocabulary) == (256, 134515008, 49152)
@@ -299,7 +299,7 @@ def test_a_text_that_ended_before_its_words_is_asked_for_without_an_end(server: 
         ("llamacpp", "ancestral", {"min_new_tokens": 5}, "at least 5 tokens"),
     ],
 )
-def test_what_a_server_cannot_do_is_refused_before_it_is_asked(
+def test_an_unsupported_request_is_refused_before_the_server_is_asked(
     server: Server, owner: str, decoder: str, limits: dict[str, Any], why: str
 ) -> None:
     server.owner = owner
@@ -367,7 +367,7 @@ def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.
         ((503, '{"error": "the worker is dead"}'), "responded with 503 2 times: the worker is dead"),
     ],
 )
-def test_wrong_answers_are_told_plainly(server: Server, answer: tuple[int, str], why: str) -> None:
+def test_wrong_responses_are_reported_plainly(server: Server, answer: tuple[int, str], why: str) -> None:
     backend = opened(server)
     server.answering = lambda server, asked: answer
     with pytest.raises(BackendError) as caught:
@@ -402,7 +402,7 @@ def test_no_server_at_all() -> None:
         open_backend(ModelSpec("openai", "m"))
 
 
-def test_a_model_the_server_does_not_have(server: Server) -> None:
+def test_a_model_that_the_server_does_not_have_is_refused(server: Server) -> None:
     with pytest.raises(BackendError, match="has no model 'gpt-9'; it has m"):
         opened(server, model="gpt-9")
 

@@ -124,7 +124,7 @@ def test_a_context_that_is_too_long(served: ModelServer) -> None:
     assert isinstance(refused, NotGenerated) and "the model's context is 128" in refused.reason
 
 
-def test_what_it_does_not_serve_and_when_it_is_slow_or_gone(served: ModelServer) -> None:
+def test_unsupported_slow_and_lost_requests_are_reported(served: ModelServer) -> None:
     (refused,) = opened(served, model="gpt-9").generate([request()])
     assert isinstance(refused, NotGenerated) and "pinned to" in refused.reason and "{" not in refused.reason
     (empty,) = opened(served).generate([request(" ")])
@@ -198,7 +198,7 @@ def log_p_of(prompt: str, text: str) -> list[float]:
     return found
 
 
-def test_llama_draws_as_it_is_told(llama: ModelServer) -> None:
+def test_llama_draws_as_requested(llama: ModelServer) -> None:
     backend = opened(llama)
     (likeliest,) = texts(backend, request(STORY, "greedy"))
     for decoder in ("top_k=1", "top_p=0.0001", "temperature=0.01"):
@@ -223,7 +223,7 @@ def test_llama_ends_texts_or_does_not(llama: ModelServer) -> None:
     assert long.log_p is not None
 
 
-def test_llama_takes_what_fits_its_context(llama: ModelServer) -> None:
+def test_llama_accepts_prompts_that_fit_its_context(llama: ModelServer) -> None:
     prompt = "Keep this. " + "The sea is wide. " * 120
     cut, refused = opened(llama).generate(
         [request(prompt, keep=11, max_new_tokens=20), request(prompt, cut_left=False)]

@@ -45,7 +45,7 @@ def test_every_pair_is_classified_as_transformers_does_it_alone() -> None:
     assert len({label for label, _ in found}) > 1  # else the order of the labels would not show
 
 
-def test_what_was_classified_is_not_classified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classified_pairs_are_not_classified_again(monkeypatch: pytest.MonkeyPatch) -> None:
     from generation.backends.text_models import InferenceModel
 
     model = InferenceModel(str(tiny_encoder(labels=LABELS)), device="cpu")
@@ -106,7 +106,7 @@ def test_bertscore_matches_every_token_with_its_closest() -> None:
         (lambda: Path("/nowhere"), "/nowhere"),
     ],
 )
-def test_a_model_that_is_no_nli_model_is_refused(source: Any, part: str) -> None:
+def test_a_model_without_nli_labels_is_refused(source: Any, part: str) -> None:
     from generation.backends.text_models import InferenceModel
 
     with pytest.raises(BackendError, match=part):
@@ -147,7 +147,7 @@ def test_sets_are_resampled_by_nli_until_there_are_contradictions_enough(capsys:
 
 
 @pytest.mark.django_db
-def test_a_metric_model_that_cannot_be_loaded_is_told_plainly() -> None:
+def test_a_metric_model_that_cannot_be_loaded_is_reported_plainly() -> None:
     make_run({"ancestral": [TEXTS]})
     for source, part in (("/nowhere", "/nowhere"), (str(tiny()), "tells")):
         with pytest.raises(CommandError, match=part):

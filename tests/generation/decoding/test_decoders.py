@@ -40,19 +40,19 @@ def test_a_decoder_has_one_name_which_is_read_back(text: str, name: str) -> None
         ("top_p=1.2", "top_p is 1.2; use a number above 0 and at most 1"),
         ("top_p=0", "above 0"),
         ("top_p=x", "'x' is not a number"),
-        ("temperature=0", "For temperature 0 say greedy"),
+        ("temperature=0", "For temperature 0, use greedy"),
         ("temperature=nan", "finite"),
         ("temperature=1e400", "finite"),
         ("top_k=0", "from 1 to"),
         ("top_k=2.5", "whole number"),
-        ("beam=1", "for one say greedy"),
+        ("beam=1", "for one, use greedy"),
         ("beam=1000", "from 2 to 64"),
         ("top_k=5,top_p=0.9", "one of top_k, top_p and typical"),
         ("top_p=0.5,top_p=0.6", "gives top_p twice"),
         ("beam=2,temperature=0.5", "draw nothing at random"),
     ],
 )
-def test_what_is_no_decoder_is_said(text: str, part: str) -> None:
+def test_invalid_decoders_are_explained(text: str, part: str) -> None:
     with pytest.raises(DecoderError, match=part):
         parse_decoder(text)
 
@@ -85,7 +85,7 @@ def test_the_published_sweep_of_temperatures_has_a_hundred_decoders() -> None:
     assert (found[0], found[-1]) == ("temperature=0.2", "temperature=1.2")
 
 
-def test_a_sweep_goes_with_a_fixed_temperature_and_repeats_are_dropped() -> None:
+def test_a_sweep_can_have_a_fixed_temperature_and_drops_repeats() -> None:
     assert names("greedy", {"temperature": 0.7, "top_p": {"from": 0.5, "to": 1, "steps": 2}}, "greedy") == [
         "greedy",
         "temperature=0.7,top_p=0.5",
@@ -108,7 +108,7 @@ def test_a_sweep_goes_with_a_fixed_temperature_and_repeats_are_dropped() -> None
         (7, "neither a decoder's name nor a sweep"),
     ],
 )
-def test_a_sweep_that_cannot_be_names_its_entry(entry: Any, part: str) -> None:
+def test_the_error_of_an_invalid_sweep_names_its_entry(entry: Any, part: str) -> None:
     with pytest.raises(DecoderError, match=part) as raised:
         expand_decoders(["greedy", entry])
     assert "entry 2" in str(raised.value)
@@ -120,7 +120,7 @@ def test_decoders_are_a_list(entries: Any) -> None:
         expand_decoders(entries)
 
 
-def test_what_samples_has_a_distribution_of_its_own() -> None:
+def test_only_decoders_that_sample_have_a_distribution() -> None:
     assert parse_decoder("top_p=0.9").samples
     assert not parse_decoder("greedy").samples
     assert not parse_decoder("beam=3").samples
@@ -150,7 +150,7 @@ def test_exact_overrules_the_other_limits() -> None:
         ({"exact": True}, "exact is True"),
     ],
 )
-def test_limits_that_cannot_be(given: dict[str, Any], part: str) -> None:
+def test_invalid_limits_are_refused(given: dict[str, Any], part: str) -> None:
     with pytest.raises(DecoderError, match=part):
         Limits(**given)
 

@@ -29,18 +29,18 @@ def test_what_a_field_holds_is_never_read_as_a_template() -> None:
     assert fill("{context}", {"context": "{name} {{x}}"}) == "{name} {{x}}"
 
 
-def test_an_unknown_field_is_named_with_those_there_are() -> None:
+def test_an_unknown_field_is_named_with_the_known_ones() -> None:
     with pytest.raises(TemplateError, match=r"uses \{story\}, \{x\}.* its fields: \{context\}, \{name\}\."):
         fill("{story}{context}{x}", HERE)
 
 
 @pytest.mark.parametrize(("template", "place"), [("a { b", 3), ("a } b", 3), ("{a{b}}", 1), ("{}", 1), ("{ }x", 1)])
-def test_a_lone_brace_and_a_field_without_a_name_are_told_with_their_place(template: str, place: int) -> None:
+def test_a_lone_brace_and_a_field_without_a_name_are_reported_with_their_position(template: str, place: int) -> None:
     with pytest.raises(TemplateError, match=f"character {place} "):
         fields_of(template)
 
 
-def test_the_priming_text_stands_before_and_is_kept() -> None:
+def test_the_priming_text_comes_first_and_is_kept() -> None:
     assert make_prompt("{context}", HERE, "Be kind.") == ("Be kind.\n\nIt rained.", 10)
     assert make_prompt("{context}", HERE, "Be kind.\n") == ("Be kind.\nIt rained.", 9)
     assert make_prompt("{context}", HERE) == ("It rained.", 0)

@@ -48,7 +48,7 @@ def test_a_mark_at_the_end_waits_for_what_comes_next(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Well… ", "Well... ", "Dr. ", "the U.S. ", '"Stop." '])
-def test_a_space_is_not_enough_after_what_may_go_on(text: str) -> None:
+def test_a_space_is_not_enough_after_a_word_that_may_continue(text: str) -> None:
     assert first_sentence_end(text, complete=False) is None
 
 

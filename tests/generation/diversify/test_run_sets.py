@@ -58,7 +58,7 @@ def test_the_command_writes_sets_for_diversity_evaluation(capsys: pytest.Capture
     assert (row["n_sampled"], row["overlap"], row["reached"]) == ("4", "2", "0")
 
 
-def test_every_trial_has_samples_of_its_own() -> None:
+def test_every_trial_has_its_own_samples() -> None:
     run = make_run({"ancestral": [["a", "a", "b", "c", "d", "x", "x", "x", "y", "z"]]})
     first, second = diversify_run(run, Design(words, 2, size=3, most_sampled=5, trials=2))
     assert (first.result.start, second.result.start) == (("a", "a", "b"), ("x", "x", "x"))
@@ -126,7 +126,7 @@ def test_a_file_of_sets_is_replaced_only_by_a_whole_one(tmp_path: Path, capsys: 
     ("error", "told"),
     [(OperationalError("no such table: x"), "Run: manage.py migrate"), (KeyboardInterrupt(), "Stopped")],
 )
-def test_what_comes_between_is_told(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruptions_are_reported(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise error
 
@@ -192,7 +192,7 @@ def test_what_is_drawn_live_keeps_to_the_run(over_long: str, cut_left: bool, mon
         (["diversify", "sweep", "--threshold", "0.5", "--decoder", "beam=3"], "no samples of these decoders"),
     ],
 )
-def test_what_cannot_be_is_said(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_explained(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
     make_run({"ancestral": [["a", "b", "c"]]})
     with pytest.raises(CommandError, match=part):
         call_command("samples", *arguments)
@@ -203,7 +203,7 @@ def test_a_metric_may_come_from_anywhere() -> None:
     assert find_metrics([name]) == {name: distinct_n}
 
 
-def test_an_unknown_run_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_run_is_refused_with_the_existing_ones(capsys: pytest.CaptureFixture[str]) -> None:
     make_run({"ancestral": [["a", "b", "c"]]})
     for action in (["report", "other"], ["diversify", "other", "--threshold", "0.5"]):
         with pytest.raises(CommandError):

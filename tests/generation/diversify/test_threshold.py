@@ -26,14 +26,14 @@ def test_a_set_that_is_diverse_enough_is_left_alone() -> None:
     assert (done.start_score, done.end_score, done.n_sampled, done.overlap, done.reached) == (3, 3, 3, 3, True)
 
 
-def test_the_response_that_adds_least_goes() -> None:
+def test_the_response_that_adds_least_is_dropped() -> None:
     # Without "a": {a b, c} has 3 words; without "a b": 2; without "c": 2. So "a" goes, and "d e" makes five words.
     done = diversify(start=["a", "a b", "c"], draw=drawing("d e"), metric=words, threshold=4)
     assert done.end == ("a b", "c", "d e")
     assert (done.start_score, done.end_score, done.n_sampled, done.overlap, done.reached) == (3, 5, 4, 2, True)
 
 
-def test_the_first_of_equals_goes() -> None:
+def test_the_first_of_equal_responses_is_dropped() -> None:
     done = diversify(start=["a", "a", "a"], draw=drawing("b", "c"), metric=words, threshold=1)
     assert done.end == ("a", "a", "b")
     assert done.overlap == 2
@@ -94,7 +94,7 @@ def test_it_stops_when_there_are_no_more() -> None:
         (["a", "b", "c"], 1.0, 2, "2 responses in total are fewer than the 3 of a set"),
     ],
 )
-def test_what_cannot_be(start: list[str], threshold: float, most: int, part: str) -> None:
+def test_invalid_arguments_are_refused(start: list[str], threshold: float, most: int, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         diversify(start=start, draw=drawing(), metric=words, threshold=threshold, most_sampled=most)
 
@@ -108,11 +108,11 @@ def test_what_cannot_be(start: list[str], threshold: float, most: int, part: str
         (lambda texts: texts[99], "IndexError"),
     ],
 )
-def test_a_metric_that_is_none_is_told(metric: Any, part: str) -> None:
+def test_an_unknown_metric_is_reported(metric: Any, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         diversify(start=["a", "b", "c"], draw=drawing(), metric=metric, threshold=1.0)
 
 
-def test_a_metric_without_a_value_is_told() -> None:
+def test_a_metric_without_a_value_is_reported() -> None:
     with pytest.raises(ValueError, match="gives nan"):
         diversify(start=["a", "b", "c"], draw=drawing(), metric=lambda _: math.nan, threshold=1.0)

@@ -82,7 +82,7 @@ def test_threads_that_want_the_same_model_at_once_load_it_once(monkeypatch: pyte
     assert FakeBackend.opened == ["a"]
 
 
-def test_the_longest_unused_makes_room() -> None:
+def test_the_one_unused_for_longest_is_closed() -> None:
     a, b = (opened(name) for name in "ab")
     open_models.open_once(spec("a"))
     open_models.open_once(spec("c"))

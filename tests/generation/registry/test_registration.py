@@ -38,7 +38,7 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
     assert first.check_state == "waiting"
     told = problems(**GIVEN, dtype="bfloat16")
     assert told == [
-        "name: There already is a model “gpt2”, with dtype 'auto', options {'threads': 2}. "
+        "name: There is already a model “gpt2”, with dtype 'auto', options {'threads': 2}. "
         "Models never change, because samples refer to them: choose another name."
     ]
 
@@ -60,7 +60,7 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
         (SERVER | {"base_url": "http://key@h/v1"}, "base_url: This is not the address of a server"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(changes: dict[str, Any], told: str) -> None:
+def test_invalid_models_are_refused(changes: dict[str, Any], told: str) -> None:
     found = problems(**(GIVEN | changes))
     assert len(found) == 1, found
     assert told in found[0]
@@ -129,7 +129,7 @@ def test_who_registered_and_retired_a_model_is_in_the_log() -> None:
 
 
 @pytest.mark.django_db
-def test_how_a_backend_opens_a_model() -> None:
+def test_backends_open_models_with_their_options() -> None:
     model = register_model(**GIVEN, revision="main", dtype="int8", device="cuda:1", chat=True, options={"b": 1, "a": 2})
     spec = spec_of(model)
     assert (spec.backend, spec.source, spec.revision, spec.dtype) == ("transformers", GIVEN["source"], "main", "int8")

@@ -35,7 +35,7 @@ def spread(counts: Counter[Any], kinds: int) -> int:
     return max(counts.values()) - (min(counts.values()) if len(counts) == kinds else 0)
 
 
-def test_of_a_thousand_contexts_each_of_a_hundred_temperatures_gets_ten() -> None:
+def test_each_of_a_hundred_temperatures_gets_ten_of_a_thousand_contexts() -> None:
     """Tevet & Berant 2021, decTest: 1,000 contexts, each with one of 100 temperatures."""
     counts = Counter(decoder.name for _, decoder in assigned(1000))
     assert set(counts.values()) == {10}

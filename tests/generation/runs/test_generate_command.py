@@ -134,7 +134,7 @@ def test_where_models_cannot_run_a_worker_is_asked_to_check(
         (("apply", "/nowhere.yaml"), "Nothing was written."),
     ],
 )
-def test_what_is_refused_is_said_in_plain_words(ready: Toy, arguments: tuple[str, ...], told: str) -> None:
+def test_refusals_are_explained_in_plain_words(ready: Toy, arguments: tuple[str, ...], told: str) -> None:
     _, listed, said = refused(*arguments)
     assert told in said
     assert "Traceback" not in listed
@@ -219,7 +219,7 @@ def test_a_run_that_fails_ends_with_its_message(ready: Toy, file: Path, monkeypa
 
 
 @pytest.mark.django_db
-def test_ctrl_c_hands_the_chunk_back_and_the_same_command_goes_on(ready: Toy, file: Path) -> None:
+def test_ctrl_c_hands_the_chunk_back_and_the_same_command_continues(ready: Toy, file: Path) -> None:
     def interrupt(number: int) -> None:
         if number == 3:
             raise KeyboardInterrupt
@@ -257,7 +257,7 @@ def test_an_unknown_model_is_named_with_the_nearest(ready: Toy, file: Path) -> N
 
 
 @pytest.mark.django_db
-def test_an_export_stands_under_its_name_only_when_it_is_whole(
+def test_an_export_gets_its_name_only_when_it_is_complete(
     ready: Toy, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generate("apply", file, "--here")
@@ -284,7 +284,7 @@ def test_an_export_to_standard_output_is_the_file_and_nothing_else(ready: Toy, f
 
 
 @pytest.mark.slow
-def test_a_command_line_that_is_not_understood_ends_with_2_and_what_is_refused_with_1(tmp_path: Path) -> None:
+def test_a_wrong_command_line_exits_with_2_and_a_refused_action_with_1(tmp_path: Path) -> None:
     environment = clean_environment({"HITSERVER_VAR": str(tmp_path), "HITSERVER_PARTS": "studies"})
 
     def ends_with(*arguments: str) -> tuple[int, str]:

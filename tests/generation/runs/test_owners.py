@@ -81,7 +81,7 @@ def test_the_owner_can_be_set_later_and_changed(file: Path) -> None:
     assert (names(ada), names(bob)) == ([], ["small"])
 
 
-def test_an_administrator_does_not_take_a_run_from_its_owner(file: Path) -> None:
+def test_an_administrator_does_not_become_the_owner_of_a_run(file: Path) -> None:
     make_researcher("ada")
     apply(file, "--owner", "ada")
     User.objects.create_superuser("root")

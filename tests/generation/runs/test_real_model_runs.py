@@ -108,7 +108,7 @@ def test_a_check_of_a_real_model() -> None:
 
 
 @pytest.mark.django_db
-def test_a_corrupt_file_and_a_missing_one_are_told_in_plain_words(tmp_path: Path) -> None:
+def test_a_corrupt_or_missing_file_is_explained_in_plain_words(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in tiny("llama").iterdir():

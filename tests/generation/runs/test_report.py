@@ -12,7 +12,7 @@ from tests.generation.support.finished_runs import make_run
 pytestmark = pytest.mark.django_db
 
 
-def test_the_frame_takes_one_query_whatever_the_size() -> None:
+def test_the_frame_needs_one_query_whatever_the_size() -> None:
     small, large = make_run({"greedy": [["a"]]}), make_run({"greedy": [["a"]] * 20}, name="large")
     counts = []
     for run in (small, large):

@@ -165,14 +165,14 @@ def test_problems_of_a_file_of_contexts_come_all_at_once_with_their_lines(
         assert any(expected in problem for problem in found), found
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert "nowhere.csv cannot be read: No such file" in problems(tmp_path, HEAD + "nowhere.csv")[0]
 
 
 # --- what is refused ---
 
 
-def test_all_problems_of_a_run_file_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+def test_all_problems_of_a_run_file_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     found = problems(
         tmp_path,
         "name: a b\n"
@@ -249,7 +249,7 @@ def test_one_problem_each(changes: dict[str, Any], told: str) -> None:
         ("limits: {exact: 1, exact: 2}\n", "limits.exact: The key appears twice"),
     ],
 )
-def test_what_is_no_run_file(tmp_path: Path, text: str, told: str) -> None:
+def test_text_that_is_not_a_run_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
     assert told in problems(tmp_path, text)[0]
 
 

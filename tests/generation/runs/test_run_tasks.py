@@ -49,7 +49,9 @@ def test_work_that_comes_twice_or_too_late_does_nothing(toy: Toy, messages: list
 
 
 @pytest.mark.django_db
-def test_work_gives_way_after_some_minutes(toy: Toy, messages: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_pauses_for_others_after_some_minutes(
+    toy: Toy, messages: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tasks, "WORK_SECONDS", 1e-9)
     run = make_run()
     turns = [tasks.work(run.pk) for _ in range(run.chunks.count() + 1)]
@@ -72,7 +74,7 @@ def test_a_machine_without_requirements_says_so_and_leaves_the_run_alone(
 
 
 @pytest.mark.django_db
-def test_a_queue_that_does_not_respond_is_no_failure(
+def test_a_queue_that_does_not_respond_is_not_a_failure(
     toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:
@@ -182,7 +184,7 @@ def test_with_a_model_s_requirements_there_is_a_worker(
 # --- requirements ---
 
 
-def test_what_is_missing_is_named_and_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_things_are_named_and_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(requirements.NEEDS, "transformers", ("json", "no_such_library"))
     assert requirements.missing("transformers") == ["no_such_library"]
     assert requirements.why_not("transformers").startswith(

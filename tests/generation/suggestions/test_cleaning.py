@@ -43,12 +43,12 @@ NOT_SHOWN = [
 
 
 @pytest.mark.parametrize(("raw", "ended", "expected"), SHOWN)
-def test_what_is_shown(raw: str, ended: bool, expected: str) -> None:
+def test_usable_texts_are_cleaned(raw: str, ended: bool, expected: str) -> None:
     assert clean(raw, prompt=STORY, rules=Rules(), ended=ended) == Cleaned(text=expected)
 
 
 @pytest.mark.parametrize(("raw", "ended", "why"), NOT_SHOWN)
-def test_what_is_not_shown_and_why(raw: str, ended: bool, why: str) -> None:
+def test_unusable_texts_are_refused_with_a_reason(raw: str, ended: bool, why: str) -> None:
     assert clean(raw, prompt=STORY, rules=Rules(), ended=ended) == Cleaned(why=why)
 
 

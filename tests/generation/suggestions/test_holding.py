@@ -39,7 +39,7 @@ def test_another_model_is_a_change() -> None:
         change_suggester(suggester=suggester, model=make_model("another"))
 
 
-def test_the_same_values_and_the_switch_are_no_change() -> None:
+def test_sending_the_same_values_is_not_a_change() -> None:
     suggester = make_suggester("a", decoder="top_p=0.9")
     hold_suggesters(names=["a"], user="study")
 

@@ -77,7 +77,7 @@ def test_kill_9_and_another_process_answers_when_the_lease_has_run_out(processes
     assert [answer.from_pool for answer in read_suggestions(suggestions=[row.pk for row in rows])] == [False] * 3
 
 
-def test_a_process_that_is_told_to_stop_gives_its_requests_back_at_once(processes: ExitStack) -> None:
+def test_a_process_that_is_told_to_stop_gives_its_requests_back_immediately(processes: ExitStack) -> None:
     suggester = make_suggester(wait_seconds=30)
     stopped = processes.enter_context(toy_process("stopped", step=0.2, lease=20))
     ask_for(suggester)

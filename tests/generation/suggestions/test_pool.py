@@ -74,7 +74,7 @@ def test_the_round_is_what_is_given_or_what_the_context_says(round: int | None, 
     assert sorted(PoolText.objects.values_list("round", flat=True)) == sorted(set(expected))
 
 
-def test_a_run_of_another_decoder_is_refused_with_what_there_is() -> None:
+def test_a_run_of_another_decoder_is_refused_with_the_available_ones() -> None:
     suggester = make_suggester(decoder="top_p=0.9")
     run = make_run("A bell rang in the distance.")
 
@@ -111,14 +111,14 @@ def test_without_a_field_for_the_round_texts_are_for_every_round() -> None:
     assert PoolText.objects.get().round == EVERY_ROUND
 
 
-def test_a_round_that_is_given_and_cannot_be_is_no_mistake_of_a_context() -> None:
+def test_an_invalid_round_on_the_command_line_is_not_reported_as_an_error_of_a_context() -> None:
     run = make_run("A bell rang in the distance.")
 
     with pytest.raises(Invalid, match=r"^round: It is -1\. A round is a whole number up to 1000"):
         pool_filling.fill_from_run(suggester=make_suggester(), run=run, round=-1)
 
 
-def test_a_context_whose_round_is_no_number_is_named() -> None:
+def test_a_context_whose_round_is_not_a_number_is_named() -> None:
     run = make_run("A bell rang in the distance.", rounds=("first",))
 
     with pytest.raises(Invalid, match="context c0, field round: It is 'first'"):
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_used_is_refused_whole(tmp_path: Path, content: by
     assert not PoolText.objects.exists()
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="No such file"):
         pool_filling.fill_from_csv(suggester=make_suggester(), path=tmp_path / "none.csv")
 
@@ -181,7 +181,7 @@ def test_what_is_left_in_the_pool_round_by_round() -> None:
     assert [(each.suggester, each.round, each.texts, each.fresh) for each in found] == [("a", 0, 1, 1), ("a", 1, 2, 1)]
 
 
-def test_how_long_writers_waited() -> None:
+def test_waits_of_writers_are_measured() -> None:
     suggester = make_suggester()
     now = timezone.now()
     Suggestion.objects.bulk_create(

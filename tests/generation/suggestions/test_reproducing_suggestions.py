@@ -29,7 +29,7 @@ def answered(key: str = "k", word_list: str = "") -> Suggestion:
     return row
 
 
-def test_it_gives_the_same_text_also_after_a_draw_that_was_of_no_use() -> None:
+def test_it_gives_the_same_text_after_an_unusable_draw() -> None:
     # The toy's texts name one of eight people: with five on the list, the first draw for “m” is of no use.
     row = answered("m", word_list="Ada\nBo\nCy\nDee\nEve")
     assert row.parameters["seed"] != row.seed
@@ -48,7 +48,7 @@ def test_another_text_is_noticed() -> None:
     assert not service.reproduce_suggestion(suggestion_id=row.pk, backend_of=toy_backend).same
 
 
-def test_what_no_model_wrote_cannot_be_reproduced() -> None:
+def test_a_text_that_no_model_wrote_cannot_be_reproduced() -> None:
     row = ask_for(make_suggester())
 
     for pk, said in ((row.pk, "No model wrote it"), (row.pk + 1, "There is no suggestion")):

@@ -72,7 +72,7 @@ def test_every_value_can_be_given_and_changed(tmp_path: Path) -> None:
 
 REFUSALS = [
     (("add", "b", "--model", "tox"), "There is no “tox”. Did you mean “toy”?"),
-    (("add", "a", "--model", "toy"), "There already is a suggester a."),
+    (("add", "a", "--model", "toy"), "There is already a suggester a."),
     (("add", "b c", "--model", "toy"), "name: Enter a valid “slug”"),
     (("add", "b", "--model", "toy", "--decoder", "top_p=2"), "decoder: top_p is 2"),
     (("add", "b", "--model", "toy", "--template", "go on"), "template: It has no field"),
@@ -98,7 +98,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), [case for case in REFUSALS if case[1]])
-def test_what_cannot_be_is_refused_in_plain_words(
+def test_invalid_entries_are_refused_in_plain_words(
     arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "runnable", lambda: ("transformers",))
@@ -107,7 +107,7 @@ def test_what_cannot_be_is_refused_in_plain_words(
     assert said in refused(*arguments)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     make_model("toy")
 
     said = refused("add", "b", "--model", "toy", "--decoder", "top_q=1", "--wait", "900", "--tries", "99")
@@ -128,7 +128,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         ("disk I/O error", "Free some space or wait for whatever holds it, then try again."),
     ],
 )
-def test_what_the_database_refuses_is_told_with_a_way_to_fix_it(
+def test_a_refusal_by_the_database_is_reported_with_a_fix(
     error: str, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -215,7 +215,7 @@ def test_asking_by_hand_where_a_process_runs_waits_for_it(monkeypatch: pytest.Mo
     assert out.endswith(" s, from the pool): A bell rang in the distance.\n")
 
 
-def test_a_machine_without_models_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_models_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "runnable", lambda: ())
 
     assert "script/setup --models" in refused("run")

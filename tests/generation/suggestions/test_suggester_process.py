@@ -56,7 +56,7 @@ def ended(*rows: Suggestion) -> bool:
     return not Suggestion.objects.filter(pk__in=[row.pk for row in rows], state="waiting").exists()
 
 
-def test_it_answers_with_everything_needed_to_make_it_again() -> None:
+def test_it_returns_everything_needed_to_generate_it_again() -> None:
     row = ask_for(make_suggester(decoder="top_p=0.9", limits={"max_new_tokens": 20}))
     shop = ToyShop()
     process = ready(shop)
@@ -203,7 +203,7 @@ def test_a_prompt_that_the_model_refuses_goes_to_the_pool_without_another_try() 
     assert (row.from_pool, row.tries, row.message) == (True, 1, "Model toy: too long.")
 
 
-def test_a_decoder_that_the_model_cannot_do_goes_to_the_pool() -> None:
+def test_a_decoder_that_the_model_does_not_support_leads_to_the_pool() -> None:
     suggester = make_suggester(decoder="beam=4")
     make_pool(suggester, "A bell rang in the distance.")
     shop = ToyShop()
@@ -217,7 +217,7 @@ def test_a_decoder_that_the_model_cannot_do_goes_to_the_pool() -> None:
     assert (row.from_pool, row.message) == (True, "Model toy: This server knows no beams.")
 
 
-def test_what_it_works_on_is_not_begun_again_when_its_lease_ran_out() -> None:
+def test_work_in_progress_is_not_started_again_when_its_lease_runs_out() -> None:
     row = ask_for(make_suggester())
     shop = ToyShop()
     process = ready(shop)
@@ -231,7 +231,7 @@ def test_what_it_works_on_is_not_begun_again_when_its_lease_ran_out() -> None:
     assert [len(requests) for requests in shop.engine().added] == [1, 4, 1]
 
 
-def test_what_was_cancelled_leaves_the_engine() -> None:
+def test_cancelled_requests_leave_the_engine() -> None:
     row = ask_for(make_suggester(limits={"max_new_tokens": 4000}))  # it looks once a second for what was cancelled
     shop = ToyShop(lambda request: "word " * 5000, step_seconds=0.001)
     process = ready(shop)
@@ -243,7 +243,7 @@ def test_what_was_cancelled_leaves_the_engine() -> None:
     assert [key for key, _ in shop.engine().cancelled] == [row.pk]
 
 
-def test_what_is_late_is_kept() -> None:
+def test_a_late_text_is_kept() -> None:
     suggester = make_suggester()
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)
@@ -273,7 +273,7 @@ def test_an_engine_that_fails_is_opened_again_and_the_request_is_answered() -> N
     assert shop.n_opened == 2
 
 
-def test_one_that_always_fails_ends_in_the_pool() -> None:
+def test_a_suggestion_that_always_fails_comes_from_the_pool() -> None:
     suggester = make_suggester()
     make_pool(suggester, "A bell rang in the distance.")
     row = ask_for(suggester)
@@ -323,7 +323,7 @@ def test_a_model_that_cannot_be_opened_is_reported_and_keeps_nobody_else_waiting
     assert "broken is failed: The file broken.gguf is no model." in seen.message
 
 
-def test_it_holds_what_active_suggesters_use_and_lets_go_of_the_rest() -> None:
+def test_it_holds_the_models_of_active_suggesters_and_closes_the_rest() -> None:
     one, two = make_suggester("a", model="one"), make_suggester("b", model="two")
     shop = ToyShop()
     process = ready(shop)
@@ -337,7 +337,7 @@ def test_it_holds_what_active_suggesters_use_and_lets_go_of_the_rest() -> None:
     assert [lane.name for lane in process.lanes.values()] == [one.model.name]
 
 
-def test_it_can_be_told_which_models_to_hold() -> None:
+def test_it_holds_only_the_models_that_it_is_given() -> None:
     make_suggester("a", model="one")
     make_suggester("b", model="two")
     shop = ToyShop()
@@ -347,7 +347,7 @@ def test_it_can_be_told_which_models_to_hold() -> None:
     assert list(shop.opened) == ["two"]
 
 
-def test_without_the_database_it_goes_on_and_stores_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_database_it_continues_and_stores_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     row = ask_for(make_suggester())
     process = ready(ToyShop())
     monkeypatch.setattr(suggester_process, "PAUSE_WITHOUT_DATABASE", 0.05)

@@ -212,7 +212,7 @@ def test_an_action_needs_the_forms_token(cast: Cast) -> None:
         assert found == dict.fromkeys(names, 403)
 
 
-def test_whoever_is_an_operator_and_a_requester_finds_the_way_from_one_to_the_other() -> None:
+def test_an_operator_who_is_also_a_requester_can_switch_between_the_two() -> None:
     user = make_operator("olga")
     make_requester(user=user)
     client = signed_in(user)

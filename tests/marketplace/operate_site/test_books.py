@@ -99,7 +99,7 @@ def pay_without_approving(done: Assignment) -> None:
         (pay_without_approving, "was paid and is not approved"),
     ],
 )
-def test_what_is_wrong_is_found(spoil: Callable[[Assignment], None], said: str) -> None:
+def test_errors_in_the_books_are_found(spoil: Callable[[Assignment], None], said: str) -> None:
     done = make_paid(reward="0.50")
     payroll.make_payroll(actor="olga")
     assert books.problems() == []
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_found(spoil: Callable[[Assignment], None], said: str) 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_command_says_so_and_fails() -> None:
+def test_the_command_reports_it_and_fails() -> None:
     done = make_paid()
     out = io.StringIO()
     call_command("marketplace", "check-ledger", stdout=out)
@@ -119,7 +119,7 @@ def test_the_command_says_so_and_fails() -> None:
     assert "its entries make 0.50" in out.getvalue()
 
 
-def test_the_overview_tells_when_balances_do_not_add_up() -> None:
+def test_the_overview_warns_when_balances_do_not_add_up() -> None:
     done = make_paid()
     client = signed_in(make_operator())
     assert "does not add up" not in client.get(reverse("operate_home")).content.decode()
@@ -141,7 +141,7 @@ def test_rows_are_neither_changed_nor_deleted(model: type[Model]) -> None:
         rows._raw_delete("default")
 
 
-def test_nor_are_they_by_way_of_what_they_belong_to() -> None:
+def test_deleting_parent_rows_does_not_delete_them() -> None:
     dispute = make_dispute()
     for model in (AuditRow, DisputeStatement, LedgerEntry, LedgerTransaction):
         with pytest.raises(DatabaseError), transaction.atomic():

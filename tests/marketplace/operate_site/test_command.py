@@ -81,14 +81,14 @@ def test_deposit() -> None:
 
 
 @pytest.mark.parametrize("amount", ["0.005", "x", "0"])
-def test_a_deposit_that_is_no_amount_is_refused(amount: str) -> None:
+def test_a_deposit_with_an_invalid_amount_is_refused(amount: str) -> None:
     lab = make_requester(name="Lab A", balance="5.00")
     with pytest.raises(CommandError):
         run("deposit", "Lab A", amount)
     assert payments.available(lab) == Decimal("5.00")
 
 
-def test_an_unknown_requester_is_answered_with_those_there_are() -> None:
+def test_an_unknown_requester_is_refused_with_the_existing_ones() -> None:
     make_requester(name="Lab A")
     with pytest.raises(CommandError, match="There are: Lab A"):
         run("make-key", "Lab B")
@@ -105,7 +105,7 @@ def test_invite_prints_links_and_sends_one() -> None:
             run("invite", *wrong)
 
 
-def test_upkeep_does_what_is_due() -> None:
+def test_upkeep_does_everything_that_is_due() -> None:
     hit = make_hit()
     past = clock.now() - timedelta(minutes=1)
     Hit.objects.filter(pk=hit.pk).update(expires_at=past, due_at=past)
@@ -129,7 +129,7 @@ def test_the_clock_moves_only_with_test_controls(settings: Any) -> None:
         run("clock", "--forward", "soon")
 
 
-def test_a_mistyped_amount_is_answered_in_words_and_without_a_trace(tmp_path: Path) -> None:
+def test_a_mistyped_amount_is_explained_without_a_stack_trace(tmp_path: Path) -> None:
     environment = clean_environment({"HITSERVER_VAR": str(tmp_path)})
     command = [sys.executable, "manage.py", "marketplace", "deposit", "Lab A", "five"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)

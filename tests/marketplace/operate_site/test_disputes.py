@@ -79,7 +79,7 @@ def test_an_overturned_rejection_is_paid_once(operator: Client) -> None:
     assert books.problems() == []
 
 
-def test_both_sides_go_on_until_the_decision_and_not_after_it() -> None:
+def test_both_sides_can_write_until_the_decision_and_not_after_it() -> None:
     case = make_dispute(comment="One.")
     disputes.answer(assignment=case, text="Two.", actor="sue")
     disputes.object_to(assignment_id=case.assignment_id, worker=case.worker, text="Three.")
@@ -97,7 +97,7 @@ def test_both_sides_go_on_until_the_decision_and_not_after_it() -> None:
     assert list(logged) == ["rejection disputed", "dispute answered", "dispute answered", "rejection upheld"]
 
 
-def test_nobody_talks_without_end() -> None:
+def test_replies_are_limited() -> None:
     case = make_dispute()
     for number in range(1, disputes.MOST_STATEMENTS):
         disputes.object_to(assignment_id=case.assignment_id, worker=case.worker, text=f"{number}.")
@@ -128,7 +128,7 @@ def test_the_requester_answers_on_the_page_of_the_assignment() -> None:
     assert "has been decided" in late.content.decode()
 
 
-def test_only_the_worker_whose_work_it_is_objects() -> None:
+def test_only_the_worker_who_did_the_work_can_object() -> None:
     done = assignments.reject(assignment=make_submitted(), feedback="Empty.")
     with pytest.raises(Refusal, match="does not exist"):
         disputes.object_to(assignment_id=done.assignment_id, worker=make_worker(), text="Mine!")
@@ -138,7 +138,7 @@ def test_only_the_worker_whose_work_it_is_objects() -> None:
     assert not DisputeStatement.objects.exists()
 
 
-def test_a_dispute_is_over_when_the_requester_takes_the_rejection_back(operator: Client) -> None:
+def test_a_dispute_ends_when_the_requester_withdraws_the_rejection(operator: Client) -> None:
     case = make_dispute()
     assignments.approve(assignment=case, override=True)
     assert "no open disputes" in operator.get(reverse("operate_disputes")).content.decode()
@@ -163,7 +163,7 @@ def test_a_rejection_that_the_balance_does_not_cover_cannot_be_overturned(operat
     assert len(said(case)) == 1
 
 
-def test_deleting_the_hit_and_waiting_do_not_put_a_rejection_out_of_reach() -> None:
+def test_a_rejection_can_be_overturned_after_the_hit_is_deleted() -> None:
     """A requester could otherwise reject, delete the HIT, and owe nothing whatever the operator says."""
     case = make_dispute(requester=make_requester())
     hits.set_expiration(hit=case.hit, expires_at=case.hit.created_at)
@@ -184,7 +184,7 @@ def test_a_decision_needs_a_reason(operator: Client) -> None:
         assert operator.post(page_of(case), form).status_code == 422
 
 
-def test_a_rejection_without_an_objection_is_no_dispute(operator: Client) -> None:
+def test_a_rejection_without_an_objection_is_not_a_dispute(operator: Client) -> None:
     done = assignments.reject(assignment=make_submitted(), feedback="Empty.")
     assert operator.get(page_of(done)).status_code == 404
     assert "no open disputes" in operator.get(reverse("operate_disputes")).content.decode()

@@ -129,7 +129,7 @@ def test_long_lists_come_in_pages() -> None:
     assert "row-000" in last
 
 
-def test_a_page_that_nobody_can_mean_is_answered() -> None:
+def test_a_nonsense_page_number_gets_an_answer() -> None:
     client: Client = signed_in(make_operator())
     for page in ("0", "-1", "x", "9" * 40, "\x00"):
         assert client.get(reverse("operate_log"), {"page": page}).status_code == 200

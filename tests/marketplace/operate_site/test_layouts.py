@@ -70,7 +70,7 @@ def test_a_page_comes_from_a_file() -> None:
         ({"name": ""}, "This field is required."),
     ],
 )
-def test_what_is_wrong_is_said(given: dict[str, object], says: str) -> None:
+def test_errors_are_explained(given: dict[str, object], says: str) -> None:
     for value in given.values():
         if isinstance(value, SimpleUploadedFile):
             value.seek(0)

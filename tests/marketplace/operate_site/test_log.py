@@ -142,7 +142,7 @@ def test_every_call_that_changes_something_is_in_the_log(
         assert never not in stored
 
 
-def test_the_log_keeps_what_tells(world: World) -> None:
+def test_the_log_keeps_the_important_parameters(world: World) -> None:
     paid = world.approved()
     world.client.send_bonus(**world.bonus(paid, BonusAmount="1.25", Reason="Good work."))
     row = AuditRow.objects.get(action="SendBonus")

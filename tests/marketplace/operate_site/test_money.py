@@ -164,7 +164,7 @@ def test_money_is_paid_back_and_not_more_than_there_is(operator: Client) -> None
     assert books.problems() == []
 
 
-def test_what_is_held_is_not_paid_back(operator: Client) -> None:
+def test_held_money_is_not_paid_back(operator: Client) -> None:
     lab = make_requester(balance="1.80")
     make_hit(requester=lab)  # 3 × 0.60
     with pytest.raises(payments.InsufficientFunds):

@@ -67,7 +67,7 @@ def test_selected_assignments_are_approved_and_paid_once(lab: Requester, client:
     check_all()
 
 
-def test_all_means_those_that_the_page_named(lab: Requester, client: Client) -> None:
+def test_all_means_the_ones_that_the_page_listed(lab: Requester, client: Client) -> None:
     hit = make_hit(requester=lab, assignments=3)
     make_submitted(hit=hit), make_submitted(hit=make_hit(requester=lab))
     asked = client.post(reverse("operate_my_approve"), {"all": "1", "hit": hit.hit_id}).content.decode()
@@ -184,7 +184,7 @@ def test_a_hit_is_created_once_after_its_cost_was_shown(lab: Requester, client: 
         ({"source": "html", "html": "x" * 70_000}, "65,535"),
     ],
 )
-def test_a_hit_that_cannot_be_is_refused_with_the_reason(wrong: dict[str, str], says: str, client: Client) -> None:
+def test_an_invalid_hit_is_refused_with_the_reason(wrong: dict[str, str], says: str, client: Client) -> None:
     answer = client.post(reverse("operate_my_new_hit"), NEW | wrong | {"confirmed": "yes"})
     assert answer.status_code == 422 and says in unescape(answer.content.decode())
     assert not Hit.objects.exists()
@@ -222,7 +222,7 @@ def test_a_worker_is_blocked_and_unblocked(lab: Requester, client: Client) -> No
     assert WorkerBlock.objects.get().requester == other
 
 
-def test_a_reply_is_read_and_answered_by_whom_it_is_for(lab: Requester, client: Client) -> None:
+def test_a_reply_is_read_and_answered_only_by_its_recipient(lab: Requester, client: Client) -> None:
     operator, worker = signed_in(make_operator()), make_worker()
     mine, theirs = make_reply(worker, lab, "To the lab."), make_reply(worker, None, "To the marketplace.")
     assert "To the lab." in shown(client, "my_replies") and "To the marketplace." not in shown(client, "my_replies")

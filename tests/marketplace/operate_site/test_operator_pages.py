@@ -67,7 +67,7 @@ def test_a_new_requester_has_a_deposit_and_a_user_who_can_sign_in(operator: Clie
         ({"username": "new", "password": "12345"}, "too short"),
     ],
 )
-def test_a_requester_that_cannot_be_is_refused_in_words(wrong: dict[str, str], said: str, operator: Client) -> None:
+def test_an_invalid_requester_is_refused_in_words(wrong: dict[str, str], said: str, operator: Client) -> None:
     make_requester(name="Lab A")
     before = Requester.objects.count()
     answer = operator.post(reverse("operate_new_requester"), {"name": "Lab B"} | wrong)
@@ -85,7 +85,7 @@ def test_a_deposit_is_added_to_the_balance(operator: Client) -> None:
     assert AuditRow.objects.get(action="deposit", actor="olga").detail == {"amount": "7.25", "note": "invoice 9"}
 
 
-def test_a_deposit_that_is_no_amount_changes_nothing(operator: Client) -> None:
+def test_a_deposit_with_an_invalid_amount_changes_nothing(operator: Client) -> None:
     lab = make_requester(balance="5.00")
     for amount in ("", "0", "-3", "abc", "1e9", "NaN", "0.001"):
         form = {"amount": amount, "once": "x"}

@@ -82,7 +82,7 @@ def file_of(client: Client, number: int) -> bytes:
 # --- what a payroll lists ---------------------------------------------------------------------------------------
 
 
-def test_the_file_has_all_a_clerk_needs(operator: Client) -> None:
+def test_the_file_has_everything_needed_to_pay(operator: Client) -> None:
     worker = make_worker(name="Ann Example", country="NL")
     Worker.objects.filter(pk=worker.pk).update(payment_address="NL00 TEST 0123 4567 89")
     assert worker.user
@@ -185,19 +185,19 @@ def test_a_payroll_ends_on_the_day_that_was_chosen(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("until", ["", "yesterday", "2026-13-01", "0000-00-00"])
-def test_a_day_that_is_none_makes_no_payroll(until: str, operator: Client) -> None:
+def test_an_invalid_day_makes_no_payroll(until: str, operator: Client) -> None:
     make_paid()
     assert operator.post(reverse("operate_make_payroll"), {"until": until}).status_code == 422
     assert not Payroll.objects.exists()
 
 
-def test_a_day_to_come_counts_as_now(operator: Client) -> None:
+def test_a_future_day_counts_as_now(operator: Client) -> None:
     make_paid()
     operator.post(reverse("operate_make_payroll"), {"until": date(2999, 12, 31).isoformat()})
     assert Payroll.objects.get().until <= clock.now()
 
 
-def test_what_is_owed_is_what_payrolls_list_and_what_none_lists() -> None:
+def test_the_debt_is_what_is_in_payrolls_and_what_is_in_none() -> None:
     one, two = make_worker(), make_worker()
     make_paid(worker=one, reward="0.50")
     make_paid(worker=two, reward="0.70")
@@ -233,7 +233,7 @@ def test_the_ticked_are_marked_as_paid_with_a_reference_after_being_asked(operat
     assert books.problems() == []
 
 
-def test_all_that_are_open_are_marked_at_once(operator: Client) -> None:
+def test_all_open_rows_are_marked_at_once(operator: Client) -> None:
     workers = [make_paid(reward="0.50").worker for _ in range(25)]
     made = make_payroll()
     payroll.mark_paid(payroll=made, rows=[row_of(made, workers[0]).pk], reference="T-1", actor="olga")
@@ -313,7 +313,7 @@ def test_a_payment_that_came_back_is_owed_again_and_in_the_next_payroll(operator
     assert books.problems() == []
 
 
-def test_the_file_of_payments_tells_what_became_of_each(operator: Client) -> None:
+def test_the_file_of_payments_has_the_state_of_each(operator: Client) -> None:
     workers = sorted((make_paid(reward="0.50").worker for _ in range(3)), key=lambda worker: worker.worker_id)
     made = make_payroll()
     for worker, reference in zip(workers[:2], ("T-1", "=T-2"), strict=True):

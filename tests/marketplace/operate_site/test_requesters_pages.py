@@ -69,7 +69,7 @@ def test_hits_are_found_by_state_and_words(lab: Requester, client: Client) -> No
     assert open_hit.hit_id in body(client, "my_hits", state="nonsense")
 
 
-def test_what_is_due_has_happened_when_the_page_is_read(lab: Requester, client: Client) -> None:
+def test_everything_due_has_happened_when_the_page_is_read(lab: Requester, client: Client) -> None:
     hit = make_hit(requester=lab)
     Hit.objects.filter(pk=hit.pk).update(
         expires_at=clock.now() - timedelta(minutes=1), due_at=clock.now() - timedelta(minutes=1)
@@ -96,7 +96,7 @@ def test_work_is_approved_and_paid_once(lab: Requester, client: Client) -> None:
     assert (row.about, row.detail) == (done.assignment_id, {"feedback": "Thanks."})
 
 
-def test_a_rejection_needs_a_reason_and_can_be_taken_back(lab: Requester, client: Client) -> None:
+def test_a_rejection_needs_a_reason_and_can_be_withdrawn(lab: Requester, client: Client) -> None:
     done = make_submitted(hit=make_hit(requester=lab))
     silent = client.post(page_of(done), {"do": "reject", "feedback": "  "})
     assert silent.status_code == 422

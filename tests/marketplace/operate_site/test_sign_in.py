@@ -51,7 +51,7 @@ def user_of(lab: Requester) -> User | None:
     return Requester.objects.select_related("user").get(pk=lab.pk).user
 
 
-def test_a_user_there_is_is_attached_and_detached(operator: Client, lab: Requester) -> None:
+def test_an_existing_user_is_attached_and_detached(operator: Client, lab: Requester) -> None:
     sue = make_user("sue")
     attach, detach = (reverse(f"operate_{name}_user", args=[lab.pk]) for name in ("attach", "detach"))
     assert operator.post(attach, {"username": "sue"}).status_code == 302
@@ -65,7 +65,7 @@ def test_a_user_there_is_is_attached_and_detached(operator: Client, lab: Request
 
 
 @pytest.mark.parametrize("name", ["nobody", "taken", ""])
-def test_who_cannot_be_attached_is_said(name: str, operator: Client, lab: Requester) -> None:
+def test_users_who_cannot_be_attached_are_refused_with_a_reason(name: str, operator: Client, lab: Requester) -> None:
     make_requester(user=make_user("taken"))
     answer = operator.post(reverse("operate_attach_user", args=[lab.pk]), {"username": name})
     assert answer.status_code == 422
@@ -115,7 +115,7 @@ def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: 
     root = User.objects.create_superuser("root", password=PASSWORD)
     sign_ins.attach_user(requester=lab, username="root", actor="olga")
     answer = operator.post(reverse("operate_user_link", args=[lab.pk]), follow=True)
-    assert "this password is set elsewhere" in answer.content.decode()
+    assert "you cannot reset its password" in answer.content.decode()
     assert not RequesterLink.objects.exists()
     assert (
         "Make a link for a new password"
@@ -125,7 +125,7 @@ def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: 
     assert root.check_password(PASSWORD)
 
 
-def test_a_link_is_void_when_it_is_old_or_replaced_or_the_user_was_let_go(lab: Requester) -> None:
+def test_a_link_is_void_when_it_is_old_or_replaced_or_the_user_was_detached(lab: Requester) -> None:
     old = sign_ins.invite_user(requester=lab, actor="olga")
     newer = sign_ins.invite_user(requester=lab, actor="olga")
     assert sign_ins.find_link(old) is None
@@ -145,7 +145,7 @@ def test_a_link_of_a_deactivated_requester_is_void(lab: Requester) -> None:
     assert Client().get(reverse("operate_welcome", args=[token])).status_code == 410
 
 
-def test_a_user_that_the_operator_made_at_once_may_have_a_new_password(operator: Client) -> None:
+def test_a_user_made_with_the_requester_can_get_a_new_password(operator: Client) -> None:
     form = {"name": "Lab B", "username": "bob", "password": PASSWORD}
     operator.post(reverse("operate_new_requester"), form)
     made = Requester.objects.get(name="Lab B")

@@ -98,7 +98,7 @@ def test_an_address_is_good_for_a_minute() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../../etc/passwd", "a\x00b\n.sh", "é" * 300, 'x".html', ".hidden", "plain"])
-def test_no_name_harms(name: str) -> None:
+def test_any_file_name_is_harmless(name: str) -> None:
     assignment = make_assignment()
     if name:
         upload = keep(assignment, name=name)
@@ -115,7 +115,7 @@ def test_no_name_harms(name: str) -> None:
         (b"x" * 1001, "too large. It can have at most 1 kB"),
     ],
 )
-def test_sizes_are_kept_to(content: bytes, says: str, own_files_folder: Path) -> None:
+def test_sizes_are_respected(content: bytes, says: str, own_files_folder: Path) -> None:
     with pytest.raises(Refusal, match=says):
         keep(make_assignment(), content)
     assert not stored(own_files_folder) and not UploadedFile.objects.exists()
@@ -140,7 +140,7 @@ def test_all_files_of_a_form_fit_into_one_request(settings: Settings) -> None:
         assert form is not None and files.largest(form) == most
 
 
-def test_the_latest_choice_counts_and_the_others_go(own_files_folder: Path) -> None:
+def test_the_latest_choice_counts_and_the_others_are_dropped(own_files_folder: Path) -> None:
     assignment = make_assignment()
     first, second = keep(assignment, b"1" * 10), keep(assignment, b"2" * 20)
     assert files.kept(assignment) == {"voice note": second}
@@ -206,7 +206,7 @@ def refusal(assignment: Assignment, **given: object) -> str:
     return refused.value.code.removeprefix("AWS.MechanicalTurk.")
 
 
-def test_what_requesters_cannot_ask_for() -> None:
+def test_requests_that_requesters_cannot_make_are_refused() -> None:
     assignment = make_assignment()
     upload = keep(assignment)
     assert refusal(assignment) == "InvalidAssignmentState"
@@ -220,7 +220,7 @@ def test_what_requesters_cannot_ask_for() -> None:
     assert refusal(unanswered) == "FileUploadDoesNotExist"
 
 
-def test_a_file_that_is_lost_is_not_there(own_files_folder: Path) -> None:
+def test_a_lost_file_is_not_found(own_files_folder: Path) -> None:
     assignment = make_assignment()
     hand_in(assignment, keep(assignment))
     for path in stored(own_files_folder):
@@ -228,7 +228,7 @@ def test_a_file_that_is_lost_is_not_there(own_files_folder: Path) -> None:
     assert fetch(ask(assignment)).status_code == 404
 
 
-def test_a_test_takes_no_files() -> None:
+def test_a_test_accepts_no_files() -> None:
     terms = qualifications.Terms(description="x", status="Active", test=FORM, test_duration=60)
     with pytest.raises(InvalidParameter, match="without files"):
         qualifications.create_type(requester=factories.make_requester(), name="Voices", terms=terms)

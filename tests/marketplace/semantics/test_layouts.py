@@ -54,7 +54,7 @@ def test_placeholders_are_filled_with_values_as_they_are() -> None:
     assert Hit.objects.get().question_kind == "HTMLQuestion"
 
 
-def test_the_id_is_an_id_of_the_api_and_told_by_every_operation() -> None:
+def test_every_operation_returns_the_id_of_the_api() -> None:
     requester = factories.make_requester()
     layout = make_layout(requester, "<form>no placeholders</form>")
     assert len(layout.layout_id) == 30 and layout.layout_id.isalnum() and layout.layout_id.isupper()
@@ -137,7 +137,7 @@ def test_somebody_elses_layout_does_not_exist() -> None:
         ({"frame_height": -1}, "frame_height"),
     ],
 )
-def test_what_is_no_layout(given: dict[str, Any], parameter: str) -> None:
+def test_invalid_layouts_are_refused(given: dict[str, Any], parameter: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         layouts.create_layout(requester=factories.make_requester(), **({"name": "A", "html": PAGE} | given))
     assert refused.value.parameter == parameter

@@ -145,7 +145,7 @@ def test_auto_approval_pays_at_its_time(moving_clock: Clock, by_task: bool) -> N
     check_all()
 
 
-def test_a_rejection_is_taken_back_within_thirty_days_and_paid_from_the_balance(moving_clock: Clock) -> None:
+def test_a_rejection_is_withdrawn_within_thirty_days_and_paid_from_the_balance(moving_clock: Clock) -> None:
     requester = factories.make_requester(balance="1.20")
     first = factories.make_assignment(hit=factories.make_hit(requester=requester), submitted=True)
     second = factories.make_assignment(hit=factories.make_hit(requester=requester), submitted=True)
@@ -242,7 +242,7 @@ def test_another_type_changes_what_open_places_hold_and_not_what_was_promised() 
     check_all()
 
 
-def test_a_place_that_cannot_be_paid_any_more_is_not_offered_again() -> None:
+def test_a_place_that_can_no_longer_be_paid_is_not_offered_again() -> None:
     requester = factories.make_requester(balance="1.80")
     hit = factories.make_hit(requester=requester, max_assignments=2, reward="0.50")
     assignment = factories.make_assignment(hit=hit)
@@ -255,7 +255,7 @@ def test_a_place_that_cannot_be_paid_any_more_is_not_offered_again() -> None:
     check_all()
 
 
-def test_blocked_and_inactive_workers_accept_nothing() -> None:
+def test_blocked_and_inactive_workers_cannot_accept_anything() -> None:
     hit = factories.make_hit()
     worker = factories.make_worker()
     qualifications.block(requester=hit.requester, worker=worker, reason="Spam.")
@@ -297,7 +297,7 @@ def test_a_group_gives_out_each_of_its_hits_once_to_a_worker() -> None:
         ({"assignment_duration": 31_536_001}, "AssignmentDurationInSeconds"),
     ],
 )
-def test_values_that_are_never_right(change: dict[str, object], parameter: str) -> None:
+def test_invalid_values_are_refused(change: dict[str, object], parameter: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         factories.make_hit(**change)  # type: ignore[arg-type]
     assert refused.value.parameter == parameter

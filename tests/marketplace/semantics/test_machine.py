@@ -218,7 +218,7 @@ def test_invariants_hold_after_every_step(steps: list[tuple[str, int, int]]) -> 
 
 @settings(QUIET, max_examples=LONG or 15)
 @given(steps=HISTORIES)
-def test_it_makes_no_difference_when_the_periodic_task_comes_by(steps: list[tuple[str, int, int]]) -> None:
+def test_the_result_does_not_depend_on_when_the_periodic_task_runs(steps: list[tuple[str, int, int]]) -> None:
     """The same history with the task after every step and without it ends the same."""
     ends = []
     for with_task in (True, False):

@@ -35,7 +35,7 @@ def test_fee_of_an_assignment(reward: str, assignments: int, masters: bool, fee:
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.234", "1e3", "NaN", ".5", " 1", "1,00", "٣", "12345678901"])
-def test_what_is_no_amount(text: str) -> None:
+def test_text_that_is_not_an_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="dollars"):
         money.amount(text)
 

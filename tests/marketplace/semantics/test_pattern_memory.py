@@ -35,7 +35,7 @@ def test_a_bomb_is_refused_without_being_compiled(bomb: str) -> None:
     assert "at most 20,000 are allowed. Use smaller numbers in { }" in said
 
 
-def test_a_form_with_a_bomb_is_refused_and_told_why() -> None:
+def test_a_form_with_a_bomb_is_refused_with_the_reason() -> None:
     with pytest.raises(questions.BadXml, match=r"AnswerFormatRegex.*steps; at most 20,000"):
         questions.parse_question(forms.form(forms.free_text(forms.pattern(BOMBS[0]))))
 

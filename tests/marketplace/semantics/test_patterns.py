@@ -65,6 +65,6 @@ def test_what_cannot_be_checked_in_time_is_let_through() -> None:
         "(" * 400 + ")" * 400,
     ],
 )
-def test_what_is_no_expression_is_said_so(pattern: str) -> None:
+def test_invalid_expressions_are_explained(pattern: str) -> None:
     with pytest.raises(patterns.BadPattern):
         patterns.compiled(pattern)

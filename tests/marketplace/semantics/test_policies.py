@@ -49,7 +49,7 @@ def plurality(**parameters: Any) -> dict[str, Any]:
 # --- Reading ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_given_is_read() -> None:
+def test_the_parameters_are_read() -> None:
     read = policies.read_known_answers(
         known(
             ApproveIfKnownAnswerScoreIsAtLeast=79,
@@ -107,7 +107,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("parameter", "given", "says"), WRONG, ids=[says for *_, says in WRONG])
-def test_what_cannot_be_carried_out_is_refused(parameter: str, given: dict[str, Any], says: str) -> None:
+def test_a_policy_that_cannot_be_carried_out_is_refused(parameter: str, given: dict[str, Any], says: str) -> None:
     policy: dict[str, Any] = {{A: "assignment_review_policy", H: "hit_review_policy"}[parameter]: given}
     with pytest.raises(InvalidParameter) as refused:
         make_hit(**policy)
@@ -218,7 +218,7 @@ def now_of(hit: Hit) -> Hit:
         ({"q1": "1"}, "0", "Rejected"),
     ],
 )
-def test_known_answers_are_scored_when_work_is_handed_in(given: dict[str, str], score: str, state: str) -> None:
+def test_known_answers_are_scored_when_work_is_submitted(given: dict[str, str], score: str, state: str) -> None:
     terms = known(
         ApproveIfKnownAnswerScoreIsAtLeast=100,
         ApproveReason="You can count",
@@ -260,7 +260,7 @@ def test_a_wrong_known_answer_brings_another_worker() -> None:
 
 
 @pytest.mark.django_db
-def test_a_hit_that_goes_on_is_not_compared_yet() -> None:
+def test_a_hit_in_progress_is_not_compared_yet() -> None:
     scored = known(ExtendIfKnownAnswerScoreIsLessThan=80)
     hit = make_hit(assignment_review_policy=scored, hit_review_policy=plurality())
     answer(hit, q1="1")
@@ -279,7 +279,7 @@ def test_ten_assignments_are_not_reached_by_extension() -> None:
 
 
 @pytest.mark.django_db
-def test_an_extension_that_is_not_covered_fails_and_the_work_is_handed_in() -> None:
+def test_an_extension_that_is_not_covered_fails_and_the_work_is_submitted() -> None:
     terms = known(ExtendIfKnownAnswerScoreIsLessThan=80)
     hit = make_hit(balance="0.60", assignment_review_policy=terms)  # 0.50 and its fee of 20 %
     done = answer(hit, q1="1")
@@ -388,7 +388,7 @@ def test_work_that_is_disregarded_is_left_out() -> None:
 
 
 @pytest.mark.django_db
-def test_what_was_decided_before_stays_decided() -> None:
+def test_earlier_decisions_do_not_change() -> None:
     terms = plurality(ApproveIfWorkerAgreementScoreIsAtLeast=100, RejectIfWorkerAgreementScoreIsLessThan=1)
     hit = make_hit(max_assignments=4, hit_review_policy=terms)
     first, second, third = (answer(hit, q1=text) for text in "aab")

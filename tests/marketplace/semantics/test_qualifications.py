@@ -113,7 +113,7 @@ def test_number_and_percent_approved() -> None:
     assert Standing(worker).value(builtin.PERCENT_APPROVED) == 95
 
 
-def test_what_is_guarded() -> None:
+def test_guards_hide_hits_and_close_previews() -> None:
     requester, worker = factories.make_requester(), factories.make_worker()
     needed = factories.make_qualification_type(requester=requester, name="Needed")
     by_guard = {
@@ -166,7 +166,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("requirements", WRONG)
-def test_requirements_that_make_no_sense(requirements: list[dict[str, Any]]) -> None:
+def test_invalid_requirements_are_refused(requirements: list[dict[str, Any]]) -> None:
     with pytest.raises(InvalidParameter):
         factories.make_hit(requirements=requirements)
 

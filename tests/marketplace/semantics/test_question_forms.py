@@ -113,14 +113,14 @@ def test_a_free_text_with_everything() -> None:
         ({"least": 2}, "several"),
     ],
 )
-def test_how_many_may_be_chosen(given: dict[str, object], kind: str) -> None:
+def test_least_and_most_choices_are_checked(given: dict[str, object], kind: str) -> None:
     question = only(forms.selections(**given))  # type: ignore[arg-type]
     assert (question.kind, question.style) == (kind, given.get("style", ""))
     assert [option.identifier for option in question.options] == ["a", "b", "c"]
     assert question.other is None
 
 
-def test_options_are_texts_pictures_and_formatted_content() -> None:
+def test_options_can_be_texts_pictures_or_formatted_content() -> None:
     picture = BINARY.format("image")
     formatted = "<FormattedContent>&lt;i&gt;A&lt;/i&gt;</FormattedContent>"
     part = forms.selections("a", "b")
@@ -128,7 +128,7 @@ def test_options_are_texts_pictures_and_formatted_content() -> None:
     assert [option.blocks[0].kind for option in only(part).options] == ["image", "html"]
 
 
-def test_another_selection_has_rules_of_its_own() -> None:
+def test_the_other_field_has_its_own_rules() -> None:
     question = only(forms.selections(other='<Constraints><Length maxLength="5"/></Constraints>'))
     assert question.other is not None and question.other.longest == 5
 
@@ -236,8 +236,8 @@ ANSWERS = [
     (forms.selections(), (), ""),
     (forms.selections(), ("a",), ""),
     (forms.selections(), ("a", "b"), "Please choose one."),
-    (forms.selections(), ("d",), "Please choose from what is offered."),
-    (forms.selections(), Given(other="d"), "Please choose from what is offered."),
+    (forms.selections(), ("d",), "Please choose from the options shown."),
+    (forms.selections(), Given(other="d"), "Please choose from the options shown."),
     (forms.selections(least=2, most=3), ("a",), "Please choose at least 2."),
     (forms.selections(least=2, most=3), ("a", "b"), ""),
     (forms.selections(most=2), ("a", "b", "c"), "Please choose at most 2."),

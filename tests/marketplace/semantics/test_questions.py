@@ -27,7 +27,7 @@ def test_html_question_keeps_its_page_as_it_is() -> None:
     assert questions.parse_question(factories.html_question(page)).html == page
 
 
-def test_a_page_becomes_an_html_question_whatever_is_in_it() -> None:
+def test_any_page_becomes_an_html_question() -> None:
     page = "<script>if (a[b[0]]>1 && c < 2) {}</script>]]>"
     assert questions.parse_question(questions.html_question(page, height=300)) == questions.Question(
         "HTMLQuestion", html=page, height=300
@@ -73,7 +73,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_no_question(text: str) -> None:
+def test_invalid_questions_are_refused(text: str) -> None:
     with pytest.raises(questions.BadXml):
         questions.parse_question(text)
 
@@ -226,6 +226,6 @@ def test_scores(mapping: str, given: dict[str, list[str]], value: int) -> None:
 @pytest.mark.parametrize(
     "text", [factories.form_question(), key("<QualificationValueMapping/>"), key(mapped("<ScaleMapping/>"))]
 )
-def test_what_is_no_answer_key(text: str) -> None:
+def test_invalid_answer_keys_are_refused(text: str) -> None:
     with pytest.raises(questions.BadXml):
         answer_key.check_answer_key(text)

@@ -51,7 +51,7 @@ def test_fifty_workers_accept_a_hit_with_nine_assignments() -> None:
     check_all()
 
 
-def test_thirty_workers_take_from_a_group_of_three_hits() -> None:
+def test_thirty_workers_accept_tasks_from_a_group_of_three_hits() -> None:
     requester = factories.make_requester()
     made = [factories.make_hit(requester=requester, max_assignments=3) for _ in range(3)]
     workers = [factories.make_worker() for _ in range(30)]
@@ -129,7 +129,7 @@ def test_bonuses_with_one_token_are_paid_once() -> None:
     check_all()
 
 
-def test_the_upkeep_task_beside_readers_pays_once() -> None:
+def test_the_upkeep_task_pays_once_while_others_read() -> None:
     hit = factories.make_hit(max_assignments=5, auto_approval_delay=0)
     for _ in range(5):
         factories.make_assignment(hit=hit, submitted=True)

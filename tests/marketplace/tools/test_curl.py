@@ -41,7 +41,7 @@ def test_a_hit_is_made_and_read(ask: Any, world: World) -> None:
 
 
 @pytest.mark.parametrize("body", ["{}", "", "{ }"])
-def test_nothing_to_say_is_said_in_several_ways(ask: Any, body: str) -> None:
+def test_several_messages_report_that_there_is_nothing_to_do(ask: Any, body: str) -> None:
     assert ask("GetAccountBalance", body) == (200, {"AvailableBalance": "1000.00", "OnHoldBalance": "0.00"})
 
 
@@ -66,7 +66,7 @@ def test_a_wrong_secret_is_refused(ask: Any) -> None:
     assert (status, answer["__type"]) == (400, "InvalidSignatureException")
 
 
-def test_a_session_token_of_amazons_is_refused_by_name(ask: Any) -> None:
+def test_a_session_token_from_amazon_is_refused_by_name(ask: Any) -> None:
     status, answer = ask("GetAccountBalance", {}, "--header", "X-Amz-Security-Token: left-over")
 
     assert (status, answer["__type"]) == (400, "UnrecognizedClientException")

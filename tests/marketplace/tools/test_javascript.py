@@ -42,7 +42,7 @@ def test_from_the_hit_to_the_bonus(requester_js: Any, world: World) -> None:
     assert world.balance() == "997.30"
 
 
-def test_mistakes_are_told_as_the_sdk_expects_them(requester_js: Any) -> None:
+def test_errors_have_the_form_that_the_sdk_expects(requester_js: Any) -> None:
     no_hit, no_worker, no_id = requester_js("mistakes")["told"]
 
     assert (no_hit["name"], no_hit["status"], no_hit["modelled"]) == ("RequestError", 400, True)

@@ -93,7 +93,7 @@ def test_capo_from_the_hit_to_the_bonus(capo: MTurkClient, world: World) -> None
     assert capo.get_account_balance()["available_balance"] == world.balance() == "999.10"
 
 
-def test_capo_knows_our_errors(capo: MTurkClient) -> None:
+def test_capo_recognises_our_errors(capo: MTurkClient) -> None:
     with pytest.raises(RequestError) as refused:
         capo.get_hit("3NOSUCHTHING")
 

@@ -96,7 +96,7 @@ def test_a_changed_operation_is_refused(base_url: str, key: Key) -> None:
     assert send(base_url, b"{}", headers).json()["__type"] == "InvalidSignatureException"
 
 
-def test_a_request_of_yesterday_is_refused(base_url: str, key: Key) -> None:
+def test_a_request_signed_yesterday_is_refused(base_url: str, key: Key) -> None:
     """With the type and the words of AWS's JSON services: aws/aws-sdk-php#1780."""
     yesterday = timezone.now() - timedelta(days=1)
     with patch("botocore.auth.get_current_datetime", return_value=yesterday.replace(tzinfo=None)):
@@ -107,7 +107,7 @@ def test_a_request_of_yesterday_is_refused(base_url: str, key: Key) -> None:
     assert re.fullmatch(words, answer.json()["message"])
 
 
-def test_an_unknown_operation_is_said_to_be_one(base_url: str, key: Key) -> None:
+def test_an_unknown_operation_is_named_as_unknown(base_url: str, key: Key) -> None:
     answer = call(base_url, key, "", target="MTurkRequesterServiceV20170117.GetEverything")
 
     assert (answer.status, answer.json()["__type"]) == (400, "UnknownOperationException")
@@ -181,7 +181,7 @@ def test_boto3_raises_the_exception_of_the_model(client: Any) -> None:
         client.get_hit(HITId="3NOSUCH")
 
 
-def test_our_own_mistakes_are_a_fault_without_details(client: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_the_server_is_a_fault_without_details(client: Any, caplog: pytest.LogCaptureFixture) -> None:
     def broken(call: registry.Call) -> dict[str, Any]:
         raise RuntimeError("the secret reason")
 

@@ -39,7 +39,7 @@ def test_controls_need_a_key(base_url: str, key: Key, allowed: None) -> None:
         {"kind": "error", "x": 1},
     ],
 )
-def test_a_fault_that_makes_no_sense_is_refused(base_url: str, key: Key, allowed: None, fault: Any) -> None:
+def test_an_invalid_fault_is_refused(base_url: str, key: Key, allowed: None, fault: Any) -> None:
     assert control(base_url, key, "SetFaults", Faults=[fault]).status == 400
 
 
@@ -86,7 +86,7 @@ def test_a_lost_response_after_the_write(base_url: str, key: Key, client: Any, a
     assert Hit.objects.get().hit_id in refused.value.response["Error"]["Message"]
 
 
-def test_the_clock_moves_and_clients_stay_let_in(base_url: str, key: Key, client: Any, allowed: None) -> None:
+def test_the_clock_moves_and_clients_stay_accepted(base_url: str, key: Key, client: Any, allowed: None) -> None:
     hit_id = client.create_hit(**TYPE, **WORK)["HIT"]["HITId"]
     before = control(base_url, key, "GetClock").json()["Now"]
 
@@ -97,5 +97,5 @@ def test_the_clock_moves_and_clients_stay_let_in(base_url: str, key: Key, client
 
 
 @pytest.mark.parametrize("ahead", ["60", None, True, 10**12])
-def test_the_clock_takes_whole_seconds(base_url: str, key: Key, allowed: None, ahead: Any) -> None:
+def test_the_clock_accepts_whole_seconds(base_url: str, key: Key, allowed: None, ahead: Any) -> None:
     assert control(base_url, key, "SetClock", AheadInSeconds=ahead).status == 400

@@ -186,7 +186,7 @@ class Theirs:
 
 
 @pytest.mark.parametrize("operations", TOGETHER, ids=lambda names: names[0])
-def test_a_stranger_learns_and_changes_nothing(
+def test_a_stranger_sees_and_changes_nothing(
     base_url: str, stranger_key: Key, world: World, things: Things, operations: list[str]
 ) -> None:
     """Somebody else with an account and money, who knows all the client's ids."""

@@ -167,7 +167,7 @@ def test_the_callback_gets_the_same(world: World, callback: Callback) -> None:
     assert [message["Events"][0]["HITId"] for message in callback.got] == [hit_id]
 
 
-def test_what_does_not_arrive_is_tried_again_later(world: World, callback: Callback, settings: Any) -> None:
+def test_undelivered_notifications_are_tried_again_later(world: World, callback: Callback, settings: Any) -> None:
     callback.status = 503
     hit_id = subscribed(world, "https://sqs.us-east-1.amazonaws.com/123456789012/q", "AssignmentSubmitted")
     world.submitted(hit_id)
@@ -239,7 +239,7 @@ def test_a_topic_that_does_not_exist_fails_a_test_event(client: Any, topic: str)
         ("Email", "lab@example.org", "HITSERVER_EMAIL_HOST"),
     ],
 )
-def test_without_a_service_tools_can_go_on_and_the_requester_sees_why(
+def test_without_a_service_tools_continue_and_the_requester_sees_why(
     world: World, transport: str, destination: str, missing: str
 ) -> None:
     """dallinger deploy and ParlAI subscribe when they start, and stop if that is refused."""
@@ -269,7 +269,7 @@ def test_email_goes_to_the_requesters_own_address_only(world: World, settings: A
     assert "the requester's own address" in NotificationDelivery.objects.latest("pk").error
 
 
-def test_the_customer_id_tells_nobody_how_many_requesters_there_are(client: Any) -> None:
+def test_the_customer_id_does_not_reveal_how_many_requesters_there_are(client: Any) -> None:
     requester = Requester.objects.get()
     told = deliveries.customer_id(requester)
 

@@ -52,7 +52,7 @@ def test_every_page_with_rows_has_a_token_as_on_mturk(size: int) -> None:
     assert (rest, end) == ([], None)
 
 
-def test_what_is_added_after_the_last_page_comes_with_its_token() -> None:
+def test_rows_added_after_the_last_page_come_with_its_token() -> None:
     requesters(2)
     _, token = page(Requester.objects.all(), next_token=None, max_results=10, scope=SCOPE)
     later = requesters(1, first=2)
@@ -89,7 +89,7 @@ def test_a_made_up_token_is_refused(token: str) -> None:
         page(Requester.objects.all(), next_token=token, max_results=1, scope=SCOPE)
 
 
-def test_a_token_tells_nothing_about_rows() -> None:
+def test_a_token_reveals_nothing_about_rows() -> None:
     """The number of a row would tell how many rows all requesters have."""
     requesters(2)
     _, token = page(Requester.objects.all(), next_token=None, max_results=1, scope=SCOPE)

@@ -63,7 +63,7 @@ def hits_called(client: Any, title: str) -> list[str]:
     return [hit["HITId"] for page in pages for hit in page["HITs"] if hit["Title"] == title]
 
 
-def test_a_client_that_does_not_try_again_knows_nothing(base_url: str, key: Key) -> None:
+def test_a_client_that_does_not_try_again_gets_no_result(base_url: str, key: Key) -> None:
     lose_next(base_url, key, "CreateHIT")
     client = boto3_client(base_url, key, attempts=1)
 
@@ -100,7 +100,7 @@ def test_without_a_token_a_lost_response_leaves_two(base_url: str, key: Key) -> 
     assert made in found
 
 
-def test_a_server_goes_on_after_responses_that_were_lost(server: Server, base_url: str, key: Key) -> None:
+def test_a_server_continues_after_lost_responses(server: Server, base_url: str, key: Key) -> None:
     lose_next(base_url, key, "GetAccountBalance", times=12)  # more than it has threads
     for _ in range(12):
         with pytest.raises((BotoCoreError, OSError)):
@@ -209,7 +209,7 @@ def test_another_way_to_write_the_address_is_not_what_was_signed(
     assert status in (400, 403, 404)
 
 
-def test_a_signature_in_the_query_is_none(base_url: str, signed: dict[str, str]) -> None:
+def test_a_signature_in_the_query_does_not_count(base_url: str, signed: dict[str, str]) -> None:
     query = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=a&X-Amz-Signature=b"
 
     status, answer = exchange(base_url, [f"POST {PATH}?{query} HTTP/1.1", *as_lines(signed, without="Authorization")])

@@ -24,7 +24,7 @@ def test_every_operation_of_the_model_has_a_handler_and_nothing_else_has() -> No
     assert set(registry.handlers()) == set(service.model().operation_names)
 
 
-def test_a_handler_for_no_operation_is_a_mistake() -> None:
+def test_a_handler_without_an_operation_is_an_error() -> None:
     with pytest.raises(LookupError, match="CreateHit"):
         registry.operation("CreateHit")
 
@@ -69,7 +69,9 @@ def test_times_are_seconds_since_1970(seconds: float) -> None:
         ("CreateHIT", {"Title": "x"}, "4 validation errors detected"),
     ],
 )
-def test_what_the_model_forbids_is_refused_in_its_words(operation: str, body: dict[str, Any], says: str) -> None:
+def test_what_the_service_model_forbids_is_refused_in_its_words(
+    operation: str, body: dict[str, Any], says: str
+) -> None:
     with pytest.raises(ProtocolError) as refused:
         service.parameters_of(operation, body)
 
@@ -119,7 +121,7 @@ def test_wrong_types_are_refused(operation: str, body: dict[str, Any]) -> None:
     "body",
     [b"{", b"[]", b"7", b'"a"', b"null", b"\xff{}", b'{"a": NaN}', b'{"a": ' + b"[" * 100_000, b"9" * 5000, b"{} {}"],
 )
-def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
         service.read_body(body)
 
@@ -146,6 +148,6 @@ def test_botocore_reads_what_is_written() -> None:
     assert b'"CreationTime":1767323045.678' in body
 
 
-def test_a_member_that_the_model_lacks_is_a_mistake_of_ours() -> None:
+def test_a_member_that_the_service_model_lacks_is_our_error() -> None:
     with pytest.raises(TypeError, match="HitId"):
         service.write_result("GetHIT", {"HIT": {"HitId": "3A"}})

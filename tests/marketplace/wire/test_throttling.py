@@ -123,7 +123,7 @@ def test_a_bucket_that_was_half_written_is_full(tmp_path: Path) -> None:
     assert throttling.taken_from_file(tmp_path / "bucket", rate=1, burst=1)
 
 
-def test_no_rate_is_no_limit(settings: Any, tmp_path: Path) -> None:
+def test_without_a_rate_there_is_no_limit(settings: Any, tmp_path: Path) -> None:
     settings.VAR, settings.MARKETPLACE_RATE_LIMIT, settings.MARKETPLACE_RATE_BURST = tmp_path, 0, 1
 
     for _ in range(5):
@@ -180,7 +180,7 @@ def test_the_refusal_is_the_one_that_amazon_gives(base_url: str, key: Key, setti
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
-def test_every_way_in_which_boto3_tries_again_gets_over_it(base_url: str, key: Key, settings: Any, mode: str) -> None:
+def test_every_retry_mode_of_boto3_survives_it(base_url: str, key: Key, settings: Any, mode: str) -> None:
     settings.MARKETPLACE_RATE_BURST, settings.MARKETPLACE_RATE_LIMIT = 2, 5
     patient = boto3_client(base_url, key, attempts=10, mode=mode)
 

@@ -119,13 +119,13 @@ def test_an_expression_is_checked_with_the_requesters_words() -> None:
     assert page.answers() == {"q": ["1999"]}
 
 
-def test_an_application_is_said_not_to_run() -> None:
+def test_workers_read_that_an_application_does_not_run() -> None:
     flash = "<Flash><FlashMovieURL>http://a.example/x.swf</FlashMovieURL><Width>1</Width><Height>1</Height></Flash>"
     html = Page(forms.free_text(), overview=f"<Application>{flash}</Application>").get()
     assert "A Flash film belongs here" in html and "x.swf" not in html
 
 
-def test_a_form_loads_pictures_from_where_it_has_them_and_nowhere_else() -> None:
+def test_a_form_loads_pictures_only_from_their_own_addresses() -> None:
     picture = "<FormattedContent><![CDATA[<img src='https://p.example/a.png' alt=''/>]]></FormattedContent>"
     page = Page(forms.free_text(content=picture))
     policy = page.client.get(page.url)["Content-Security-Policy"]
@@ -169,7 +169,7 @@ def test_a_wrong_file_is_refused_and_the_one_before_stays() -> None:
     assert page.answers()["q"] == ["a file of 100 bytes"]
 
 
-def test_a_file_that_nobody_asked_for_can_be_taken_back(own_files_folder: Path) -> None:
+def test_a_file_for_a_hidden_question_can_be_removed(own_files_folder: Path) -> None:
     page = Page(forms.file_upload(), forms.free_text(identifier="why", required=True))
     page.send(q1=file(), q2="")
     assert "q1-remove" in page.get()
@@ -178,7 +178,7 @@ def test_a_file_that_nobody_asked_for_can_be_taken_back(own_files_folder: Path) 
     assert not UploadedFile.objects.exists() and not [path for path in own_files_folder.rglob("*") if path.is_file()]
 
 
-def test_a_preview_takes_nothing(settings: Settings) -> None:
+def test_a_preview_takes_no_place(settings: Settings) -> None:
     hit = make_hit(question=forms.form(forms.file_upload(1, 5_000_000, required=True)))
     settings.MARKETPLACE_MAX_FILE_BYTES = 3_000_000
     html = signed_in(make_worker()).get(reverse("market_group", args=[hit.hit_type.type_id])).content.decode()
@@ -186,14 +186,14 @@ def test_a_preview_takes_nothing(settings: Settings) -> None:
     assert "enctype" in html and "csrfmiddlewaretoken" not in html.partition("task-frame")[2]
 
 
-def test_a_file_of_work_that_is_over_is_not_taken() -> None:
+def test_a_file_for_finished_work_is_refused() -> None:
     page = Page(forms.file_upload(required=True))
     page.send(q1=file())
     page.client.post(page.url, {"q1": file(b"y" * 30)})
     assert UploadedFile.objects.count() == 1
 
 
-def test_somebody_elses_task_takes_no_file() -> None:
+def test_somebody_elses_task_accepts_no_file() -> None:
     page = Page(forms.file_upload(required=True))
     stranger = signed_in(make_worker())
     assert stranger.post(page.url, {"q1": file()}).status_code == 404

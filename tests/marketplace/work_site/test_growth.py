@@ -81,7 +81,7 @@ def test_a_group_of_many_tasks_asks_as_much_as_a_small_one() -> None:
     assert "<dt>Available</dt><dd>18</dd>" in client.get(address).content.decode()
 
 
-def test_the_words_about_many_groups_take_one_question() -> None:
+def test_the_requirements_of_many_groups_need_one_query() -> None:
     """Also where the list is read without the page: types are looked up at once for all groups."""
     worker = make_worker()
     for number in range(4):

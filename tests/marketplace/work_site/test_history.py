@@ -28,7 +28,7 @@ def page(worker: Worker, name: str, *arguments: object, **query: str) -> str:
     return response.content.decode()
 
 
-def test_the_history_is_ones_own_and_can_be_narrowed() -> None:
+def test_the_history_shows_the_workers_own_tasks_and_can_be_filtered() -> None:
     worker = make_worker()
     approved, waiting = submitted(worker, title="First task"), submitted(worker, title="Second task")
     submitted(make_worker(), title="Somebody else's")
@@ -65,7 +65,7 @@ def test_a_rejection_can_be_disputed_until_it_is_decided() -> None:
     assert said_about(rejected) == ["It was complete.", "The third page, too.", "Half of it was empty."]
 
 
-def test_what_was_not_rejected_cannot_be_disputed() -> None:
+def test_work_that_was_not_rejected_cannot_be_disputed() -> None:
     worker = make_worker()
     waiting = submitted(worker)
     url = reverse("market_assignment", args=[waiting.assignment_id])
@@ -96,7 +96,7 @@ def test_earnings_add_up() -> None:
     assert "$1.10" not in page(make_worker(), "market_earnings")
 
 
-def test_messages_are_ones_own_and_reading_marks_them() -> None:
+def test_workers_see_only_their_own_messages_and_reading_marks_them() -> None:
     worker = make_worker()
     letter = messages.send(worker=worker, subject="Hello <there>", text="Line one\nhttps://lab.example/x")
     assert '1<span class="spoken"> new</span>' in page(worker, "market_home")

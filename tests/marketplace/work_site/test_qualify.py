@@ -53,7 +53,7 @@ def test_a_wrong_answer_scores_nothing_and_the_test_is_over() -> None:
     assert b"only once" in ask(worker, wanted).content
 
 
-def test_an_incomplete_test_goes_on() -> None:
+def test_an_incomplete_test_continues() -> None:
     worker, wanted = make_worker(), with_test()
     ask(worker, wanted)
     response = hand_in(worker, wanted)
@@ -77,7 +77,7 @@ def test_a_late_test_is_not_taken() -> None:
     assert not Qualification.objects.exists()
 
 
-def test_the_retry_delay_is_told_and_kept() -> None:
+def test_the_retry_delay_is_shown_and_enforced() -> None:
     worker, wanted = make_worker(), with_test(retry_delay=3600)
     ask(worker, wanted)
     hand_in(worker, wanted, q1="five")
@@ -100,7 +100,7 @@ def test_what_is_granted_at_once_and_what_somebody_decides() -> None:
     assert b"Not this time" in signed_in(worker).get(reverse("market_qualifications")).content
 
 
-def test_the_list_offers_what_can_be_had() -> None:
+def test_the_list_offers_the_available_exports() -> None:
     worker, requester = make_worker(), make_requester()
     make_type(requester, "Baking", keywords="bread")
     make_type(requester, "Closed", status="Inactive")

@@ -48,7 +48,7 @@ def test_every_page_sends_strangers_to_sign_in_and_workers_see_it(name: str) -> 
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_whoever_is_no_worker_is_told_so(name: str) -> None:
+def test_people_who_are_not_workers_see_a_message(name: str) -> None:
     client = Client()
     client.force_login(User.objects.create_user("researcher"))
     response = client.get(reverse(name))
@@ -111,7 +111,7 @@ def test_invitations_end_and_cannot_be_guessed() -> None:
         ({"country": "XX"}, "Use two letters of ISO 3166, such as DE or US."),
     ],
 )
-def test_what_is_wrong_with_a_new_account_is_said(changed: dict[str, str], message: str) -> None:
+def test_errors_in_a_new_account_are_explained(changed: dict[str, str], message: str) -> None:
     make_worker("taken")
     url = reverse("market_join", args=[accounts.invite(actor="test").token])
     response = Client().post(url, JOINING | changed)
@@ -120,7 +120,7 @@ def test_what_is_wrong_with_a_new_account_is_said(changed: dict[str, str], messa
     assert Worker.objects.count() == 1
 
 
-def test_without_a_password_one_signs_in_by_links() -> None:
+def test_users_without_a_password_sign_in_by_links() -> None:
     url = reverse("market_join", args=[accounts.invite(email="r@mail.example", actor="test").token])
     assert b'value="r@mail.example"' in Client().get(url).content
     Client().post(url, JOINING | {"password": "", "email": "r@mail.example"})
@@ -144,7 +144,7 @@ def ask_for_link(email: str):  # type: ignore[no-untyped-def]
     return Client().post(reverse("market_ask_link"), {"email": email})
 
 
-def test_asking_for_a_link_does_not_tell_who_is_here() -> None:
+def test_asking_for_a_link_does_not_reveal_who_has_an_account() -> None:
     make_worker(email="here@mail.example")
     known, unknown = ask_for_link("here@mail.example"), ask_for_link("nobody@mail.example")
     without_tokens = [re.sub(rb'value="\w{64}"', b"", response.content) for response in (known, unknown)]
@@ -152,7 +152,7 @@ def test_asking_for_a_link_does_not_tell_who_is_here() -> None:
     assert len(mail.outbox) == 1
 
 
-def test_a_letter_box_is_not_flooded() -> None:
+def test_an_address_gets_only_so_many_links() -> None:
     make_worker(email="here@mail.example")
     for _ in range(6):
         ask_for_link("here@mail.example")

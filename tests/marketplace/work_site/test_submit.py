@@ -77,7 +77,7 @@ def test_sending_again_is_answered_as_the_first_time_and_changes_nothing() -> No
     assert stranger().post(URL, fields).content == first.content
 
 
-def test_an_assignment_id_alone_is_no_answer() -> None:
+def test_an_assignment_id_alone_is_not_an_answer() -> None:
     assignment = accepted()
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id})
     assert response.status_code == 400 and b"only the assignment ID and no answer" in response.content
@@ -93,7 +93,7 @@ def test_unknown_assignments_and_previews_are_refused(assignment_id: str, status
     assert stranger().get(URL, {"assignmentId": assignment_id, "tone": "sad"}).status_code == status
 
 
-def test_what_was_returned_is_not_taken() -> None:
+def test_returned_work_is_not_accepted() -> None:
     assignment = accepted()
     assignments.return_(assignment_id=assignment.assignment_id, worker=assignment.worker)
     response = stranger().post(URL, {"assignmentId": assignment.assignment_id, "tone": "sad"})
@@ -102,7 +102,7 @@ def test_what_was_returned_is_not_taken() -> None:
     assert assignment.state == "Returned" and not assignment.answer
 
 
-def test_what_comes_too_late_is_not_taken() -> None:
+def test_late_work_is_not_accepted() -> None:
     assignment = accepted()
     past = timezone.now() - timedelta(minutes=1)
     Assignment.objects.update(deadline=past)
@@ -113,7 +113,7 @@ def test_what_comes_too_late_is_not_taken() -> None:
     assert assignment.state == "Abandoned" and not assignment.answer
 
 
-def test_too_much_is_refused_in_words() -> None:
+def test_an_entry_that_is_too_long_is_refused_in_words() -> None:
     assignment = accepted()
     fields = {"assignmentId": assignment.assignment_id} | {f"f{number}": "x" for number in range(1500)}
     refused = stranger().post(URL, fields)
@@ -124,7 +124,7 @@ def test_too_much_is_refused_in_words() -> None:
     assert assignment.state == "Accepted"
 
 
-def test_other_methods_are_not_for_this() -> None:
+def test_other_methods_are_refused() -> None:
     assert stranger().put(URL).status_code == 405
 
 

@@ -61,7 +61,7 @@ def country_only(code: str, guarded: str = "Accept") -> list[dict[str, object]]:
 # --- The list -----------------------------------------------------------------------------------------------
 
 
-def test_the_list_says_what_there_is() -> None:
+def test_the_list_shows_the_tasks_on_offer() -> None:
     requester = make_requester("The Lab & Co")
     make_hit(requester, title="Rate <b>one</b> sentence", reward=Decimal("1.25"), max_assignments=3)
     make_hit(requester, title="Rate <b>one</b> sentence", reward=Decimal("1.25"), max_assignments=2)
@@ -81,7 +81,7 @@ def test_the_list_is_searched_and_sorted() -> None:
     assert by_reward.index("Weather reports") < by_reward.index("Short stories")
 
 
-def test_what_one_does_not_qualify_for_says_why() -> None:
+def test_tasks_show_why_a_worker_does_not_qualify() -> None:
     make_hit(requirements=country_only("US"), title="Americans only")
     client = signed_in(make_worker(country="DE"))
     page = text_of(client, "market_home")
@@ -143,7 +143,7 @@ def test_accepting_leads_to_the_work_page() -> None:
     assert response.headers["Location"] == reverse("market_task", args=[assignment.assignment_id])
 
 
-def test_a_task_that_went_meanwhile_is_replaced_by_the_next_of_the_group() -> None:
+def test_a_task_that_somebody_else_took_is_replaced_by_the_next_of_the_group() -> None:
     requester = make_requester()
     first, second = make_hit(requester), make_hit(requester)
     make_assignment(make_worker(), first)
@@ -269,7 +269,7 @@ def test_answers_to_a_form_are_stored_as_mturk_stores_them() -> None:
     ("changed", "message"),
     [
         ({"q1": ""}, "Please answer this question."),
-        ({"q1": "other"}, "Please choose from what is offered."),
+        ({"q1": "other"}, "Please choose from the options shown."),
         ({"q2": ["time", "place", "people"]}, "Please choose at most 2."),
         ({"q4": "many"}, "Please enter a number."),
         ({"q4": "12"}, "At most 9."),
@@ -277,7 +277,7 @@ def test_answers_to_a_form_are_stored_as_mturk_stores_them() -> None:
         ({"q5": "x" * 41}, "At most 40 characters."),
     ],
 )
-def test_what_a_form_refuses_keeps_what_was_typed(changed: dict[str, object], message: str) -> None:
+def test_a_refused_form_keeps_what_was_typed(changed: dict[str, object], message: str) -> None:
     worker = make_worker()
     assignment = make_assignment(worker, question=FORM)
     sent = {"q5": "Because I say so."} | GOOD | changed
