@@ -16,13 +16,16 @@ from analysis.data import StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
 from annotation.models import Flag, HitItem, Item, ItemFeed, Media, Offer, Output, Rating, Review, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.services.media import file_of, unused
 from annotation.task_types.base import TaskType
+from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 
 CHUNK = 10_000
+#: In the order of `analysis.data.FLAG_COLUMNS`.
+_FLAG = ("submission_id", "reason", "detail", "value", "threshold")
 #: The kind of outputs that are whole texts.
 TEXT = "text"
 
@@ -46,7 +49,7 @@ def study_data(study: Study) -> StudyData:
             for submission, item, *answer in _ratings(study)
             if submission in known
         ),
-        flags=(row for row in flags.values_list("submission_id", "reason", "detail") if row[0] in known),
+        flags=(row for row in flags.values_list(*_FLAG) if row[0] in known),
         offers=(row for row in _offers(study, description) if row[0] in known),
         own_ratings=_own_ratings(study, description),
     )
@@ -75,7 +78,7 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
             if submission in known:
                 yield (submission, "" if item is None else names[item], *answer)
 
-    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list("submission_id", "reason", "detail")
+    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list(*_FLAG)
     tables = {
         "submissions.csv": submissions(),
         "items.csv": items(),
@@ -111,7 +114,8 @@ def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:
     wanted = dict(planned.order_by())
     rows = Item.objects.filter(study=study).order_by("position").values_list("pk", "external_id", "role", "payload")
     for pk, name, role, payload in rows.iterator(CHUNK):
-        yield pk, (name, role, *_facts(task, payload), wanted.get(pk, 0), task.export_columns(payload))
+        about = wanted.get(pk, 0), task.export_columns(payload), payload.get(CHECK, {})
+        yield pk, (name, role, *_facts(task, payload), *about)
 
 
 def _facts(task: TaskType, payload: dict[str, Any]) -> tuple[Any, ...]:
@@ -196,7 +200,7 @@ def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[
     items = Item.objects.filter(study=study).order_by("position").values_list("external_id", "source")
     item_of = {output: name for name, source in items for output in source.get("outputs", ())}
     outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
-        submission__in=excluded_submissions(feed.source)
+        submission__in=left_out_submissions(feed.source)
     )
     taken = [row for row in outputs.values_list("pk", "submission_id", "item_id") if row[0] in item_of]
     name_of = {(submission, item): item_of[output] for output, submission, item in taken}

@@ -26,7 +26,7 @@ from annotation.exports.writers import WRITERS
 from annotation.instrument import asks_for_offers
 from annotation.models import Study, Submission
 from annotation.queries.events import records_edits
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.task_types.registry import get_type
 
 SHEETS = {
@@ -118,7 +118,7 @@ def file_name(study: Study, *, kind: str, format: str = "", simulated: bool | No
 def _counts_simulated(study: Study, kind: str) -> bool:
     found = Submission.objects.filter(study=study, participant__synthetic=True)
     if kind in ("wide", "diversity-eval", SCRIPT):
-        found = found.exclude(pk__in=excluded_submissions(study))
+        found = found.exclude(pk__in=left_out_submissions(study))
     return found.exists()
 
 

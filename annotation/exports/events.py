@@ -16,7 +16,7 @@ from annotation.exports.writers import Record, Sheet, csv_bytes, utc
 from annotation.instrument import Instrument, shown_to
 from annotation.models import Arm, Assignment, EventBatch, Step, Study
 from annotation.queries.events import BoxLog, boxes_of, records_edits
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.task_types.registry import get_type
 
 #: Assignments at a time.
@@ -43,7 +43,7 @@ def events_file(study: Study) -> Iterator[bytes]:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    excluded = set(left_out_submissions(request.study))
     instrument = lru_cache(maxsize=None)(lambda arm: Instrument.of(request.study, arm))
     found = _assignments(request)
     last = 0

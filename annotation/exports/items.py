@@ -13,7 +13,7 @@ from annotation.describing import instruments_of, questions_of, scores_of
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet
 from annotation.models import Item, Study
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.queries.scores import ItemScore, rating_frame, scores_by_item
 from annotation.task_types.items import Json
 from annotation.task_types.registry import get_type
@@ -201,7 +201,7 @@ def _payloads(study: Study) -> Iterator[Json]:
 
 def _batches(request: Request) -> Iterator[tuple[list[Item], pd.DataFrame]]:
     """Items in the order of the file, with their included ratings."""
-    left_out = set(excluded_submissions(request.study))
+    left_out = set(left_out_submissions(request.study))
     found = Item.objects.filter(study=request.study).order_by("position")
     last = -1
     while items := list(found.filter(position__gt=last)[:BATCH]):

@@ -10,7 +10,7 @@ from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.instrument import asks_for_offers
 from annotation.models import Offer, Pull
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000
@@ -38,7 +38,7 @@ def offers_sheet(request: Request) -> Sheet:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    excluded = set(left_out_submissions(request.study))
     found = Offer.objects.filter(study=request.study).order_by("pk")
     if request.simulated is not None:
         found = found.filter(assignment__participant__synthetic=request.simulated)

@@ -8,7 +8,7 @@ from typing import Any
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.models import Output
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000
@@ -37,7 +37,7 @@ def _most_texts(request: Request) -> int:
 
 
 def _batches(request: Request, width: int) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    excluded = set(left_out_submissions(request.study))
     found = Output.objects.filter(study=request.study).order_by("pk")
     if request.simulated is not None:
         found = found.filter(submission__participant__synthetic=request.simulated)

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast
 from annotation.exports.request import Request
 from annotation.exports.writers import Record, Sheet, utc
 from annotation.models import Flag, HitItem, Rating, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 
 #: Ratings per batch. More need more memory. Below a few thousand, the queries start to take a noticeable time.
 BATCH = 5_000
@@ -66,7 +66,7 @@ def long_sheet(request: Request) -> Sheet:
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    excluded = set(excluded_submissions(request.study))
+    excluded = set(left_out_submissions(request.study))
     for ratings in _rating_pages(request):
         told = _told_of_submissions({row[1] for row in ratings}, request, excluded)
         places = _places({row[2] for row in ratings if row[2] is not None})

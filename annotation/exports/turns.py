@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.exports.request import ExportError, Request
 from annotation.exports.writers import Record, Sheet
 from annotation.models import Offer, Rating, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.task_types.registry import get_type
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
     """All stories, those of a few hundred submissions at a time, with four queries each time."""
     from analysis.writing.lines import story_lines  # loads pandas
 
-    excluded = set(excluded_submissions(request.study))
+    excluded = set(left_out_submissions(request.study))
     found = Submission.objects.filter(study=request.study).order_by("pk")
     if request.simulated is not None:
         found = found.filter(participant__synthetic=request.simulated)

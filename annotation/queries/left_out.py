@@ -1,10 +1,19 @@
-"""Which submissions a person excluded from the analysis: one definition for pages, exports and the API."""
+"""Which submissions the analysis leaves out: one definition for pages, exports and the API.
+
+`excluded_submissions` are those that a person excluded. Pay and platforms look only at these. `left_out_submissions`
+adds those that the study's exclusion rules leave out; everything that computes or exports figures uses it.
+"""
 
 from __future__ import annotations
 
-from django.db.models import Max, QuerySet
+from typing import Any
 
-from annotation.models import Review, Study
+from django.db.models import Max, Q, QuerySet
+
+from analysis.quality_control.exclusion import Exclusion, excluded_by
+from analysis.quality_control.work import Check, gold_tally
+from annotation.models import Flag, Item, Rating, Review, Study, Submission
+from annotation.task_types.checks import CHECK
 
 
 def excluded_submissions(study: Study) -> QuerySet[Review, int]:
@@ -16,3 +25,37 @@ def excluded_submissions(study: Study) -> QuerySet[Review, int]:
     newest = Review.objects.filter(submission__study=study).order_by().values("submission").annotate(last=Max("pk"))
     excluding = Review.objects.filter(pk__in=newest.values("last"), decision=Review.Decision.EXCLUDE)
     return excluding.order_by().values_list("submission_id", flat=True)
+
+
+def left_out_submissions(study: Study) -> QuerySet[Any, int]:
+    """Ids of the submissions that the analysis leaves out, by a person's decision or by a rule: a query as above."""
+    by_rule = excluded_by_rule(study)
+    if not by_rule:
+        return excluded_submissions(study)
+    either = Q(pk__in=excluded_submissions(study)) | Q(pk__in=list(by_rule))
+    return Submission.objects.filter(either, study=study).order_by().values_list("pk", flat=True)
+
+
+def excluded_by_rule(study: Study) -> dict[int, list[str]]:
+    """By submission, the study's rules that exclude it. No query if the study has no such rules."""
+    rules = Exclusion.of(study.exclusion)
+    if not rules:
+        return {}
+    submissions = Submission.objects.filter(study=study)
+    flags = Flag.objects.filter(submission__study=study).order_by().values_list("submission_id", "reason")
+    return excluded_by(
+        rules,
+        worker_of=dict(submissions.order_by("pk").values_list("pk", "participant__pseudonym")),
+        flags=flags.iterator(10_000),
+        gold=gold_answers(study) if rules.gold_share_below is not None else {},
+    )
+
+
+def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
+    """By pseudonym, how many answers to gold items are right, and how many there are."""
+    items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
+    checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
+    ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=checks).order_by("pk")
+    rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
+    judged = ((worker, checks[item].is_right(*answer)) for item, worker, *answer in rows.iterator(10_000))
+    return gold_tally((worker, right) for worker, right in judged if right is not None)

@@ -15,7 +15,7 @@ from analysis.description import Score
 from annotation import access
 from annotation.describing import study_scores
 from annotation.models import Arm, AuditEntry, Hit, HitItem, Item, Rating, Review, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from annotation.queries.scores import ItemScore, rating_frame, scores_by_item
 from annotation.task_types.registry import get_type
 
@@ -123,7 +123,7 @@ def _scores(
     """Two functions: an item's scores over all arms, and its figures in each arm."""
     if not declared:
         return lambda item: [], lambda item: []
-    ratings = rating_frame(ids, left_out=set(excluded_submissions(study)))
+    ratings = rating_frame(ids, left_out=set(left_out_submissions(study)))
     whole = [scores_by_item(ratings, score) for score in declared]
     parts = []
     for arm in arms:

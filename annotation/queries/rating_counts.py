@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from annotation.models import Rating, Review, Study
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import left_out_submissions
 from common.words import rating_counts_in_words
 
 
@@ -34,7 +34,7 @@ def rating_counts(study: Study) -> RatingCounts:
     counts = RatingCounts(found["n"], found["n"], found["people"])
     if not Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE).exists():
         return counts
-    left_out = ratings.filter(submission__in=excluded_submissions(study)).aggregate(
+    left_out = ratings.filter(submission__in=left_out_submissions(study)).aggregate(
         n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False))
     )
     return RatingCounts(counts.all, counts.included - left_out["n"], counts.by_people - left_out["people"])

@@ -23,7 +23,7 @@ from annotation.models import (
     Submission,
 )
 from annotation.platforms.costs import CENT, NO_FEES, Fees
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import paying, with_pay_state
 
 #: A platform lets a rejection be undone for this long.
@@ -112,7 +112,7 @@ def compared_with_others(submission: Submission) -> list[Compared]:
     others = (
         Rating.objects.filter(item__in={rating.item_id for rating in own}, value__isnull=False)
         .exclude(participant=submission.participant_id)
-        .exclude(submission__in=excluded_submissions(submission.study))
+        .exclude(submission__in=left_out_submissions(submission.study))
         .order_by()
         .values_list("item_id", "question", "target")
         .annotate(mean=Avg("value"), n=Count("pk"))

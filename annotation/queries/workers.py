@@ -13,7 +13,7 @@ from django.db.models import Count, Q, QuerySet
 from analysis.description import Score
 from annotation.describing import instruments_of, questions_of, scores_of
 from annotation.models import Assignment, Flag, Participant, Rating, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import excluded_submissions, left_out_submissions
 from annotation.queries.payments import due
 from annotation.queries.scores import rating_frame
 
@@ -114,7 +114,7 @@ def agreement_with_others(study: Study, participant: Participant) -> list[Agreem
     if not (scores and own and any(items)):
         return []
     levels = {question.topic: question.scale.level for question in questions_of(instruments)}
-    left_out = set(excluded_submissions(study)) - own
+    left_out = set(left_out_submissions(study)) - own
     known = [item for item in items if item is not None]
     found = (
         _agreement(known, left_out, score, participant.pk, numeric=levels.get(score.topic) in NUMERIC)

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
 from analysis.description import QuestionDescription, ReportSection, Score
+from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
@@ -155,14 +156,6 @@ class RatingData:
 
 
 @dataclass(frozen=True, slots=True)
-class FlagData:
-    """A reason for a person to look at a submission."""
-
-    reason: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class OutputData:
     """A text or set in a submission that another study can judge. ``kind`` is its form: ``set``, ``text``, ….
 
@@ -294,7 +287,7 @@ class TaskType(ABC):
         """
         return ()
 
-    # --- 6. ratings, flags, outputs ---
+    # --- 6. ratings, free texts, outputs ---
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
         """Rows of the data from the answers on all pages. Default: what each answered question stores."""
@@ -315,11 +308,21 @@ class TaskType(ABC):
             for each in question.stored(answer)
         ]
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        """Reasons to look at this submission; ``pastes`` counts paste events over all text boxes."""
-        return ()
+    #: A shorter answer in words about an item is worth a look.
+    least_words: ClassVar[int] = 3
+
+    def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
+        """The texts that quality control looks at, each with what the page showed and the writer could copy.
+
+        Default: the answers to required questions in words, with the item's context and texts and the question itself.
+        """
+        for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
+            sources = sources_on(self, shown, page)
+            least = self.least_words if page.item is not None else 1
+            for question in page.questions:
+                text = given.get(question.key)
+                if question.kind == "text" and question.required and isinstance(text, str):
+                    yield WrittenText(text, step, question.key, [*sources, question.label], least)
 
     #: The kinds of `outputs`; empty if submissions contain nothing that another study can judge.
     output_kinds: ClassVar[Sequence[str]] = ()
@@ -419,6 +422,14 @@ class TaskType(ABC):
         package = import_module(cls.__module__).__package__
         file = files(str(package)).joinpath("examples", f"{cls.name}.yaml")
         return examples_in(file.read_text("utf-8"), str(file))
+
+
+def sources_on(task: TaskType, shown: Shown, page: Page) -> list[str]:
+    """The context and the texts of the item that a page is about."""
+    if page.item is None:
+        return []
+    facts = task.describe_item(shown.items[page.item].payload)
+    return [facts.context, *(text for group in facts.texts for text in group)]
 
 
 class FixedPages(TaskType):

@@ -17,8 +17,9 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.instrument import live_instrument
-from annotation.queries.work import OpenStep, Standing, first_step, standing
+from annotation.instrument import Instrument, Walk, live_instrument
+from annotation.queries.gold_feedback import Feedback, feedback_on
+from annotation.queries.work import OpenStep, Standing, first_step, given_answers, standing
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
 from annotation.services.offers import OpenPage, cancel_offers, open_page
@@ -169,12 +170,20 @@ def _step_page(
         "action": here,
         "return_url": f"{here}return",
         "on_platform": read_seat(token).assignment is not None,
+        "gold": _gold(instrument, walk, due),
         **_waiting(opened, due.number, here),
         **pull_context(opened, due.number, here),
     }
     if opened.waiting is None:
         context |= recording_context(instrument.task, instrument.config, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
+
+
+def _gold(instrument: Instrument, walk: Walk, due: OpenStep) -> list[Feedback]:
+    """What to say about a gold item on the page before."""
+    if not (instrument.gold_feedback and due.number):
+        return []
+    return feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number])
 
 
 def _waiting(opened: OpenPage, number: int, here: str) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.description import Point, QuestionDescription, ReportSection
-from annotation.task_types.base import Answers, Design, FixedPages, FlagData, Page, PlannedHit, RatingData, Shown, Text
+from annotation.task_types.base import Answers, Design, FixedPages, Page, PlannedHit, RatingData, Shown, Text
 from annotation.task_types.detection.config import DetectionConfig
 from annotation.task_types.detection.planning import HUMAN, plan_detection
 from annotation.task_types.detection.words import ORIGIN, PICKED, detection_texts
@@ -16,7 +16,6 @@ from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, 
 from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf, TextQuestion
 from annotation.task_types.settings import ConfigForm
 from annotation.task_types.sources import sample_text
-from annotation.task_types.text_checks import paste_flags, text_flags
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
@@ -41,7 +40,7 @@ class Detection(FixedPages):
             Column("text", "the text to judge", example="there was a clockmaker who could not tell the time."),
             Column("source", "human, or the model's name; never shown before the answer", example="human"),
             Column("domain", "such as story, news or recipe; a task has one domain", False, example="story"),
-            Column("role", "main, or practice for a text with feedback", False, check_role),
+            Column("role", "main, practice for a text with feedback, gold or attention", False, check_role),
             Column("explanation", "of a practice text: how to tell who wrote it", False),
             Column("other_text", "of a practice pair: the text of the other kind from the same prompt", False),
         )
@@ -138,17 +137,6 @@ class Detection(FixedPages):
             for row in super().ratings(shown, pages, answers)
         ]
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            for key in ("why", "change"):
-                reason = given.get(key)
-                if isinstance(reason, str) and page.item is not None:
-                    payload = shown.items[page.item].payload
-                    yield from text_flags(reason, sources=[payload["text"], payload["prompt"]])
-        yield from paste_flags(pastes)
-
     # --- sources and simulated workers ---
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
@@ -212,6 +200,6 @@ def _feedback(shown: Shown, index: int) -> Json:
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
-    if cell.strip() in ("main", "practice"):
+    if cell.strip() in ("main", "practice", "gold", "attention"):
         return None
-    return f"“{cell.strip()[:40]}” is not a role.", "Write main or practice, or leave the cell empty."
+    return f"“{cell.strip()[:40]}” is not a role.", "Write main, practice, gold or attention, or leave the cell empty."
