@@ -90,12 +90,11 @@ def _figures(with_rules: Sequence[Section], without: Sequence[Section], data: di
     rows = []
     for after, before in zip_longest(_headlines(with_rules), _headlines(without)):
         told = after or before
-        rows.append((told[0], told[1], before[2] if before else "none", after[2] if after else "none"))
+        rows.append((*told[:2], before[2] if before else "none", after[2] if after else "none"))
     if not rows:
         return None
-    data["results"] = [
-        dict(zip(("section", "figure", "without_rules", "with_rules"), row, strict=True)) for row in rows
-    ]
+    names = ("section", "figure", "without_rules", "with_rules")
+    data["results"] = [dict(zip(names, row, strict=True)) for row in rows]
     columns = [Column("Section", "text"), Column("Figure", "text"), Column("Without rules", "text")]
     columns.append(Column("With rules", "text"))
     return Table(f"{counted(len(rows), 'main result')}, without and with the rules", columns, rows)

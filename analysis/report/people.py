@@ -94,7 +94,8 @@ def add_flags(source: Source, section: Section) -> None:
     section.blocks.append(
         Heading(
             "Flags",
-            "Reasons for a person to look at a submission. A flag excludes a submission only if an exclusion rule names it.",
+            "Reasons for a person to look at a submission. A flag excludes a submission only if an exclusion rule "
+            "names it.",
         )
     )
     section.data["flags"] = []

@@ -16,13 +16,13 @@ class Flag(models.Model):
 
     ``value`` is what was found and ``threshold`` what it crossed. ``other`` is the submission that the reason points
     to, such as an earlier one with the same text. A rule flags each ``place`` of a submission once, however often the
-    submission is checked; ``place`` is empty in flags from before places were recorded.
+    submission is checked; ``place`` is NULL in flags from before places were recorded.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
     reason = models.CharField(max_length=40)
     detail = models.CharField(max_length=500, blank=True)
-    place = models.CharField(max_length=100, blank=True, help_text="What it is about: the whole, a question, a scale.")
+    place = models.CharField(max_length=100, null=True, help_text="What it is about: the whole, a question, a scale.")
     value = models.FloatField(null=True)
     threshold = models.FloatField(null=True)
     other = models.ForeignKey(Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
@@ -31,7 +31,7 @@ class Flag(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["submission", "reason", "place"], condition=~Q(place=""), name="flag_once_per_place"
+                fields=["submission", "reason", "place"], condition=Q(place__isnull=False), name="flag_once_per_place"
             )
         ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analysis.quality_control.work import Check
 from annotation.instrument import Instrument, live_instrument, shown_to
-from annotation.models import Assignment, Participant
+from annotation.models import Assignment
 from annotation.queries.work import given_answers
 from annotation.task_types.base import Answers, Page, Shown, TaskType
 from annotation.task_types.checks import check_of
@@ -47,10 +47,9 @@ def feedback_on(instrument: Instrument, shown: Shown, answers: Sequence[Answers]
     return [Feedback(found, explanation) for found, explanation in told if found]
 
 
-def last_feedback(participant_id: int) -> list[Feedback]:
-    """Feedback on the last page of the hit that the participant sent last. One query if the study gives none."""
-    arm = Participant.objects.filter(pk=participant_id).values_list("arm_id", flat=True).get()
-    instrument = live_instrument(arm)
+def last_feedback(participant_id: int, arm_id: int) -> list[Feedback]:
+    """Feedback on the last page of the hit that the participant sent last. No query if the study gives none."""
+    instrument = live_instrument(arm_id)
     if not instrument.gold_feedback:
         return []
     sent = Assignment.objects.filter(participant=participant_id, state=Assignment.State.SUBMITTED)
@@ -97,10 +96,9 @@ class _Judge:
         """The right answers in the page's words."""
         if isinstance(question, ScaleQuestion):
             given = dict(self.answers[-1])
-            points = [
-                point for point in question.scale.points if self.is_right(question, given | {question.key: point.value})
-            ]
-            return tuple(point.text for point in points)
+            points = question.scale.points
+            right = [point for point in points if self.is_right(question, given | {question.key: point.value})]
+            return tuple(point.text for point in right)
         return tuple(answer for answers in self.check.answers.values() for answer in answers)
 
     def _is_about(self, index: int | None) -> bool:

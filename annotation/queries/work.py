@@ -124,6 +124,7 @@ class Summary:
     excluded: bool
     in_progress: bool
     may_go_on: bool
+    arm_id: int
 
 
 _SUMMARY = """
@@ -155,6 +156,7 @@ def summary(participant_id: int) -> Summary:
         in_progress=bool(in_progress),
         may_go_on=bool(in_progress)
         or (may_start and _hit_is_free(arm_id, participant_id, worker_id if has_authors else None)),
+        arm_id=arm_id,
     )
 
 

@@ -55,7 +55,7 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "lines": [line for line in (_so_far(found), WHY.get(reason, "")) if line],
         "summary": found,
         "notice": notice,
-        "gold": last_feedback(participant_id) if found.n_submitted else [],
+        "gold": last_feedback(participant_id, found.arm_id) if found.n_submitted else [],
         "work_url": reverse("work", args=[token]),
         "more": found.may_go_on and reason not in ("full", "took_part"),
         "again": reason in LOOK_AGAIN,
