@@ -1,7 +1,7 @@
 """Texts in another language than the study's, and texts of unknown words. Loads a model and word lists when first used.
 
-Two libraries, both with their data inside: py3langid identifies 97 languages by naive Bayes over byte n-grams (Lui &
-Baldwin 2012, “langid.py”); pyspellchecker has word lists of eleven. A text that is short, or of which half the words
+Two libraries, both with their data inside: py3langid identifies 139 languages by naive Bayes over byte n-grams (Lui &
+Baldwin 2012, “langid.py”); pyspellchecker has word lists of twelve. A text that is short, or of which half the words
 are known in a language of the study, is never flagged.
 """
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 WORD_LISTS = ("ar", "de", "en", "es", "eu", "fa", "fr", "it", "lv", "nl", "pt", "ru")
 #: Fewer words say too little about a language.
 LEAST_WORDS = 4
+#: The model's class for text that is in no language.
+NO_LANGUAGE = "zxx"
 LEAST_LETTERS = 15
 #: If at least this share of the words is known in a language of the study, the text is in that language.
 KNOWN_ENOUGH = 0.5
@@ -35,8 +37,8 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 class Assessment:
     """``unknown``: share of words that no language of the study has; None if none of them has a word list.
 
-    ``language``: the most likely one, ``probability`` from 0 to 1. ``elsewhere``: share of words unknown in that
-    language; None without a word list.
+    ``language``: the most likely one of the others; ``probability``, from 0 to 1: that the text is in one of these.
+    ``elsewhere``: share of words unknown in that language; None without a word list.
     """
 
     unknown: float | None
@@ -49,7 +51,7 @@ def foreign(work: Work, threshold: float, languages: Sequence[str]) -> Iterator[
     """Texts that are very probably in a language that the study does not use."""
     for each in work.texts:
         found = assess(each.text, tuple(languages))
-        if found is not None and is_foreign(found, languages, threshold):
+        if found is not None and is_foreign(found, threshold):
             detail = f"{each.quoted} seems to be in another language ({found.language})."
             yield Found("language", detail, found.probability, threshold, each.place)
 
@@ -60,14 +62,14 @@ def unknown_words(work: Work, threshold: float, languages: Sequence[str], *, for
         found = None if is_meaningless(each.text) else assess(each.text, tuple(languages))
         if found is None or found.unknown is None or found.unknown < threshold:
             continue
-        if not is_foreign(found, languages, foreign_at):
+        if not is_foreign(found, foreign_at):
             detail = f"{each.quoted}: {found.unknown:.0%} of the words are in no word list."
             yield meaningless(each, found.unknown, threshold, detail)
 
 
-def is_foreign(found: Assessment, languages: Sequence[str], threshold: float) -> bool:
+def is_foreign(found: Assessment, threshold: float) -> bool:
     """Whether the text is in another language. Words that its own list does not have are gibberish, not foreign."""
-    if found.language in languages or found.probability < threshold:
+    if found.probability < threshold:
         return False
     if found.unknown is not None and found.unknown <= 1 - KNOWN_ENOUGH:
         return False
@@ -82,16 +84,22 @@ def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
     letters = sum(len(word) for word in words)
     if not languages or ((len(words) < LEAST_WORDS or letters < LEAST_LETTERS) and ideographs < LEAST_WORDS):
         return None
-    language, probability = identify(text)
-    shares = [share for name in languages if (share := unknown_share(words, name)) is not None]
-    elsewhere = None if language in languages else unknown_share(words, language)
-    return Assessment(min(shares, default=None), language, probability, elsewhere)
+    others = {name: share for name, share in probabilities(text).items() if name not in (*languages, NO_LANGUAGE)}
+    language = max(others, key=lambda name: others[name])
+    unknown = _unknown_in_all(words, languages)
+    return Assessment(unknown, language, sum(others.values()), unknown_share(words, language))
 
 
-def identify(text: str) -> tuple[str, float]:
-    """The most probable language (ISO 639-1) and its probability."""
-    language, probability = _identifier().classify(text)
-    return str(language), float(probability)
+def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | None:
+    """The share of words that the best of these languages lacks. None if the text may be in one without a list."""
+    shares = [unknown_share(words, name) for name in languages]
+    found = min((share for share in shares if share is not None), default=None)
+    return None if found is not None and found > 1 - KNOWN_ENOUGH and None in shares else found
+
+
+def probabilities(text: str) -> dict[str, float]:
+    """The probability of each language that the model knows, by its code; NO_LANGUAGE for text that is in none."""
+    return {str(name): float(share) for name, share in _identifier().rank(text)}
 
 
 def unknown_share(words: Sequence[str], language: str) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from analysis.quality_control.work import Found, Work, WrittenText
@@ -44,19 +45,26 @@ def copied_share(text: str, source: str) -> float:
     if said and said == shown:
         return 1.0
     words = said.split()
-    run = common_run(words, shown.split())
-    return run / len(words) if run >= LEAST_COPIED else 0.0
+    return common_run(words, shown.split()) / len(words) if words else 0.0
 
 
 def common_run(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest run of words that both have."""
-    longest, before = 0, [0] * (len(second) + 1)
-    for word in first:
-        row = [0] * (len(second) + 1)
-        for at, other in enumerate(second, start=1):
-            if word == other:
-                row[at] = before[at - 1] + 1
-        longest, before = max(longest, *row), row
+    """The length of the longest run of words that both have; 0 if it is shorter than LEAST_COPIED.
+
+    Looks up each five words in the other text, so two long texts that share nothing take no time.
+    """
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for at in range(len(second) - LEAST_COPIED + 1):
+        places[tuple(second[at : at + LEAST_COPIED])].append(at)
+    longest = 0
+    for start in range(len(first) - LEAST_COPIED + 1):
+        for place in places.get(tuple(first[start : start + LEAST_COPIED]), ()):
+            if start and place and first[start - 1] == second[place - 1]:
+                continue  # part of a run that was measured from its beginning
+            length = LEAST_COPIED
+            while first[start + length : start + length + 1] == second[place + length : place + length + 1] != []:
+                length += 1
+            longest = max(longest, length)
     return longest
 
 

@@ -240,10 +240,11 @@ def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, fe
     texts = written_texts(pages, [step.answers for step in steps])
     about = {"submission": its, "created_at": now}
     where = None if work.synthetic else Where(work.study_id, work.participant_id)
-    found = quick_findings(sent_work(work, pages, steps, seconds), work.instrument.quality, where=where)
+    whole = sent_work(work, pages, steps, seconds)
+    found = quick_findings(whole, work.instrument.quality, where=where)
     flags = [flag_columns(each, about) for each in found]
     derived = [
-        (Rating, derive_ratings(work, pages, steps, submission=its, now=now)),
+        (Rating, derive_ratings(work, whole.ratings, steps, submission=its, now=now)),
         (Flag, flags),
         (TextPrint, [{"study": work.study_id, "submission": its, "digest": text.digest} for text in texts]),
         (Output, derive_outputs(work, pages, steps, submission=its)),
@@ -255,9 +256,9 @@ def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, fe
 
 
 def derive_ratings(
-    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
+    work: OpenWork, rows: Sequence[RatingData], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
 ) -> list[dict[str, Any]]:
-    """The ratings that all steps together give, as columns of Rating.
+    """The ratings that all steps together give (the type's ``rows``), as columns of Rating.
 
     If one answer gives several ratings, only the first of them has the answer's time.
     """
@@ -276,7 +277,7 @@ def derive_ratings(
             "seconds": _seconds(steps[row.step], row, timed),
             "created_at": now,
         }
-        for row in work.instrument.task.ratings(work.shown, pages, [step.answers for step in steps])
+        for row in rows
     ]
 
 
@@ -401,7 +402,8 @@ def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
     """
     work = _open_work(submission.assignment_id, submission.participant_id)
     pages = work.walk().through(work.answers())
-    wanted = derive_ratings(work, pages, work.steps, submission=submission.pk, now=submission.received_at)
+    rows = work.instrument.task.ratings(work.shown, pages, work.answers())
+    wanted = derive_ratings(work, rows, work.steps, submission=submission.pk, now=submission.received_at)
     columns = ("item", "question", "target", "scale", "value", "text", "seconds")
     there = set(submission.ratings.values_list(*columns))
     changed = there ^ {tuple(row[name] for name in columns) for row in wanted}

@@ -314,14 +314,15 @@ class TaskType(ABC):
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
         """The texts that quality control looks at, each with what the page showed and the writer could copy.
 
-        Default: the answers to required questions in words, with the item's context and texts and the question itself.
+        Default: all answers in words, with the item's context and texts and the question itself. A single word is
+        enough where the question is optional or about no item.
         """
         for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
             sources = sources_on(self, shown, page)
-            least = self.least_words if page.item is not None else 1
             for question in page.questions:
                 text = given.get(question.key)
-                if question.kind == "text" and question.required and isinstance(text, str):
+                if question.kind == "text" and isinstance(text, str):
+                    least = self.least_words if question.required and page.item is not None else 1
                     yield WrittenText(text, step, question.key, [*sources, question.label], least)
 
     #: The kinds of `outputs`; empty if submissions contain nothing that another study can judge.
