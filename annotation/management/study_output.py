@@ -220,7 +220,7 @@ def quality_lines(study: Study, found: Quality) -> Iterator[str]:
     for row in found.rules:
         if row.people or row.simulated:
             simulated = f", of simulated workers: {row.simulated:,}" if row.simulated else ""
-            yield f"  {row.label}: {counted(row.people, 'submission')} ({new.get(row.name, 0):,} new flags){simulated}"
+            yield f"  {row.label}: {counted(row.people, 'submission')} ({new.get(row.name, 0):,} new){simulated}"
     if found.exclusions:
         yield f"Exclusion rules: {found.before:,} before, {found.after:,} after."
         yield from (f"  {row.words}: {counted(row.submissions, 'submission')}" for row in found.exclusions)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
+from analysis.quality_control.exclusion import Exclusion
 from annotation.models import Rating, Review, Study
 from annotation.queries.left_out import left_out_submissions
 from common.words import rating_counts_in_words
@@ -16,8 +17,8 @@ from common.words import rating_counts_in_words
 
 @dataclass(frozen=True, slots=True)
 class RatingCounts:
-    """``all`` ratings received; those ``included`` in the analysis, because no review excluded them; and the included
-    ones ``by_people``, not by simulated workers."""
+    """``all`` ratings received; those ``included`` in the analysis, because no review and no rule excluded them; and the
+    included ones ``by_people``, not by simulated workers."""
 
     all: int
     included: int
@@ -28,11 +29,12 @@ class RatingCounts:
 
 
 def rating_counts(study: Study) -> RatingCounts:
-    """The counts, in one query. A second one runs if reviews may have excluded something."""
+    """The counts, in one query. More run if reviews or rules may have excluded something."""
     ratings = Rating.objects.filter(study=study, value__isnull=False)
     found = ratings.aggregate(n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False)))
     counts = RatingCounts(found["n"], found["n"], found["people"])
-    if not Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE).exists():
+    reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
+    if not Exclusion.of(study.exclusion) and not reviews.exists():
         return counts
     left_out = ratings.filter(submission__in=left_out_submissions(study)).aggregate(
         n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False))

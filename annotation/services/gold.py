@@ -61,12 +61,12 @@ def _without_items(study: Study, quality: Mapping[str, Any], rules: Mapping[str,
     for role, needed in needs.items():
         if not needed:
             continue
-        what = "" if role in there else f"A rule needs {role} items, but the study has none."
-        if what:
+        if role not in there:
+            what = f"An exclusion rule needs an item with the role {role}, but the study has none."
             fix = f"Import items with a column {role}:TOPIC, or remove the rule."
             problems.append(Problem("exclude", what, fix))
         elif not quality[f"{role}_per_hit"]:
-            what = f"A rule needs {role} items, but no hit gets any."
+            what = f"An exclusion rule needs an item with the role {role}, but no hit gets one."
             problems.append(Problem("exclude", what, f"Set quality_control.{role}_per_hit to 1 or more."))
     return problems
 

@@ -114,7 +114,7 @@ def _flags_of_workers(settings: Settings, seen: _Seen) -> list[Flag]:
 
 @transaction.atomic
 def _store(rows: Sequence[Flag]) -> list[str]:
-    """Store the flags that are not there yet. Returns the reasons of the new ones.
+    """Store the flags that are missing. Returns the reasons of the new ones.
 
     Another check may store the same ones in between: the database then keeps the first.
     """

@@ -9,7 +9,7 @@ from annotation.models import Flag, QualityCheck, Review, Study, Submission
 from annotation.services.answers import submit_step
 from annotation.services.quality_control import check_due, check_quality, due_studies
 from tests.annotation.quality_helpers import GOLD, MAIN, gold_study, rate, someone
-from tests.factories import make_assignment, make_participant, make_study, make_submission
+from tests.factories import make_assignment, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -56,29 +56,28 @@ def test_a_worker_far_from_the_others_is_flagged_on_all_submissions() -> None:
     }
 
 
+def write(study: Study, text: str) -> Submission:
+    """One response by somebody new."""
+    assignment = make_assignment(study=study)
+    outcome = submit_step(
+        assignment_id=assignment.pk,
+        participant_id=assignment.participant_id,
+        number=0,
+        data={"response-1": text},
+        timing={},
+    )
+    assert outcome.kind == "submitted"
+    return Submission.objects.get(assignment=assignment)
+
+
 def test_gibberish_and_other_languages_are_found_by_the_check_only() -> None:
     study = make_study(task_type="production", items=1, ratings_per_item=6, config={"responses": 1})
-    made = []
-    for text in (
-        "asdkjh qwoeiu zxmnb fghjk lkjhg",
-        "No sé qué decir, mañana lloverá en la ciudad.",
-        "I have no idea yet.",
-    ):
-        assignment = make_assignment(study=study)
-        submit_step(
-            assignment_id=assignment.pk,
-            participant_id=assignment.participant_id,
-            number=0,
-            data={"response-1": text},
-            timing={},
-        )
-        made.append(Submission.objects.get(assignment=assignment))
+    spanish = "No sé qué decir, pero creo que mañana lloverá en la ciudad."
+    made = [write(study, text) for text in ("asdkjh qwoeiu zxmnb fghjk lkjhg", spanish, "I have no idea yet.")]
     later = ["gibberish", "language"]
     assert not Flag.objects.filter(reason__in=later).exists()
     check_quality(study=study, actor="ann")
-    found = [
-        list(each.flags.filter(reason__in=["gibberish", "language"]).values_list("reason", flat=True)) for each in made
-    ]
+    found = [list(each.flags.filter(reason__in=later).values_list("reason", flat=True)) for each in made]
     assert found == [["gibberish"], ["language"], []]
 
 
@@ -111,9 +110,11 @@ def test_a_check_makes_up_for_flags_that_were_never_stored() -> None:
 
 
 def test_texts_that_arrived_at_the_same_moment_are_found_by_the_check() -> None:
-    study = make_study(items=2, ratings_per_item=4, quality_control={"same_text": None})
-    first = make_submission(participant=make_participant(study=study))
-    second = make_submission(participant=make_participant(study=study))
+    off = {"same_text": None}
+    study = make_study(
+        task_type="production", items=1, ratings_per_item=6, config={"responses": 1}, quality_control=off
+    )
+    first, second = (write(study, "I heard that twice today.") for _ in range(2))
     assert not Flag.objects.filter(reason="same_text").exists()
     Study.objects.filter(pk=study.pk).update(quality_control={})
     study.refresh_from_db()

@@ -209,8 +209,15 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "seed": {"values": {"seed": 2}},
     "reward": {"values": {"reward": "9"}},
     "arms": {"arms": [{"name": "new"}]},
+    "quality_control": {"quality_control": {"too_fast": 2.0}},
+    "exclude": {"exclusion": {"flags": ["too_fast"]}},
 }
-TERMS = {"config": "config.max_words", "texts": "texts.instructions"}
+TERMS = {
+    "config": "config.max_words",
+    "texts": "texts.instructions",
+    "quality_control": "quality_control.too_fast",
+    "exclude": "exclude.flags",
+}
 
 
 def test_the_frozen_changes_below_are_all_there_are() -> None:
