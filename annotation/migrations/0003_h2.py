@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='qualitycheck',
             name='study',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='quality_checks', to='annotation.study'),
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='quality_checks', to='annotation.study'),
         ),
         add_triggers('annotation', never_changed('annotation_qualitycheck'), function=False),
     ]

@@ -42,7 +42,7 @@ class Flag(models.Model):
 class QualityCheck(models.Model):
     """One check of all submissions of a study: how many there were, and how many new flags each rule gave."""
 
-    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="quality_checks")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="quality_checks")
     submissions = models.PositiveIntegerField()
     flags = models.JSONField(default=dict)
     actor = models.CharField(max_length=150, help_text="A user's name, or the command that acted.")

@@ -17,7 +17,7 @@ from common.words import rating_counts_in_words
 
 @dataclass(frozen=True, slots=True)
 class RatingCounts:
-    """``all`` ratings received; those ``included`` in the analysis, because no review and no rule excluded them; and the
+    """``all`` ratings received; those ``included`` in the analysis, because no review or rule excluded them; and the
     included ones ``by_people``, not by simulated workers."""
 
     all: int

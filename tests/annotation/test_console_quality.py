@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,19 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from analysis.quality_control.rules import RULES
 from annotation import quality_tasks
+from annotation.forms import accepts
 from annotation.models import Flag, QualityCheck, Study
+from annotation.quality_forms import ExclusionForm, QualityForm
 from annotation.services.applying import apply
+from annotation.services.checking import initial_values
 from annotation.services.studies import Frozen
 from annotation.study_files import FileRefused, read_study_file
+from annotation.task_types.settings import ConfigForm
 from tests.annotation.console_helpers import as_role
 from tests.annotation.quality_helpers import gold_study, rate, someone
+from tests.annotation.test_study_files import DOCS, documented, in_words
 
 pytestmark = pytest.mark.django_db
 
@@ -179,3 +186,16 @@ def test_a_live_study_refuses_other_rules(tmp_path: Path) -> None:
     with pytest.raises(Frozen) as caught:
         apply(read_study_file(write(tmp_path, FILE.replace("too_fast: 2", "too_fast: 3"))))
     assert [problem.where for problem in caught.value.problems] == ["quality_control.too_fast"]
+
+
+@pytest.mark.parametrize(("heading", "form"), [("Quality control", QualityForm), ("Exclusion rules", ExclusionForm)])
+def test_the_documentation_has_every_key_with_its_default(heading: str, form: type[ConfigForm]) -> None:
+    defaults = initial_values(form)
+    expected = {name: (accepts(field), in_words(defaults[name])) for name, field in form.base_fields.items()}
+    assert documented(f"## {heading}") == expected
+
+
+def test_the_documentation_describes_every_rule() -> None:
+    table = (DOCS.parent / "quality-control.md").read_text().partition("## Rules")[2].partition("Details:")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .*? \| ([\d.]+)", table, re.MULTILINE)
+    assert [(name, float(default)) for name, default in rows] == [(rule.name, rule.default) for rule in RULES]
