@@ -318,7 +318,8 @@ class TaskType(ABC):
         enough where the question is optional or about no item.
         """
         for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
-            sources = sources_on(self, shown, page)
+            facts = ItemFacts() if page.item is None else self.describe_item(shown.items[page.item].payload)
+            sources = [facts.context, *(text for group in facts.texts for text in group)]
             for question in page.questions:
                 text = given.get(question.key)
                 if question.kind == "text" and isinstance(text, str):
@@ -423,14 +424,6 @@ class TaskType(ABC):
         package = import_module(cls.__module__).__package__
         file = files(str(package)).joinpath("examples", f"{cls.name}.yaml")
         return examples_in(file.read_text("utf-8"), str(file))
-
-
-def sources_on(task: TaskType, shown: Shown, page: Page) -> list[str]:
-    """The context and the texts of the item that a page is about."""
-    if page.item is None:
-        return []
-    facts = task.describe_item(shown.items[page.item].payload)
-    return [facts.context, *(text for group in facts.texts for text in group)]
 
 
 class FixedPages(TaskType):

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
+from analysis.quality_control.rules import RULE
 from annotation import quality_tasks
 from annotation.models import Study
 from annotation.quality_forms import ExclusionForm, QualityForm
@@ -41,6 +42,15 @@ class RulesPage:
         if self.frozen:
             for field in (*self.quality.fields.values(), *self.exclusion.fields.values()):
                 field.disabled = True
+
+    @property
+    def options(self) -> list[forms.BoundField]:
+        """The fields that are not a rule's threshold."""
+        return [field for field in self.quality if field.name not in RULE]
+
+    @property
+    def thresholds(self) -> list[forms.BoundField]:
+        return [field for field in self.quality if field.name in RULE]
 
     @property
     def refused(self) -> bool:
