@@ -77,15 +77,23 @@ class QualityForm(ConfigForm):
 
 def threshold_field(rule: Rule) -> forms.Field:
     """The field for one rule's threshold."""
-    kind = forms.IntegerField if rule.whole else forms.FloatField
-    initial = rule.default if rule.default is None or not rule.whole else int(rule.default)
-    return kind(
-        label=f"{rule.label} ({rule.unit})",
+    label, help_text = f"{rule.label} ({rule.unit})", f"{rule.description} Empty: off."
+    if not rule.whole:
+        return forms.FloatField(
+            label=label,
+            required=False,
+            initial=rule.default,
+            min_value=rule.least,
+            max_value=rule.most,
+            help_text=help_text,
+        )
+    return forms.IntegerField(
+        label=label,
         required=False,
-        initial=initial,
-        min_value=int(rule.least) if rule.whole else rule.least,
-        max_value=int(rule.most) if rule.whole else rule.most,
-        help_text=f"{rule.description} Empty: off.",
+        initial=None if rule.default is None else int(rule.default),
+        min_value=int(rule.least),
+        max_value=int(rule.most),
+        help_text=help_text,
     )
 
 

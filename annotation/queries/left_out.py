@@ -57,5 +57,8 @@ def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
     checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
     ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=checks).order_by("pk")
     rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
-    judged = ((worker, checks[item].is_right(*answer)) for item, worker, *answer in rows.iterator(10_000))
+    judged = (
+        (worker, checks[item or 0].is_right(question, target, value, text))
+        for item, worker, question, target, value, text in rows.iterator(10_000)
+    )
     return gold_tally((worker, right) for worker, right in judged if right is not None)

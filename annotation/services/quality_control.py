@@ -135,7 +135,7 @@ def _store(rows: Sequence[Flag]) -> list[str]:
 def due_studies() -> list[Study]:
     """Studies with submissions that no check has seen."""
     counted = Study.objects.exclude(status=Study.Status.DRAFT).annotate(n=Count("submissions"))
-    found = []
+    found: list[Study] = []
     for study in counted.filter(n__gt=0).order_by("pk"):
         last = QualityCheck.objects.filter(study=study).first()
         if last is None or last.submissions < study.n:
