@@ -16,9 +16,8 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -27,8 +26,11 @@ from typing import IO, Any, BinaryIO
 import pandas as pd
 
 from analysis.archive import ArchiveError, read_files
+from analysis.bundle_cells import CELL_OF, TEXT, Cell
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
+from analysis.quality_control.exclusion import Exclusion, excluded_by
+from analysis.quality_control.work import Check, gold_tally
 from common.files import replaced, write_whole
 
 ITEM_COLUMNS = (
@@ -42,6 +44,7 @@ ITEM_COLUMNS = (
     "metrics",
     "wanted",
     "cells",
+    "check",
 )
 SUBMISSION_COLUMNS = (
     "submission",
@@ -57,7 +60,7 @@ SUBMISSION_COLUMNS = (
     "reward",
 )
 RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", "text", "seconds")
-FLAG_COLUMNS = ("submission", "reason", "detail")
+FLAG_COLUMNS = ("submission", "reason", "detail", "value", "threshold")
 OFFER_COLUMNS = (
     *("submission", "item", "step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
     *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
@@ -89,7 +92,8 @@ class StudyData:
     ``submissions``: SUBMISSION_COLUMNS, also of excluded submissions; ``decision`` is that of the latest review.
     ``all_ratings``: RATING_COLUMNS in the given order, also of excluded submissions. ``item`` is empty if the question
     is not about an item; ``value`` and ``seconds`` are NaN if missing.
-    ``flags``: FLAG_COLUMNS, of all submissions.
+    ``items`` has the right answers of a gold or attention item in ``check`` (see `quality_control.work.Check`; an empty
+    object otherwise). ``flags``: FLAG_COLUMNS, of all submissions; ``value`` and ``threshold`` are NaN if not recorded.
     ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
     0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
     ``own_ratings``: OWN_COLUMNS, the ratings that the writers of items gave their own texts.
@@ -106,9 +110,47 @@ class StudyData:
     adjudications: pd.DataFrame
 
     @cached_property
-    def used(self) -> pd.DataFrame:
-        """The submissions included in the analysis."""
+    def reviewed(self) -> pd.DataFrame:
+        """The submissions that no review excluded."""
         return self.submissions[self.submissions["decision"] != EXCLUDE]
+
+    @cached_property
+    def excluded_by_rule(self) -> dict[int, list[str]]:
+        """By submission, the study's rules that exclude it, whether or not a review did, too."""
+        rules = Exclusion.of(self.description.exclude)
+        if not rules:
+            return {}
+        return excluded_by(
+            rules,
+            worker_of=dict(zip(self.submissions["submission"], self.submissions["worker"], strict=True)),
+            flags=zip(self.flags["submission"], self.flags["reason"], strict=True),
+            gold=self.gold_answers,
+        )
+
+    @cached_property
+    def gold_answers(self) -> dict[str, tuple[int, int]]:
+        """By worker, how many answers to gold items are right, and how many there are; of all submissions."""
+        gold = self.items[self.items["role"] == "gold"]
+        checks = {
+            item: check for item, stored in zip(gold["item"], gold["check"], strict=True) if (check := Check.of(stored))
+        }
+        rows = self.all_ratings[self.all_ratings["item"].isin(checks)]
+        worker_of = dict(zip(self.submissions["submission"], self.submissions["worker"], strict=True))
+        columns = rows[["submission", "item", "question", "target", "value", "text"]]
+        judged = (
+            (worker_of[submission], checks[item].is_right(question, target, None if math.isnan(value) else value, text))
+            for submission, item, question, target, value, text in columns.itertuples(index=False, name=None)
+        )
+        return gold_tally((worker, right) for worker, right in judged if right is not None)
+
+    @cached_property
+    def used(self) -> pd.DataFrame:
+        """The submissions included in the analysis: neither a review nor a rule excludes them."""
+        return self.reviewed[~self.reviewed["submission"].isin(self.excluded_by_rule)]
+
+    def without_rules(self) -> StudyData:
+        """The same study as if it had no exclusion rules."""
+        return _counted(replace(self, description=replace(self.description, exclude={}), items=self.items.copy()))
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
@@ -120,7 +162,7 @@ class StudyData:
 
     @property
     def excluded(self) -> int:
-        """How many submissions a review excluded."""
+        """How many submissions a review or a rule excluded."""
         return len(self.submissions) - len(self.used)
 
     @property
@@ -146,20 +188,36 @@ def make_study_data(
         _frame(items, ITEM_COLUMNS).astype({"parameter_value": float, "wanted": int}),
         _frame(submissions, SUBMISSION_COLUMNS).astype({"synthetic": bool, "has_feedback": bool, "seconds": float}),
         _frame(ratings, RATING_COLUMNS).astype({"value": float, "seconds": float}),
-        _frame(flags, FLAG_COLUMNS),
+        _frame(flags, FLAG_COLUMNS).astype({"value": float, "threshold": float}),
         _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
         _frame(own_ratings, OWN_COLUMNS).astype({"value": float}),
         _frame(adjudications, ADJUDICATION_COLUMNS).astype({"value": float}),
     )
+    return _counted(data)
+
+
+def _counted(data: StudyData) -> StudyData:
+    """Set ``n`` of the items."""
     rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data
 
 
+#: Columns that older bundles and short records lack, with what a missing cell means.
+MISSING: dict[str, Any] = {"check": {}, "value": math.nan, "threshold": math.nan}
+
+
 def _frame(records: Iterable[Record], columns: Sequence[str]) -> pd.DataFrame:
-    """A frame that has its columns even without rows."""
-    rows = [[each[name] for name in columns] if isinstance(each, Mapping) else list(each) for each in records]
+    """A frame that has its columns even without rows. A record may lack the last columns that MISSING names."""
+    rows = [_row(each, columns) for each in records]
     return pd.DataFrame.from_records(rows, columns=list(columns))
+
+
+def _row(record: Record, columns: Sequence[str]) -> list[Any]:
+    if isinstance(record, Mapping):
+        return [record[name] if name in record or name not in MISSING else MISSING[name] for name in columns]
+    row = list(record)
+    return row + [MISSING[name] for name in columns[len(row) :]]
 
 
 # --- the bundle ---
@@ -289,81 +347,6 @@ def _read_head(files: Mapping[str, bytes]) -> dict[str, Any]:
     return head
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """How to write and read a column of a CSV file. ``read`` raises ValueError for an invalid cell."""
-
-    what: str
-    write: Callable[[Any], str]
-    read: Callable[[str], Any]
-
-
-def _json(
-    what: str, kind: type, check: Callable[[Any], bool], after: Callable[[Any], Any] = lambda value: value
-) -> _Cell:
-    def read(text: str) -> Any:
-        try:
-            value = json.loads(text)
-        except RecursionError:
-            raise ValueError from None
-        if not isinstance(value, kind) or not check(value):
-            raise ValueError
-        return after(value)
-
-    return _Cell(what, lambda value: json.dumps(_without_nan(value), ensure_ascii=False, allow_nan=False), read)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(each) for key, each in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _are_texts(value: list[Any]) -> bool:
-    return all(isinstance(each, str) for each in value)
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError
-    return moment
-
-
-def _number(text: str) -> float:
-    if "_" in text:
-        raise ValueError
-    return float(text) if text else math.nan
-
-
-_TEXT = _Cell("text", str, str)
-_INT = _Cell("a whole number", lambda value: str(int(value)), int)
-_FLOAT = _Cell("a number", lambda v: "" if v is None or math.isnan(v) else repr(float(v)), _number)
-_BOOL = _Cell("true or false", lambda value: "true" if value else "false", lambda t: {"true": True, "false": False}[t])
-_TIME = _Cell("a moment with its time zone", lambda value: str(value.isoformat()), _moment)
-_TEXTS = _json("a JSON list of texts", list, _are_texts)
-_GROUPS = _json(
-    "a JSON list of lists of texts",
-    list,
-    lambda value: all(isinstance(each, list) and _are_texts(each) for each in value),
-)
-_CELLS = _json("a JSON object of texts", dict, lambda value: _are_texts(list(value.values())))
-_NUMBERS = _json(
-    "a JSON object of numbers",
-    dict,
-    lambda value: all(each is None or isinstance(each, int | float) for each in value.values()),
-    lambda value: {key: math.nan if each is None else float(each) for key, each in value.items()},
-)
-_CELL_OF: dict[str, _Cell] = {
-    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches"), _INT),
-    **dict.fromkeys(("parameter_value", "value", "seconds", "latency"), _FLOAT),
-    **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
-    **dict.fromkeys(("received_at", "asked_at", "shown_at"), _TIME),
-    "texts": _GROUPS,
-    "responses": _TEXTS,
-    "metrics": _NUMBERS,
-    "cells": _CELLS,
-}
 #: The files of a bundle except ``study.json``, with their columns.
 TABLES: dict[str, tuple[str, ...]] = {
     "items.csv": ITEM_COLUMNS,
@@ -376,12 +359,14 @@ TABLES: dict[str, tuple[str, ...]] = {
 }
 #: A bundle omits these files if they have no rows.
 OPTIONAL = ("offers.csv", "own_ratings.csv", "adjudications.csv")
+#: Columns that bundles of earlier releases lack.
+ADDED = {("items.csv", "check"), ("flags.csv", "value"), ("flags.csv", "threshold")}
 
 
 def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
     """Write a table. Returns the number of rows and the SHA-256 of the file."""
     digest, count = hashlib.sha256(), 0
-    writers = [_CELL_OF.get(column, _TEXT).write for column in columns]
+    writers = [CELL_OF.get(column, TEXT).write for column in columns]
     cells = ([write(value) for write, value in zip(writers, row, strict=True)] for row in rows)
     lines: Iterator[Sequence[str]] = chain([columns], cells)
     while batch := list(islice(lines, ROWS_AT_ONCE)):
@@ -404,10 +389,11 @@ def _read_table(name: str, content: bytes) -> list[list[Any]]:
     try:
         records = csv.reader(io.StringIO(text, newline=""), strict=True)
         header = next(records, [])
-        missing = [column for column in TABLES[name] if column not in header]
+        missing = [column for column in TABLES[name] if column not in header and (name, column) not in ADDED]
         if missing:
             raise BundleError(f"{name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
-        places = [(column, header.index(column), _CELL_OF.get(column, _TEXT)) for column in TABLES[name]]
+        place_of = {column: header.index(column) for column in TABLES[name] if column in header}
+        places = [(column, place_of.get(column), CELL_OF.get(column, TEXT)) for column in TABLES[name]]
         return [_read_row(name, number, row, len(header), places) for number, row in enumerate(records, 1) if row]
     except csv.Error as error:
         raise BundleError(f"{name} is not valid CSV ({error})") from None
@@ -417,12 +403,15 @@ def _read_table(name: str, content: bytes) -> list[list[Any]]:
 
 
 def _read_row(
-    name: str, number: int, row: Sequence[str], width: int, places: Sequence[tuple[str, int, _Cell]]
+    name: str, number: int, row: Sequence[str], width: int, places: Sequence[tuple[str, int | None, Cell]]
 ) -> list[Any]:
     if len(row) != width:
         raise BundleError(f"{name}, row {number} has {len(row)} cells, the header {width}")
     values = []
     for column, place, cell in places:
+        if place is None:
+            values.append(MISSING[column])
+            continue
         try:
             values.append(cell.read(row[place]))
         except (ValueError, KeyError):

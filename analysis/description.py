@@ -157,6 +157,8 @@ class StudyDescription:
     ``status`` and ``access`` are words. ``reward`` is in USD per hit. ``settings`` are the task type's, labelled;
     ``config`` holds them as stored. ``texts`` are what workers read, ``consent`` first if there is one. ``assignments``
     counts them by state. ``claimed`` counts submissions whose platform cannot confirm who sent them.
+    ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
+    submissions; both as stored.
     """
 
     slug: str
@@ -184,6 +186,8 @@ class StudyDescription:
     texts: Sequence[tuple[str, str]] = ()
     assignments: Mapping[str, int] = field(default_factory=dict)
     claimed: int = 0
+    quality_control: Mapping[str, Any] = field(default_factory=dict)
+    exclude: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def has_arms(self) -> bool:

@@ -50,6 +50,8 @@ def describe_study(study: Study) -> StudyDescription:
         texts=_texts(study, whole, questions),
         assignments=states_now(study),
         claimed=claimed_submissions(study).count(),
+        quality_control=study.quality_control,
+        exclude=study.exclusion,
     )
 
 

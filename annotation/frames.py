@@ -34,9 +34,12 @@ from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.services.adjudicating import adjudicated_question
 from annotation.services.media import file_of, unused
 from annotation.task_types.base import TaskType
+from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 
 CHUNK = 10_000
+#: In the order of `analysis.data.FLAG_COLUMNS`.
+_FLAG = ("submission_id", "reason", "detail", "value", "threshold")
 #: The kind of outputs that are whole texts.
 TEXT = "text"
 
@@ -60,7 +63,7 @@ def study_data(study: Study) -> StudyData:
             for submission, item, *answer in _ratings(study)
             if submission in known
         ),
-        flags=(row for row in flags.values_list("submission_id", "reason", "detail") if row[0] in known),
+        flags=(row for row in flags.values_list(*_FLAG) if row[0] in known),
         offers=(row for row in _offers(study, description) if row[0] in known),
         own_ratings=_own_ratings(study, description),
         adjudications=_adjudications(study),
@@ -90,7 +93,7 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
             if submission in known:
                 yield (submission, "" if item is None else names[item], *answer)
 
-    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list("submission_id", "reason", "detail")
+    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list(*_FLAG)
     tables = {
         "submissions.csv": submissions(),
         "items.csv": items(),
@@ -128,7 +131,8 @@ def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:
     wanted = dict(planned.order_by())
     rows = Item.objects.filter(study=study).order_by("position").values_list("pk", "external_id", "role", "payload")
     for pk, name, role, payload in rows.iterator(CHUNK):
-        yield pk, (name, role, *_facts(task, payload), wanted.get(pk, 0), task.export_columns(payload))
+        about = wanted.get(pk, 0), task.export_columns(payload), payload.get(CHECK, {})
+        yield pk, (name, role, *_facts(task, payload), *about)
 
 
 def _facts(task: TaskType, payload: dict[str, Any]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
+from analysis.quality_control.rules import Settings
 from annotation import sql
 from annotation.journal import texts_epoch
 from annotation.models import Arm, Assignment, Item, Pull, Study
@@ -26,6 +27,8 @@ class Instrument:
     config: Json
     texts: dict[str, str]
     arm: str = ""
+    quality: Settings = Settings.of({})  # noqa: RUF009 - frozen
+    gold_feedback: bool = False
 
     @classmethod
     def of(cls, study: Study, arm: Arm | None = None) -> Instrument:
@@ -33,11 +36,10 @@ class Instrument:
         task = get_type(study.task_type)
         arm = arm or study.arms.first()
         if study.status != Study.Status.DRAFT and arm is not None:
-            return cls(task, arm.shown_config, arm.shown_texts, arm.name)
+            return cls(task, arm.shown_config, arm.shown_texts, arm.name, *_quality_of(study))
         config = study.config | (arm.config if arm else {})
-        return cls(
-            task, config, whole_texts(task, config, study.texts, arm.texts if arm else {}), arm.name if arm else ""
-        )
+        texts = whole_texts(task, config, study.texts, arm.texts if arm else {})
+        return cls(task, config, texts, arm.name if arm else "", *_quality_of(study))
 
     def shown(self, items: Sequence[ItemData], order: Json, offers: Offers = Offers()) -> Shown:  # noqa: B008 - frozen
         return Shown(items, self.config, self.texts, order, self.arm, offers)
@@ -67,6 +69,11 @@ class Instrument:
     def pages(self, shown: Shown, answers: Sequence[Answers]) -> list[Page]:
         """The pages that ``answers`` answer, and the one after them if there is one."""
         return self.walk(shown).through(answers)
+
+
+def _quality_of(study: Study) -> tuple[Settings, bool]:
+    stored = study.quality_control
+    return Settings.of(stored), bool(stored.get("gold_feedback"))
 
 
 class Walk:

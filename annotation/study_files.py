@@ -16,15 +16,16 @@ from django import forms
 
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.platforms import known
+from annotation.quality_forms import ExclusionForm, QualityForm
 from annotation.services.checking import ARM_KEYS, arm_prefix, find_type
 from annotation.task_types.base import TaskType
-from annotation.task_types.settings import TableField
+from annotation.task_types.settings import ConfigForm, TableField
 from common.problems import Problem, Refused, unknown
 from common.yaml_text import BadYaml, read_mapping
 
 MAX_BYTES = 1024 * 1024
 REQUIRED = ("slug", "task_type", "title")
-PARTS = ("task_type", "exclude_studies", "platforms", "config", "texts", "arms", "items")
+PARTS = ("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
 #: The file whose rows join a run's samples.
@@ -68,6 +69,8 @@ class StudyFile:
     items: Path | FromStudy | FromRun | None
     lines: Mapping[str, int] = field(default_factory=dict)
     platforms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quality_control: dict[str, Any] = field(default_factory=dict)
+    exclusion: dict[str, Any] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -108,10 +111,25 @@ def read_study_file(path: Path) -> StudyFile:
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
     platforms = _platforms(document, problems)
+    quality = _settings(document, "quality_control", QualityForm, problems)
+    exclusion = _settings(document, "exclude", ExclusionForm, problems)
     if problems:
         raise FileRefused(problems, lines)
     task_type = str(document["task_type"])
-    return StudyFile(path, values, task_type, config, texts, tuple(arms), excluded, items, lines, platforms)
+    return StudyFile(
+        path,
+        values,
+        task_type,
+        config,
+        texts,
+        tuple(arms),
+        excluded,
+        items,
+        lines,
+        platforms,
+        quality_control=quality,
+        exclusion=exclusion,
+    )
 
 
 # --- YAML ---
@@ -205,6 +223,16 @@ def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, proble
     if task is None:
         return config
     values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
+    problems += wrong
+    return values
+
+
+def _settings(
+    document: Mapping[str, Any], name: str, form: type[ConfigForm], problems: list[Problem]
+) -> dict[str, Any]:
+    """The values of a settings form below one key."""
+    given = _mapping(document, name, "", problems)
+    values, wrong = _typed(given, form.base_fields, f"{name}.", refuse_unknown=True)
     problems += wrong
     return values
 

@@ -34,8 +34,7 @@ RATINGS = 50
 @contextmanager
 def server(url: str, *, warm_up: bool) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder:
-        # These workers answer within milliseconds; flagging each of them is work that real ones do not cause.
-        env = {"HITSERVER_UNSENT_PER_ADDRESS": "0", "HITSERVER_LEAST_SECONDS_PER_STEP": "0"}
+        env = {"HITSERVER_UNSENT_PER_ADDRESS": "0"}
         env |= {"DATABASE_URL": url} if url else {}
         with running_server(Path(folder), env=env) as running:
             make_study(running, items=ITEMS, ratings=RATINGS, warm_up=warm_up)

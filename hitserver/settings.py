@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 
 from hitserver.databases import database
@@ -143,7 +144,6 @@ MEDIA_MAX_BYTES = env.integer("HITSERVER_MEDIA_MAX_MB", 10, least=1, most=100) *
 MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, most=100) * 1_000_000
 
 # How many people can have started an open study from one address without sending anything; 0 means no limit.
-LEAST_SECONDS_PER_STEP = float(env.decimal("HITSERVER_LEAST_SECONDS_PER_STEP", "1.0", least="0", most="600"))
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 
 # --- Data ---------------------------------------------------------------------------------------------------
@@ -248,6 +248,12 @@ if "studies" in PARTS:
         "task": "annotation.tasks.tell_of_complete_studies",
         "schedule": timedelta(minutes=1),
         "options": {"expires": 60},
+    }
+    CELERY_IMPORTS += ["annotation.quality_tasks"]
+    CELERY_BEAT_SCHEDULE["check-quality"] = {
+        "task": "annotation.tasks.check_due_quality",
+        "schedule": crontab(hour="3", minute="20"),
+        "options": {"expires": 6 * 3600},
     }
     CELERY_BEAT_SCHEDULE["wake-generation"] = {
         "task": "generation.tasks.wake",

@@ -22,6 +22,7 @@ from analysis.report import (
     detection,
     diversity,
     edits,
+    exclusions,
     overview,
     people,
     preference,
@@ -95,14 +96,21 @@ def _made(data: StudyData, draws: int, seed: int, made_at: datetime | None) -> t
 
 
 def make_sections(source: Source) -> list[Section]:
-    """Design and data, the sections that the type declares, then the general sections."""
+    """Design and data, what exclusion rules leave out, the sections that the type declares, then the general ones."""
     found: list[Section | None] = [overview.design(source), overview.data(source)]
     if source.description.has_arms:
         found.append(arms.arms(source))
-    found += [declared(source, each.name, dict(each.parameters)) for each in source.description.sections]
-    found.append(own_ratings_section.own_ratings(source))
-    found += [answers.answers(source), people.workers(source), times.times(source), people.texts(source)]
+    results = results_of(source)
+    found += [exclusions.exclusions(source, results, results_of), *results]
+    found += [people.workers(source), times.times(source), people.texts(source)]
     return [section for section in (*found, overview.wording(source)) if section is not None]
+
+
+def results_of(source: Source) -> list[Section]:
+    """The sections with the study's results: those that the type declares, and the answers to each question."""
+    found = [declared(source, each.name, dict(each.parameters)) for each in source.description.sections]
+    found += [own_ratings_section.own_ratings(source), answers.answers(source)]
+    return [section for section in found if section is not None]
 
 
 def declared(source: Source, name: str, parameters: dict[str, Any]) -> Section | None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.description import ArmDescription, QuestionDescription, Scale
+from analysis.quality_control.exclusion import Exclusion
 from analysis.report.blocks import Block, Column, Facts, Highlight, Note, Section, Table, Wording
 from analysis.report.source import Source
 from common.words import counted, moment_in_utc, money, rating_counts_in_words
@@ -35,6 +36,7 @@ def design(source: Source) -> Section:
         ),
     ]
     facts += [("Status", study.status), *dates(source), *study.settings]
+    facts += [("Excluded by rule", words) for _, words in Exclusion.of(study.exclude).in_words()]
     blocks: list[Block] = [Facts(facts)]
     if study.has_arms:
         blocks.append(arms_table(study.arms))
@@ -49,6 +51,8 @@ def design(source: Source) -> Section:
         "time_limit_minutes": study.time_limit_minutes,
         "seed": study.seed,
         "config": dict(study.config),
+        "quality_control": dict(study.quality_control),
+        "exclude": dict(study.exclude),
         "arms": list(study.arms) if study.has_arms else [],
     }
     return Section(source.key("design"), "What was asked", blocks, data)
@@ -179,7 +183,7 @@ def data_facts(counts: Mapping[str, Any]) -> list[tuple[str, object]]:
         (
             "Submissions",
             f"{counts['submissions_used']:,} used, {counts['submissions_simulated']:,} of them simulated; "
-            f"{counts['submissions_left_out']:,} left out after review",
+            f"{counts['submissions_left_out']:,} left out by review or rule",
         )
     )
     if claimed:

@@ -92,7 +92,11 @@ def add_flags(source: Source, section: Section) -> None:
     """Submissions by the reason for their flags, including excluded submissions."""
     flags, submissions = source.data.flags, source.data.submissions
     section.blocks.append(
-        Heading("Flags", "Reasons for a person to look at a submission. A flag excludes nothing by itself.")
+        Heading(
+            "Flags",
+            "Reasons for a person to look at a submission. A flag excludes a submission only if an exclusion rule "
+            "names it.",
+        )
     )
     section.data["flags"] = []
     if flags.empty:

@@ -15,7 +15,9 @@ from django.urls import reverse
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Invitation, Study
 from annotation.platforms import known, link
+from annotation.quality_forms import ExclusionForm, QualityForm
 from annotation.queries.progress import Progress
+from annotation.queries.quality import Quality
 from annotation.services.applying import Applied, Difference
 from annotation.services.checking import default_config, default_values, initial_values
 from annotation.study_files import REQUIRED, FileRefused
@@ -137,6 +139,9 @@ def all_keys(task: TaskType) -> Iterator[str]:
         if platform.form.base_fields:
             yield f"  {name}: {platform.title}"
             yield from key_lines(platform.form.base_fields, initial_values(platform.form), "    ")
+    for key, form in (("quality_control", QualityForm), ("exclude", ExclusionForm)):
+        yield f"{key}:"
+        yield from key_lines(form.base_fields, initial_values(form), "  ")
     config = default_config(task)
     yield "config:"
     yield from key_lines(task.config_form.base_fields, config, "  ")
@@ -212,3 +217,16 @@ def links_csv(invitations: Iterable[Invitation]) -> str:
     writer.writerow(["name", "link"])
     writer.writerows((protect_cell(each.name), link.personal_url(each)) for each in invitations)
     return out.getvalue()
+
+
+def quality_lines(study: Study, found: Quality) -> Iterator[str]:
+    """What the last check found: flags by rule, new ones in brackets, and what the exclusion rules leave out."""
+    new = found.last.flags if found.last else {}
+    yield f"{study.slug}: {counted(found.submissions, 'submission')} checked, {counted(sum(new.values()), 'new flag')}."
+    for row in found.rules:
+        if row.people or row.simulated:
+            simulated = f", of simulated workers: {row.simulated:,}" if row.simulated else ""
+            yield f"  {row.label}: {counted(row.people, 'submission')} ({new.get(row.name, 0):,} new){simulated}"
+    if found.exclusions:
+        yield f"Exclusion rules: {found.before:,} before, {found.after:,} after."
+        yield from (f"  {row.words}: {counted(row.submissions, 'submission')}" for row in found.exclusions)

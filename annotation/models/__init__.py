@@ -7,7 +7,16 @@ from annotation.models.offers import Offer, Pull
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
-from annotation.models.trail import Adjudication, AuditEntry, BulkAction, Flag, PayDecision, Payment, Review
+from annotation.models.trail import (
+    Adjudication,
+    AuditEntry,
+    BulkAction,
+    Flag,
+    PayDecision,
+    Payment,
+    QualityCheck,
+    Review,
+)
 from annotation.models.work import (
     Assignment,
     Draft,
@@ -53,6 +62,7 @@ __all__ = [
     "Posting",
     "Pull",
     "QualificationType",
+    "QualityCheck",
     "Rating",
     "RedactionGate",
     "Review",

@@ -110,6 +110,10 @@ class Study(models.Model):
         validators=[MinValueValidator(Decimal("0.01"))],
         help_text="USD for a hit that a worker stops, with a fixed amount.",
     )
+    quality_control = models.JSONField(
+        default=dict, help_text="Thresholds of the rules that find careless work. Empty: the defaults."
+    )
+    exclusion = models.JSONField(default=dict, help_text="Rules that exclude submissions from the analysis.")
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)

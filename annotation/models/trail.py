@@ -15,17 +15,45 @@ from common.words import money
 class Flag(models.Model):
     """A reason to look at a submission. A machine raises it; only a person decides (``Review``).
 
-    ``other`` is the submission that the reason points to, such as an earlier one with the same text.
+    ``value`` is what was found and ``threshold`` what it crossed. ``other`` is the submission that the reason points
+    to, such as an earlier one with the same text. A rule flags each ``place`` of a submission once, however often the
+    submission is checked; ``place`` is NULL in flags from before places were recorded.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
     reason = models.CharField(max_length=40)
     detail = models.CharField(max_length=500, blank=True)
+    place = models.CharField(max_length=100, null=True, help_text="What it is about: the whole, a question, a scale.")
+    value = models.FloatField(null=True)
+    threshold = models.FloatField(null=True)
     other = models.ForeignKey(Submission, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "reason", "place"], condition=Q(place__isnull=False), name="flag_once_per_place"
+            )
+        ]
+
     def __str__(self) -> str:
         return self.reason
+
+
+class QualityCheck(models.Model):
+    """One check of all submissions of a study: how many there were, and how many new flags each rule gave."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="quality_checks")
+    submissions = models.PositiveIntegerField()
+    flags = models.JSONField(default=dict)
+    actor = models.CharField(max_length=150, help_text="A user's name, or the command that acted.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"check of {self.submissions} submissions of {self.study_id}"
 
 
 class Review(models.Model):

@@ -1,11 +1,21 @@
-"""Which submissions no figure includes: one definition for pages, exports, the report and the API."""
+"""Which submissions no figure includes: one definition for pages, exports, the report and the API.
+
+`excluded_submissions` are those that a person excluded. Pay and platforms look only at these. `left_out_submissions`
+adds those that the platform has not confirmed and those that the study's exclusion rules leave out; everything that
+computes or exports figures uses it.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Max, Q, QuerySet
 
-from annotation.models import Review, Study, Submission
+from analysis.quality_control.exclusion import Exclusion, excluded_by
+from analysis.quality_control.work import Check, gold_tally
+from annotation.models import Flag, Item, Rating, Review, Study, Submission
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
+from annotation.task_types.checks import CHECK
 
 
 def excluded_submissions(study: Study) -> QuerySet[Review, int]:
@@ -20,11 +30,13 @@ def excluded_submissions(study: Study) -> QuerySet[Review, int]:
 
 
 def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
-    """Ids of the submissions that the analysis leaves out: excluded, or not confirmed by the platform (yet).
+    """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, or not confirmed (yet).
 
     A query, for use in another query or as a set.
     """
     out = Q(pk__in=excluded_submissions(study))
+    if by_rule := excluded_by_rule(study):
+        out |= Q(pk__in=list(by_rule))
     if is_posted(study):
         out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
     return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
@@ -32,4 +44,33 @@ def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
 
 def may_leave_out(study: Study) -> bool:
     """Whether `left_out_submissions` may find any."""
-    return Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE).exists() or is_posted(study)
+    reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
+    return bool(Exclusion.of(study.exclusion)) or reviews.exists() or is_posted(study)
+
+
+def excluded_by_rule(study: Study) -> dict[int, list[str]]:
+    """By submission, the study's rules that exclude it. No query if the study has no such rules."""
+    rules = Exclusion.of(study.exclusion)
+    if not rules:
+        return {}
+    submissions = Submission.objects.filter(study=study)
+    flags = Flag.objects.filter(submission__study=study).order_by().values_list("submission_id", "reason")
+    return excluded_by(
+        rules,
+        worker_of=dict(submissions.order_by("pk").values_list("pk", "participant__pseudonym")),
+        flags=flags.iterator(10_000),
+        gold=gold_answers(study) if rules.gold_share_below is not None else {},
+    )
+
+
+def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
+    """By pseudonym, how many answers to gold items are right, and how many there are."""
+    items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
+    checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
+    ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=checks).order_by("pk")
+    rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
+    judged = (
+        (worker, checks[item or 0].is_right(question, target, value, text))
+        for item, worker, question, target, value, text in rows.iterator(10_000)
+    )
+    return gold_tally((worker, right) for worker, right in judged if right is not None)

@@ -10,14 +10,14 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import excluded_by_rule, excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import with_pay_state
 
 PER_PAGE = 40
 SHOWN_TEXT = 80
 
 #: What a list can be filtered by.
-SHOWS = ("all", "flagged", "excluded", "included", "comments", "synthetic", "people")
+SHOWS = ("all", "flagged", "excluded", "rules", "included", "comments", "synthetic", "people")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,10 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
         found = found.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
     elif which.show == "excluded":
         found = found.filter(pk__in=excluded_submissions(study))
+    elif which.show == "rules":
+        found = found.filter(pk__in=list(excluded_by_rule(study)))
     elif which.show == "included":
-        found = found.exclude(pk__in=excluded_submissions(study))
+        found = found.exclude(pk__in=left_out_submissions(study))
     elif which.show == "comments":
         found = found.exclude(feedback="")
     elif which.show in ("synthetic", "people"):

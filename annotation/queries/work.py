@@ -141,6 +141,7 @@ class Summary:
     excluded: bool
     in_progress: bool
     may_go_on: bool
+    arm_id: int
     member_of: str = ""
 
 
@@ -182,6 +183,7 @@ def summary(participant_id: int) -> Summary:
         may_go_on=bool(in_progress)
         or (may_start and _hit_is_free(arm_id, participant_id, worker_id if has_authors else None)),
         member_of=slug if is_member else "",
+        arm_id=arm_id,
     )
 
 

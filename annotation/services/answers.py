@@ -19,7 +19,7 @@ from annotation.instrument import Instrument, Walk, hit_items, live_instrument, 
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
 from annotation.services.allocation import TRIES, is_deadlock, revive_late
 from annotation.services.arrivals import take_back
-from annotation.services.flagging import Found, Written, same_text_flags, speed_flags, written_texts
+from annotation.services.flagging import Sent, Where, flag_columns, quick_findings, written_texts
 from annotation.services.offers import closing, lacks_offers, request_offers
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
@@ -240,12 +240,12 @@ def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, fe
     its = sql.Found(_ITS_SUBMISSION, (work.id,))
     texts = written_texts(pages, [step.answers for step in steps])
     about = {"submission": its, "created_at": now}
-    flags = [
-        {**about, "reason": flag.reason, "detail": flag.detail[:500], "other": flag.other}
-        for flag in derive_flags(work, pages, steps, texts=texts, seconds=seconds)
-    ]
+    where = None if work.synthetic else Where(work.study_id, work.participant_id)
+    whole = sent_work(work, pages, steps, seconds)
+    found = quick_findings(whole, work.instrument.quality, where=where)
+    flags = [flag_columns(each, about) for each in found]
     derived = [
-        (Rating, derive_ratings(work, pages, steps, submission=its, now=now)),
+        (Rating, derive_ratings(work, whole.ratings, steps, submission=its, now=now)),
         (Flag, flags),
         (TextPrint, [{"study": work.study_id, "submission": its, "digest": text.digest} for text in texts]),
         (Output, derive_outputs(work, pages, steps, submission=its)),
@@ -257,9 +257,9 @@ def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, fe
 
 
 def derive_ratings(
-    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
+    work: OpenWork, rows: Sequence[RatingData], steps: Sequence[SentStep], *, submission: int | sql.Found, now: datetime
 ) -> list[dict[str, Any]]:
-    """The ratings that all steps together give, as columns of Rating.
+    """The ratings that all steps together give (the type's ``rows``), as columns of Rating.
 
     If one answer gives several ratings, only the first of them has the answer's time.
     """
@@ -278,21 +278,29 @@ def derive_ratings(
             "seconds": _seconds(steps[row.step], row, timed),
             "created_at": now,
         }
-        for row in work.instrument.task.ratings(work.shown, pages, [step.answers for step in steps])
+        for row in rows
     ]
 
 
-def derive_flags(
-    work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], *, texts: Sequence[Written], seconds: float
-) -> list[Found]:
-    """Reasons for a person to look at a submission: the type's own, and those for every type."""
-    pastes = sum(int(about.get("pastes", 0)) for step in steps for about in step.timing.values())
-    of_type = work.instrument.task.flags(work.shown, pages, [step.answers for step in steps], pastes=pastes)
-    found = [Found(flag.reason, flag.detail) for flag in of_type]
-    if not work.synthetic:
-        found += speed_flags(steps=len(steps), seconds=seconds)
-        found += same_text_flags(texts, study_id=work.study_id, participant_id=work.participant_id)
-    return found
+def sent_work(work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], seconds: float) -> Sent:
+    """All steps of a hit, as quality control reads them."""
+    given, task = [step.answers for step in steps], work.instrument.task
+    return Sent(
+        task=task,
+        shown=work.shown,
+        pages=pages,
+        answers=given,
+        timings=[step.timing for step in steps],
+        ratings=task.ratings(work.shown, pages, given),
+        seconds=None if work.synthetic else seconds,
+    )
+
+
+def stored_work(*, submission: Submission) -> Sent:
+    """A submission read back from its steps."""
+    work = _open_work(submission.assignment_id, submission.participant_id)
+    pages = work.walk().through(work.answers())
+    return sent_work(work, pages, work.steps, submission.seconds)
 
 
 def derive_outputs(
@@ -395,7 +403,8 @@ def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
     """
     work = _open_work(submission.assignment_id, submission.participant_id)
     pages = work.walk().through(work.answers())
-    wanted = derive_ratings(work, pages, work.steps, submission=submission.pk, now=submission.received_at)
+    rows = work.instrument.task.ratings(work.shown, pages, work.answers())
+    wanted = derive_ratings(work, rows, work.steps, submission=submission.pk, now=submission.received_at)
     columns = ("item", "question", "target", "scale", "value", "text", "seconds")
     there = set(submission.ratings.values_list(*columns))
     changed = there ^ {tuple(row[name] for name in columns) for row in wanted}

@@ -119,6 +119,8 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:
         arms=file.arms,
         exclude_studies=file.exclude_studies,
         platforms=file.platforms,
+        quality_control=file.quality_control,
+        exclusion=file.exclusion,
     )
     feed = None
     if isinstance(file.items, FromStudy):
@@ -257,6 +259,8 @@ def _write(
         "arms": [arm_as_given(arm) for arm in parts.arms],
         "exclude_studies": parts.exclude_studies,
         "platforms": parts.platforms,
+        "quality_control": parts.quality_control,
+        "exclusion": parts.exclusion,
         "actor": ACTOR,
     }
     if study is None:

@@ -18,6 +18,7 @@ from django.forms.models import model_to_dict
 from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Arm, Study
 from annotation.platforms import known as known_platforms
+from annotation.quality_forms import ExclusionForm, QualityForm
 from annotation.services.audit import jsonable
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json
@@ -53,6 +54,8 @@ class Checked:
     arms: tuple[ArmValues, ...] = ()
     exclude_studies: tuple[str, ...] = ()
     platforms: dict[str, Json] = field(default_factory=dict)
+    quality_control: Json = field(default_factory=dict)
+    exclusion: Json = field(default_factory=dict)
 
 
 def default_values() -> dict[str, Any]:
@@ -70,12 +73,14 @@ def check_study(
     arms: Sequence[Mapping[str, Any]] = (),
     exclude_studies: Sequence[str] = (),
     platforms: Mapping[str, Mapping[str, Any]] | None = None,
+    quality_control: Mapping[str, Any] | None = None,
+    exclusion: Mapping[str, Any] | None = None,
     visible: QuerySet[Study] | None = None,
 ) -> tuple[Checked, list[Problem]]:
     """All parts, cleaned, and what is wrong with them. This changes ``instance``, so pass a copy.
 
-    ``platforms``: settings for each platform; None for those of ``instance``, unchanged. ``visible``: the studies that
-    the person who changes this one may see; None for all.
+    ``platforms``, ``quality_control``, ``exclusion``: None for those of ``instance``, unchanged. ``visible``: the
+    studies that the person who changes this one may see; None for all.
     """
     exam_before = instance.exam_study
     clean_values, problems = check_values(instance=instance, values=values)
@@ -86,10 +91,12 @@ def check_study(
     problems += check_exam(before=exam_before, values=clean_values, visible=visible)
     offered, wrong = (instance.platforms, []) if platforms is None else check_platforms(platforms)
     problems += wrong
+    quality, rules, wrong = check_rules(instance, quality_control, exclusion)
+    problems += wrong
     task, wrong = find_type(task_type)
     problems += wrong
     if task is None:
-        return Checked(clean_values, {}, {}, (), excluded, offered), problems
+        return Checked(clean_values, {}, {}, (), excluded, offered, quality, rules), problems
     clean_config, wrong = check_config(task=task, config=config)
     problems += wrong
     clean_texts: dict[str, str] = {}
@@ -100,7 +107,8 @@ def check_study(
         configs = [clean_config, *(clean_config | arm.config for arm in clean_arms)]
         clean_texts, wrong = check_texts(task=task, configs=configs, texts=texts)
         problems += wrong
-    return Checked(clean_values, clean_config, clean_texts, tuple(clean_arms), excluded, offered), problems
+    arms_values = tuple(clean_arms)
+    return Checked(clean_values, clean_config, clean_texts, arms_values, excluded, offered, quality, rules), problems
 
 
 def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
@@ -174,6 +182,35 @@ def default_config(task: TaskType) -> Json:
 def initial_values(form: type[ConfigForm]) -> Json:
     unbound = form()
     return {name: unbound.get_initial_for_field(field, name) for name, field in unbound.fields.items()}
+
+
+# --- quality control ---
+
+
+def check_rules(
+    instance: Study, quality_control: Mapping[str, Any] | None, exclusion: Mapping[str, Any] | None
+) -> tuple[Json, Json, list[Problem]]:
+    """The rules that find careless work and those that exclude it. None: those of ``instance``."""
+    given = instance.quality_control if quality_control is None else quality_control
+    quality, problems = check_settings(form=QualityForm, given=given, prefix="quality_control.")
+    given = instance.exclusion if exclusion is None else exclusion
+    rules, wrong = check_settings(form=ExclusionForm, given=given, prefix="exclude.")
+    problems += wrong
+    problems += [
+        Problem(
+            "exclude.flags",
+            f"The rule {name} is switched off, so its flag excludes nobody.",
+            f"Give quality_control.{name} a threshold, or remove {name} from this list.",
+        )
+        for name in rules.get("flags", ())
+        if quality and quality.get(name) is None
+    ]
+    return quality, rules, problems
+
+
+def rules_of(study: Study) -> tuple[Json, Json]:
+    """The study's rules of quality control and of exclusion. What it does not store has its default."""
+    return initial_values(QualityForm) | study.quality_control, initial_values(ExclusionForm) | study.exclusion
 
 
 # --- platforms ---

@@ -31,6 +31,8 @@ def duplicate_study(*, study: Study, slug: str, title: str, with_items: bool, ac
         arms=[arm_as_given(arm) for arm in parts.arms],
         exclude_studies=parts.exclude_studies,
         platforms=parts.platforms,
+        quality_control=parts.quality_control,
+        exclusion=parts.exclusion,
         actor=actor,
         owner=owner,
     )

@@ -1,6 +1,7 @@
-"""Reasons to look at a submission, for every task type: it was sent too fast, or a text was sent before.
+"""What the quick rules of quality control find in one submission: with its last step, and whenever it is checked again.
 
-Simulated workers get no flags from here: they answer within milliseconds and use few different words.
+Simulated workers answer within milliseconds and use few different words. The server's clock is not used for them, and
+their texts are not compared with others.
 """
 
 from __future__ import annotations
@@ -8,27 +9,115 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Any
 
-from django.conf import settings
-
+from analysis.quality_control.rules import Settings, find_in
+from analysis.quality_control.texts import normalised
+from analysis.quality_control.work import Answered, Check, Chosen, Found, Work, WrittenText
 from annotation import sql
-from annotation.task_types.base import Answers, Page
+from annotation.task_types.base import Answers, Page, RatingData, Shown, TaskType
+from annotation.task_types.checks import check_of
 from annotation.task_types.questions import TextQuestion
-from annotation.task_types.text_checks import normalised
 from common.words import counted
 
 #: Shorter texts, such as “I do not know”, are often the same by chance.
 LEAST_WORDS = 3
 QUOTED = 80
+Timing = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A reason for a flag. ``other`` is the id of the submission that the reason points to."""
+class Sent:
+    """One submission as its type sees it: the pages with their answers and times, and the ratings they gave.
 
-    reason: str
-    detail: str
-    other: int | None = None
+    ``seconds``: from acceptance to the last step; None for simulated workers.
+    """
+
+    task: TaskType
+    shown: Shown
+    pages: Sequence[Page]
+    answers: Sequence[Answers]
+    timings: Sequence[Timing]
+    ratings: Sequence[RatingData]
+    seconds: float | None
+
+    def as_work(self) -> Work:
+        """The submission as the rules read it."""
+        times = [about["seconds"] for timing in self.timings for about in timing.values() if "seconds" in about]
+        checks: dict[str, Check] = {
+            item.external_id: check for item in self.shown.items if (check := check_of(item)) is not None
+        }
+        return Work(
+            answers=[self._answered(row) for row in self.ratings],
+            chosen=list(_chosen(self.pages, self.answers)),
+            texts=list(self.task.written(self.shown, self.pages, self.answers)),
+            questions=sum(answer is not None for given in self.answers for answer in given.values()),
+            seconds=self.seconds,
+            times=times,
+            pastes=sum(int(about.get("pastes", 0)) for timing in self.timings for about in timing.values()),
+            checks=checks,
+        )
+
+    def _answered(self, row: RatingData) -> Answered:
+        """A rating with the ends of its scale. One that a type derives on another scale has none."""
+        item = "" if row.item is None else self.shown.items[row.item].external_id
+        question = next((each for each in self.pages[row.step].questions if each.key == row.key), None)
+        scale = question.stored_on if question is not None else None
+        ends: dict[str, Any] = {"low": 0.0, "high": 0.0, "level": "text"}
+        if scale is not None and scale.name == row.scale and scale.points:
+            ends = {"low": scale.low, "high": scale.high, "level": scale.level}
+        return Answered(item, row.question, row.target, row.value, row.text, row.step, **ends)
+
+
+def _chosen(pages: Sequence[Page], answers: Sequence[Answers]) -> Iterator[Chosen]:
+    for page, given in zip(pages, answers, strict=True):
+        for question in page.questions:
+            answer = given.get(question.key)
+            if question.kind == "scale" and isinstance(answer, int | float):
+                yield Chosen(question.scale.name, float(answer))
+
+
+def quick_findings(sent: Sent, settings: Settings, *, where: Where | None) -> list[Found]:
+    """What the quick rules find, each place once. ``where`` is None for simulated workers."""
+    work = sent.as_work()
+    return findings_in(work, settings, written_texts(sent.pages, sent.answers), where=where)
+
+
+def findings_in(work: Work, settings: Settings, texts: Sequence[Written], *, where: Where | None) -> list[Found]:
+    """The same for a submission that is already in the form that the rules read."""
+    found = list(find_in(work, settings))
+    least = settings.at("same_text")
+    if where is not None and least is not None:
+        found += same_text_flags([each for each in texts if each.words >= least], where, least)
+    once: dict[tuple[str, str], Found] = {}
+    for each in found:
+        once.setdefault((each.reason, each.place), each)
+    return list(once.values())
+
+
+def flag_columns(found: Found, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a `Flag`; ``about`` has the submission and the time."""
+    return {
+        **about,
+        "reason": found.reason,
+        "detail": found.detail[:500],
+        "place": found.place[:100],
+        "value": found.value,
+        "threshold": found.threshold,
+        "other": found.other,
+    }
+
+
+# --- the same text ---
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The submission whose texts are compared. ``before``: only with submissions stored before this one."""
+
+    study_id: int
+    participant_id: int
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +126,22 @@ class Written:
 
     text: str
     digest: str
-
-
-def speed_flags(*, steps: int, seconds: float) -> Iterator[Found]:
-    """A flag if the whole hit took less time than anybody needs to read its pages."""
-    if seconds < steps * settings.LEAST_SECONDS_PER_STEP:
-        yield Found("too_fast", f"{counted(steps, 'step')} in {seconds:.1f} seconds.")
+    place: str
+    words: int
 
 
 def written_texts(pages: Sequence[Page], answers: Sequence[Answers]) -> list[Written]:
     """The free texts that are long enough to compare, in the order of the pages."""
     found = []
-    for page, given in zip(pages, answers, strict=True):
+    for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
         for question in page.questions:
             text = given.get(question.key)
             if isinstance(question, TextQuestion) and isinstance(text, str):
                 words = normalised(text)
-                if len(words.split()) >= LEAST_WORDS:
-                    found.append(Written(text, blake2b(words.encode(), digest_size=16).hexdigest()))
-    return found
+                digest = blake2b(words.encode(), digest_size=16).hexdigest()
+                place = WrittenText(text, step, question.key).place
+                found.append(Written(text, digest, place, len(words.split())))
+    return [each for each in found if each.words >= LEAST_WORDS]
 
 
 _SAME_TEXT = """
@@ -63,42 +149,46 @@ SELECT t.digest, t.submission_id, p.id, p.pseudonym
 FROM annotation_textprint t
 JOIN annotation_submission s ON s.id = t.submission_id
 JOIN annotation_participant p ON p.id = s.participant_id
-WHERE t.study_id = %s AND t.digest IN ({}) ORDER BY t.id
+WHERE t.study_id = %s AND t.digest IN ({}) {} ORDER BY t.id
 """
 
 
-def same_text_flags(texts: Sequence[Written], *, study_id: int, participant_id: int) -> Iterator[Found]:
+def same_text_flags(texts: Sequence[Written], where: Where, least: float) -> Iterator[Found]:
     """A flag for each text that this submission contains twice or the study already contains, with where that is.
 
-    Two submissions that arrive at the same moment do not find each other.
+    Two submissions that arrive at the same moment do not find each other; a later check of the study finds them.
     """
-    earlier = _earlier(study_id, {text.digest for text in texts})
+    earlier = _earlier(where, {text.digest for text in texts})
     seen: set[str] = set()
     for text in texts:
         quoted = f"“{text.text[:QUOTED]}{'…' if len(text.text) > QUOTED else ''}”"
         if text.digest in seen:
-            yield Found("same_text", f"{quoted} is in this submission more than once.")
+            detail = f"{quoted} is in this submission more than once."
+            yield Found("same_text", detail, float(text.words), least, text.place)
         elif text.digest in earlier:
-            yield _as_before(quoted, earlier[text.digest], participant_id)
+            detail, other = _as_before(quoted, earlier[text.digest], where.participant_id)
+            yield Found("same_text", detail, float(text.words), least, text.place, other)
         seen.add(text.digest)
 
 
-def _earlier(study_id: int, digests: Iterable[str]) -> Mapping[str, list[tuple[int, int, str]]]:
+def _earlier(where: Where, digests: Iterable[str]) -> Mapping[str, list[tuple[int, int, str]]]:
     """By text digest: submission, participant and pseudonym of everybody who sent the text before."""
     wanted = sorted(digests)
     found: dict[str, list[tuple[int, int, str]]] = {}
     if wanted:
-        query = _SAME_TEXT.format(", ".join(["%s"] * len(wanted)))
-        for digest, *where in sql.fetch_all(query, study_id, *wanted):
-            found.setdefault(digest, []).append((where[0], where[1], where[2]))
+        limit = "" if where.before is None else "AND t.submission_id < %s"
+        query = _SAME_TEXT.format(", ".join(["%s"] * len(wanted)), limit)
+        params = [where.study_id, *wanted, *([] if where.before is None else [where.before])]
+        for digest, *place in sql.fetch_all(query, *params):
+            found.setdefault(digest, []).append((place[0], place[1], place[2]))
     return found
 
 
-def _as_before(quoted: str, places: Sequence[tuple[int, int, str]], participant_id: int) -> Found:
-    """The flag for a repeated text. An earlier text of the same worker takes priority over other workers' texts."""
+def _as_before(quoted: str, places: Sequence[tuple[int, int, str]], participant_id: int) -> tuple[str, int]:
+    """What to say about a repeated text, and its submission. An earlier text of the same worker comes first."""
     own = [place for place in places if place[1] == participant_id]
     submission, _, pseudonym = (own or places)[0]
     submissions = {place[0] for place in places}
     whose = "the same worker" if own else pseudonym
     more = f", and in {counted(len(submissions) - 1, 'other submission')}" if len(submissions) > 1 else ""
-    return Found("same_text", f"{quoted} is also in submission {submission} by {whose}{more}.", submission)
+    return f"{quoted} is also in submission {submission} by {whose}{more}.", submission

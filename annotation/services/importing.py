@@ -15,6 +15,7 @@ from annotation.services.media import Images, attach_images
 from annotation.services.studies import Frozen, delete_items
 from annotation.tables import Table, TableProblems
 from annotation.task_types.base import TaskType
+from annotation.task_types.checks import attach_checks
 from annotation.task_types.items import ItemData, Json, RowProblem
 from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
@@ -51,6 +52,8 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
     images = images or Images()
     if table.origin == "file":
         items, wrong = attach_images(items, table.rows, images)
+        problems += wrong
+        items, wrong = attach_checks(task, items, table.rows, config)
         problems += wrong
     if not problems and not items:
         what = "There are no items in this file." if table.origin == "file" else f"{table.name} contains no items."

@@ -13,7 +13,8 @@ from annotation.instrument import item_data, whole_texts
 from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
 from annotation.platforms import link
 from annotation.services.audit import record
-from annotation.services.checking import check_study
+from annotation.services.checking import check_study, rules_of
+from annotation.services.gold import CHECK_ROLES, rule_problems, with_checks
 from annotation.services.importing import settings_read_otherwise
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.services.suggesters import hold_for, suggester_problems
@@ -76,7 +77,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
         arms=[arm_as_given(arm) for arm in stored.arms],
         exclude_studies=stored.exclude_studies,
     )
-    n_items = Item.objects.filter(study=study).count()
+    n_items = Item.objects.filter(study=study).exclude(role__in=CHECK_ROLES).count()
     if not n_items:
         problems.append(Problem("items", "The study has no items.", "Import items first."))
     elif study.items_per_hit > n_items:
@@ -86,7 +87,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    return problems + suggester_problems(study)
+    return problems + rule_problems(study) + suggester_problems(study)
 
 
 def _member_problems(study: Study, n_items: int) -> list[Problem]:
@@ -125,10 +126,14 @@ def design_of(study: Study, arms: Sequence[Arm]) -> Design:
 
 
 def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: int | str) -> list[PlannedHit]:
-    """The hits that the type plans for ``items``. Raises Invalid if its plan cannot be used."""
+    """The hits that the type plans for ``items``, each with gold and attention items as the study asks for.
+
+    Raises Invalid if the type's plan cannot be used.
+    """
     rng = random.Random(seed)  # noqa: S311 - the plan must be reproducible, not unpredictable
     design = design_of(study, arms)
-    planned = get_type(study.task_type).plan(items, design, rng)
+    planned = get_type(study.task_type).plan([item for item in items if item.role not in CHECK_ROLES], design, rng)
+    planned = with_checks(planned, items, rules_of(study)[0], rng)
     _refuse_bad_plan(planned, items, {arm.name for arm in design.arms})
     return planned
 

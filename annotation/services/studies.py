@@ -4,6 +4,7 @@ draft → live ⇄ paused → closed. Everything in a draft may change. Once wor
 
 - what they see or what their ratings mean cannot change: the short name (it is in the links), the task type and its
   settings, texts, consent, the feedback box, arms, items, items per hit and the seed;
+- the rules of quality control and of exclusion cannot change, so that nobody fits them to the data;
 - settings for a platform cannot change once the study is posted there, unless the platform can change them later;
 - rewards cannot change either, because they were promised to those who have taken part;
 - ratings per item may only increase (the places of all hits increase with it);
@@ -16,7 +17,7 @@ In a closed study, only title and contact may change. Every change adds an audit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -29,7 +30,7 @@ from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.platforms import known as known_platforms
 from annotation.services.allocation import TRIES, is_deadlock
 from annotation.services.audit import record
-from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values
+from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values, rules_of
 from annotation.services.suggesters import release_for
 from common.problems import Problem, Refused, invalid, refuse_if_any
 
@@ -47,6 +48,8 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "config": _ONE_INSTRUMENT,
     "texts": _ONE_INSTRUMENT,
     "arms": _ONE_INSTRUMENT,
+    "quality_control": "Locked at launch, so that nobody can fit the rules to the data.",
+    "exclude": "Locked at launch, so that nobody can fit the rules to the data.",
     "consent": "Locked at launch: workers have agreed to this text.",
     "feedback_box": _ONE_INSTRUMENT,
     "items_per_hit": "Locked at launch: the hits have been planned.",
@@ -79,6 +82,8 @@ def create_study(
     arms: Sequence[Mapping[str, Any]] = (),
     exclude_studies: Sequence[str] = (),
     platforms: Mapping[str, Mapping[str, Any]] | None = None,
+    quality_control: Mapping[str, Any] | None = None,
+    exclusion: Mapping[str, Any] | None = None,
     visible: QuerySet[Study] | None = None,
     actor: str,
     owner: User | None,
@@ -96,6 +101,8 @@ def create_study(
         arms=arms,
         exclude_studies=exclude_studies,
         platforms=platforms,
+        quality_control=quality_control,
+        exclusion=exclusion,
         visible=visible,
     )
     refuse_if_any(problems)
@@ -104,6 +111,8 @@ def create_study(
         config=checked.config,
         texts=checked.texts,
         platforms=checked.platforms,
+        quality_control=checked.quality_control,
+        exclusion=checked.exclusion,
         **checked.values,
     )
     try:
@@ -130,6 +139,8 @@ def change_study(
     arms: Sequence[Mapping[str, Any]] | None = None,
     exclude_studies: Sequence[str] | None = None,
     platforms: Mapping[str, Mapping[str, Any]] | None = None,
+    quality_control: Mapping[str, Any] | None = None,
+    exclusion: Mapping[str, Any] | None = None,
     visible: QuerySet[Study] | None = None,
     actor: str,
 ) -> Study:
@@ -142,7 +153,8 @@ def change_study(
     new_values = dict(values or {})
     task_type = str(new_values.pop("task_type", now.task_type))
     old = stored_parts(now)
-    checked = _checked_change(now, old, new_values, task_type, config, texts, arms, exclude_studies, platforms, visible)
+    given = _Given(new_values, task_type, config, texts, arms, exclude_studies, platforms, quality_control, exclusion)
+    checked = _checked_change(now, old, given, visible)
     changes = differing(terms_of(now.task_type, old), terms_of(task_type, checked))
     if frozen := frozen_problems(now, changes):
         raise Frozen(frozen)
@@ -161,31 +173,38 @@ def change_study(
     return now
 
 
-def _checked_change(
-    study: Study,
-    old: Checked,
-    values: dict[str, Any],
-    task_type: str,
-    config: Mapping[str, Any] | None,
-    texts: Mapping[str, str] | None,
-    arms: Sequence[Mapping[str, Any]] | None,
-    exclude_studies: Sequence[str] | None,
-    platforms: Mapping[str, Mapping[str, Any]] | None,
-    visible: QuerySet[Study] | None,
-) -> Checked:
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a change replaces; None for what stays."""
+
+    values: dict[str, Any]
+    task_type: str
+    config: Mapping[str, Any] | None
+    texts: Mapping[str, str] | None
+    arms: Sequence[Mapping[str, Any]] | None
+    exclude_studies: Sequence[str] | None
+    platforms: Mapping[str, Mapping[str, Any]] | None
+    quality_control: Mapping[str, Any] | None
+    exclusion: Mapping[str, Any] | None
+
+
+def _checked_change(study: Study, old: Checked, given: _Given, visible: QuerySet[Study] | None) -> Checked:
     """The study as it should become. Raises Invalid."""
+    config, texts, arms = given.config, given.texts, given.arms
     checked, problems = check_study(
         instance=Study.objects.get(pk=study.pk),
-        values=values,
-        task_type=task_type,
+        values=given.values,
+        task_type=given.task_type,
         config=old.config if config is None else config,
         texts=old.texts if texts is None else texts,
         arms=[arm_as_given(arm) for arm in old.arms] if arms is None else arms,
-        exclude_studies=old.exclude_studies if exclude_studies is None else exclude_studies,
-        platforms=platforms,
+        exclude_studies=old.exclude_studies if given.exclude_studies is None else given.exclude_studies,
+        platforms=given.platforms,
+        quality_control=given.quality_control,
+        exclusion=given.exclusion,
         visible=visible,
     )
-    if config is None and texts is None and task_type == study.task_type and study.status != Status.DRAFT:
+    if config is None and texts is None and given.task_type == study.task_type and study.status != Status.DRAFT:
         # What a live study started with stays valid, even if a newer version of its type would refuse it.
         parts = ("config.", "texts.") if arms is not None else ("config.", "texts.", "arms.")
         problems = [problem for problem in problems if not problem.where.startswith(parts)]
@@ -197,6 +216,7 @@ def _checked_change(
 
 def _store(study: Study, task_type: str, checked: Checked) -> None:
     parts = {"config": checked.config, "texts": checked.texts, "platforms": checked.platforms}
+    parts |= {"quality_control": checked.quality_control, "exclusion": checked.exclusion}
     stored = {"task_type": task_type, **parts, **checked.values}
     for name, value in stored.items():
         setattr(study, name, value)
@@ -236,7 +256,7 @@ def _store_excluded(study: Study, slugs: Sequence[str]) -> None:
 
 
 def stored_parts(study: Study) -> Checked:
-    """The study as stored, in the form that is used to check changes."""
+    """The study as stored, in the form that is used to check changes. Rules that it does not store have defaults."""
     return Checked(
         {name: getattr(study, name) for name in FIELDS},
         study.config,
@@ -247,6 +267,7 @@ def stored_parts(study: Study) -> Checked:
         ),
         tuple(study.exclude_studies.order_by("slug").values_list("slug", flat=True)),
         study.platforms,
+        *rules_of(study),
     )
 
 
@@ -263,6 +284,8 @@ def terms_of(task_type: str, parts: Checked) -> dict[str, Any]:
     terms |= {f"texts.{name}": text for name, text in parts.texts.items()}
     for platform, settings in parts.platforms.items():
         terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
+    terms |= {f"quality_control.{name}": value for name, value in parts.quality_control.items()}
+    terms |= {f"exclude.{name}": value for name, value in parts.exclusion.items()}
     terms |= {"exclude_studies": list(parts.exclude_studies), "arms": [arm.name for arm in parts.arms]}
     for arm in parts.arms:
         prefix = f"arms.{arm.name}."

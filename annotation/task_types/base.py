@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
 from analysis.description import QuestionDescription, ReportSection, Score
+from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.hooks import MembersWork, Sources
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
@@ -155,14 +156,6 @@ class RatingData:
 
 
 @dataclass(frozen=True, slots=True)
-class FlagData:
-    """A reason for a person to look at a submission."""
-
-    reason: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class OutputData:
     """A text or set in a submission that another study can judge. ``kind`` is its form: ``set``, ``text``, ….
 
@@ -294,7 +287,7 @@ class TaskType(Sources, MembersWork, ABC):
         """
         return ()
 
-    # --- 6. ratings, flags, outputs ---
+    # --- 6. ratings, free texts, outputs ---
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
         """Rows of the data from the answers on all pages. Default: what each answered question stores."""
@@ -315,11 +308,23 @@ class TaskType(Sources, MembersWork, ABC):
             for each in question.stored(answer)
         ]
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        """Reasons to look at this submission; ``pastes`` counts paste events over all text boxes."""
-        return ()
+    #: A shorter answer in words about an item is worth a look.
+    least_words: ClassVar[int] = 3
+
+    def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
+        """The texts that quality control looks at, each with what the page showed and the writer could copy.
+
+        Default: all answers in words, with the item's context and texts and the question itself. A single word is
+        enough where the question is optional or about no item.
+        """
+        for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
+            facts = ItemFacts() if page.item is None else self.describe_item(shown.items[page.item].payload)
+            sources = [facts.context, *(text for group in facts.texts for text in group)]
+            for question in page.questions:
+                text = given.get(question.key)
+                if question.kind == "text" and isinstance(text, str):
+                    least = self.least_words if question.required and page.item is not None else 1
+                    yield WrittenText(text, step, question.key, [*sources, question.label], least)
 
     #: The kinds of `outputs`; empty if submissions contain nothing that another study can judge.
     output_kinds: ClassVar[Sequence[str]] = ()

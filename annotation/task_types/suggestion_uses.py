@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from analysis.description import Point, Scale
+from analysis.quality_control.texts import normalised
 from annotation.task_types.offers import OfferData
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
-from annotation.task_types.text_checks import normalised
 
 #: Topic, name of the scale, value and text of a rating about a suggestion.
 StoredUse = tuple[str, str, float | None, str]

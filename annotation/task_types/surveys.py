@@ -110,11 +110,6 @@ def _open_questions(config: Json) -> list[TextQuestion]:
     return [TextQuestion(row["topic"], row["question"], row["topic"], rows=3) for row in rows]
 
 
-def open_topics(config: Json) -> list[str]:
-    """The topics of the open questions on the last page."""
-    return [question.topic for question in _open_questions(config)]
-
-
 def survey_texts(config: Json) -> Sequence[Text]:
     """The texts of the last page, and the names of the points of its scales."""
     last = "Last page"

@@ -18,9 +18,10 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.instrument import live_instrument
+from annotation.instrument import Instrument, Walk, live_instrument
+from annotation.queries.gold_feedback import Feedback, feedback_on
 from annotation.queries.part_pay import part_of_reward
-from annotation.queries.work import OpenStep, Standing, first_step, standing
+from annotation.queries.work import OpenStep, Standing, first_step, given_answers, standing
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
 from annotation.services.offers import OpenPage, cancel_offers, open_page
@@ -175,6 +176,7 @@ def _step_page(
         "part_pay": _part_pay(found, due, walk.length),
         "stop_url": reverse("work_stop", args=[token]),
         "record_url": reverse("work_record", args=[token]),
+        "gold": _gold(instrument, walk, due),
         **_waiting(opened, due.number, here),
         **pull_context(opened, due.number, here),
     }
@@ -188,6 +190,13 @@ def _part_pay(found: Standing, due: OpenStep, in_all: int | None) -> Decimal | N
     return part_of_reward(
         rule=found.part_pay, fixed=found.part_pay_amount, reward=due.reward, done=due.number, in_all=in_all
     )
+
+
+def _gold(instrument: Instrument, walk: Walk, due: OpenStep) -> list[Feedback]:
+    """What to say about a gold item on the page before."""
+    if not (instrument.gold_feedback and due.number):
+        return []
+    return feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number])
 
 
 def _waiting(opened: OpenPage, number: int, here: str) -> dict[str, Any]:

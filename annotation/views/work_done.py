@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.models import Study
+from annotation.queries.gold_feedback import last_feedback
 from annotation.queries.work import Summary, summary
 from annotation.tokens import read_seat
 from annotation.views.platform_pages import hand_in_page
@@ -60,6 +61,7 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "lines": [line for line in (_so_far(found), _because(found, reason)) if line],
         "summary": found,
         "notice": notice,
+        "gold": last_feedback(participant_id, found.arm_id) if found.n_submitted else [],
         "work_url": reverse("work", args=[token]),
         "more": found.may_go_on and reason not in ("full", "took_part"),
         "again": reason in LOOK_AGAIN,

@@ -112,7 +112,7 @@ def test_counts_are_made_here_and_not_trusted() -> None:
 
 
 def test_records_may_be_mappings() -> None:
-    row = {"submission": 1, "reason": "copied", "detail": ""}
+    row = {"submission": 1, "reason": "copied", "detail": "", "value": 0.95, "threshold": 0.9}
     data = make_study_data(describe(), items=[], submissions=[], ratings=[], flags=[row])
     assert data.flags.to_dict("records") == [row]
 

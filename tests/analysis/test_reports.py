@@ -199,7 +199,7 @@ def test_what_a_person_left_out_does_not_count(tmp_path: Path) -> None:
     assert sections["diversity"]["diversity"]["sets"][0]["score"] == 3.0
     assert sections["data"]["submissions_left_out"] == 2
     assert sections["workers"]["flags"] == [{"reason": "copied", "submissions": 2, "share": 2 / 4, "left_out": 1}]
-    assert "2 left out after review" in page
+    assert "2 left out by review or rule" in page
 
 
 def test_workers_are_compared_with_the_rest(tmp_path: Path) -> None:

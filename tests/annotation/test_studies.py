@@ -180,8 +180,15 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "part_pay_amount": {"values": {"part_pay": "fixed", "part_pay_amount": "0.50", "reward": "9"}},
     "keep_ratings": {"values": {"keep_ratings": True}},
     "arms": {"arms": [{"name": "new"}]},
+    "quality_control": {"quality_control": {"too_fast": 2.0}},
+    "exclude": {"exclusion": {"flags": ["too_fast"]}},
 }
-TERMS = {"config": "config.max_words", "texts": "texts.instructions"}
+TERMS = {
+    "config": "config.max_words",
+    "texts": "texts.instructions",
+    "quality_control": "quality_control.too_fast",
+    "exclude": "exclude.flags",
+}
 
 
 def test_the_list_of_locked_fields_is_complete() -> None:

@@ -22,7 +22,8 @@ cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in 
 rows = [Row(n + 1, cells(n)) for n in range({items})]
 study = studies.create_study(slug="load", task_type="abs_hds", actor="test", owner=None, texts={{}},
     config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}, arms={arms})
+    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}, arms={arms},
+    quality_control={{"too_fast": None}})  # these workers answer within milliseconds
 importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
 planning.publish(study=study, actor="test")
 """

@@ -23,7 +23,8 @@ from annotation.platforms import known, link
 from annotation.queries import payments
 from annotation.queries.identical import identical_in_words, identical_items
 from annotation.queries.progress import progress as progress_of
-from annotation.services import outputs, people, planning, repair, sources
+from annotation.queries.quality import quality_of
+from annotation.services import outputs, people, planning, quality_control, repair, sources
 from annotation.services import payments as paying
 from annotation.services import studies as service
 from annotation.services.applying import apply
@@ -141,6 +142,9 @@ class Command(ReviewActions):
         pay.add_argument("--worker-ids", action="store_true", help="add the workers' ids on their platform")
         pay.add_argument("--mark-paid", action="store_true", help="record that everything to pay has been paid")
         pay.add_argument("--dry-run", action="store_true", help="with --mark-paid: print the total, write nothing")
+        check = add("check", "check all submissions with every rule of quality control", self.check_quality)
+        check.add_argument("slug")
+        check.add_argument("--progress", action="store_true")
         rebuild = add("rebuild-ratings", "derive all ratings again from the stored answers", self.rebuild_ratings)
         rebuild.add_argument("slug")
         rebuild.add_argument("--progress", action="store_true")
@@ -340,6 +344,12 @@ class Command(ReviewActions):
         owed = payments.due(study, code=code) if dry_run else paying.mark_paid(study=study, actor=ACTOR, code=code)
         what = f"{counted(owed.hits, 'hit')} of {counted(owed.workers, 'worker')}, {money(owed.total)}"
         self.say([f"{study.slug}: {what}{', would be marked as paid.' if dry_run else ', marked as paid.'}"])
+
+    def check_quality(self, *, slug: str, progress: bool) -> None:
+        study = study_called(slug)
+        with progress_bar(progress, "submissions", total=study.submissions.count()) as step:
+            quality_control.check_quality(study=study, actor=ACTOR, progress=step)
+        self.say(output.quality_lines(study, quality_of(study)))
 
     def rebuild_ratings(self, *, slug: str, progress: bool) -> None:
         study = study_called(slug)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django import forms
 
 from analysis.description import Point, ReportSection, Scale
-from annotation.task_types.base import Answers, FlagData, OutputData, Page, Shown, TaskType, Text
+from analysis.quality_control.texts import normalised
+from annotation.task_types.base import Answers, OutputData, Page, Shown, TaskType, Text
 from annotation.task_types.con_test.simulation import written
 from annotation.task_types.hds.words import WORDING
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
-from annotation.task_types.text_checks import normalised, paste_flags, text_flags
 from annotation.task_types.wording import task_in_sentences
 
 LABEL = "content_diversity"
@@ -180,16 +180,6 @@ class ConTest(TaskType):
                 label = (LABEL, 1.0 if kind == "high" else 0.0)
                 found.append(OutputData("set", context, own_responses(given, kind), label, page.item))
         return found
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            kind = page.name.partition("-")[0]
-            if page.item is not None and kind != "choose":
-                for text in own_responses(given, kind):
-                    yield from text_flags(text, sources=[shown.items[page.item].payload["context"]])
-        yield from paste_flags(pastes)
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
         if page.name.startswith("choose"):

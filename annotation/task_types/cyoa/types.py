@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from analysis.description import Point, ReportSection, Scale, Score
-from annotation.task_types.base import Answers, FlagData, OutputData, Page, RatingData, Shown, TaskType, Text
+from analysis.quality_control.work import WrittenText
+from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.cyoa.config import CyoaConfig
 from annotation.task_types.cyoa.pick import LineQuestion, PickQuestion, choice_scale
 from annotation.task_types.cyoa.simulation import written_turn
@@ -29,7 +30,6 @@ from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Grid, Option, Part, Question, ScaleQuestion, TextQuestion, count_characters
 from annotation.task_types.simulation import SimulatedWorker
-from annotation.task_types.text_checks import paste_flags, text_flags
 from annotation.task_types.wording import worded
 
 #: A topic with the name of its scale.
@@ -243,18 +243,14 @@ class Cyoa(TaskType):
             ]
         return found
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for step, given in enumerate(answers):
-            place = place_of(step, shown.config)
-            if place.is_final:
-                for row in shown.config["questions"]:
-                    yield from text_flags(str(given[row["topic"]]), sources=[row["question"]])
-            elif (turn := turn_at(shown, step, given)).offer is None:
-                before = as_text(turns_before(shown, answers[:step]))
-                yield from text_flags(turn.text, sources=[before], where=f"Turn {turn.number}: ")
-        yield from paste_flags(pastes)
+    def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
+        """A turn that began as a suggestion is not the writer's own. Others could copy the story before them."""
+        for each in super().written(shown, pages, answers):
+            if each.key != "turn":
+                yield each
+            elif (turn := turn_at(shown, each.step, answers[each.step])).offer is None:
+                before = as_text(turns_before(shown, answers[: each.step]))
+                yield WrittenText(turn.text, each.step, each.key, [before])
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
         if page.name.startswith("final"):

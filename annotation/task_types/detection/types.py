@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analysis.description import Point, QuestionDescription, ReportSection
+from analysis.quality_control.work import WrittenText
 from annotation.task_types.base import (
     Answers,
     Design,
     FixedPages,
-    FlagData,
     OutputData,
     Page,
     PlannedHit,
@@ -27,7 +27,6 @@ from annotation.task_types.detection.planning import HUMAN, plan_detection
 from annotation.task_types.detection.words import ORIGIN, PICKED, detection_texts
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
 from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf, TextQuestion
-from annotation.task_types.text_checks import paste_flags, text_flags
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
@@ -54,7 +53,7 @@ class Detection(FixedPages):
             Column("text", "the text to judge", example="there was a clockmaker who could not tell the time."),
             Column("source", "human, or the model's name; never shown before the answer", example="human"),
             Column("domain", "such as story, news or recipe; a task has one domain", False, example="story"),
-            Column("role", "main, or practice for a text with feedback", False, check_role),
+            Column("role", "main, practice for a text with feedback, gold or attention", False, check_role),
             Column("explanation", "of a practice text: how to tell who wrote it", False),
             Column("other_text", "of a practice pair: the text of the other kind from the same prompt", False),
         )
@@ -151,17 +150,11 @@ class Detection(FixedPages):
             for row in super().ratings(shown, pages, answers)
         ]
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            for key in ("why", "change"):
-                reason = given.get(key)
-                if isinstance(reason, str) and page.item is not None:
-                    payload = shown.items[page.item].payload
-                    yield from text_flags(reason, sources=[payload["text"], payload["prompt"]])
-                    yield from _contradictions(given, reason)
-        yield from paste_flags(pastes)
+    def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
+        """Also says which explanations say the opposite of the answer that they explain."""
+        for each in super().written(shown, pages, answers):
+            explains = each.key in ("why", "change")
+            yield replace(each, contradicts=_contradiction(answers[each.step], each.text)) if explains else each
 
     def outputs(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[OutputData]:
         """The explanations, for coding. The context is the answer that each explains, and the question."""
@@ -223,10 +216,9 @@ def _answer_named(given: Answers) -> str:
     return next(point.label for point in ORIGIN.points if point.value == _judgement(given))
 
 
-def _contradictions(given: Answers, reason: str) -> Iterator[FlagData]:
-    if said := contradiction(_judgement(given), reason):
-        detail = f"The answer is “{_answer_named(given)}”, but the explanation says “{said[:80]}”."
-        yield FlagData("contradicts_answer", detail)
+def _contradiction(given: Answers, reason: str) -> str:
+    said = contradiction(_judgement(given), reason)
+    return f"The answer is “{_answer_named(given)}”, but the explanation says “{said[:80]}”." if said else ""
 
 
 def _pick(texts: Mapping[str, str]) -> ChoiceQuestion:
@@ -257,6 +249,6 @@ def _feedback(shown: Shown, index: int) -> Json:
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
-    if cell.strip() in ("main", "practice"):
+    if cell.strip() in ("main", "practice", "gold", "attention"):
         return None
-    return f"“{cell.strip()[:40]}” is not a role.", "Write main or practice, or leave the cell empty."
+    return f"“{cell.strip()[:40]}” is not a role.", "Write main, practice, gold or attention, or leave the cell empty."

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django import forms
 
 from analysis.description import ReportSection, Scale, Score
-from annotation.task_types.base import Answers, FixedPages, FlagData, Page, Shown, Text
+from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.hds.words import QUALITY, WORDING, ignore_quality, scale_for
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm
-from annotation.task_types.text_checks import paste_flags, text_flags
 from annotation.task_types.wording import scale_texts, task_in_sentences, worded
 
 
@@ -212,18 +211,7 @@ class HdsType(FixedPages):
     def define(self, config: Json) -> str:
         """Definitions of the words in the main question, as whole sentences."""
 
-    # --- flags and simulated workers ---
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            own = given.get("own")
-            if isinstance(own, str) and page.item is not None:
-                payload = shown.items[page.item].payload
-                judged = [text for group in self.describe_item(payload).texts for text in group]
-                yield from text_flags(own, sources=[payload["context"], *judged])
-        yield from paste_flags(pastes)
+    # --- simulated workers ---
 
     def true_answer(self, shown: Shown, page: Page, question: Question) -> float | None:
         if page.item is None or not isinstance(question, ScaleQuestion):

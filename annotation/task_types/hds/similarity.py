@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
 from analysis.description import Score
-from annotation.task_types.base import Answers, FlagData, Page, Shown
+from annotation.task_types.base import Page, Shown
 from annotation.task_types.hds.absolute import OneSet
 from annotation.task_types.hds.common import word_overlap
 from annotation.task_types.hds.words import SIMILARITY, WORDING
@@ -60,15 +60,6 @@ class SimHds(OneSet):
             f"Two {plural} are similar when they say the same thing, even in other words, and less similar the more "
             "they differ in what they say and how they say it."
         )
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        yield from super().flags(shown, pages, answers, pastes=pastes)
-        for page, given in zip(pages, answers, strict=True):
-            values = {answer for key, answer in given.items() if key.startswith("pair-")}
-            if len(values) == 1 and len(page.questions) >= 6:
-                yield FlagData("straight_line", f"All {len(page.questions)} pairs got the same answer.")
 
     def true_score(self, shown: Shown, page: Page, question: Question) -> float:
         low, high = (int(part) for part in question.about.split("-"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from analysis.description import Point, ReportSection, Scale, Score
-from annotation.task_types.base import Answers, FixedPages, FlagData, Page, Shown, Text
+from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.labels import LABEL_COLUMNS, label_cells, label_in
 from annotation.task_types.likert.config import LikertConfig
@@ -17,9 +17,6 @@ from annotation.task_types.sources import output_name, sample_text
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
-
-#: This many identical answers are worth a look.
-STRAIGHT_LINE = 6
 
 
 class Likert(FixedPages):
@@ -108,14 +105,6 @@ class Likert(FixedPages):
         if config["comment"]:
             found.append(Text("comment.question", "Question above the comment box", "Do you want to add anything?"))
         return found
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        topics = {row["topic"] for row in shown.config["statements"]}
-        given = [value for each in answers for key, value in each.items() if key in topics]
-        if len(given) >= STRAIGHT_LINE and len(set(map(str, given))) == 1:
-            yield FlagData("straight_line", f"All {len(given)} statements got the same answer.")
 
     # --- sources ---
 

@@ -6,7 +6,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.description import ReportSection, Score
-from annotation.task_types.base import Answers, FlagData, OutputData, Page, RatingData, Shown, TaskType, Text
+from analysis.quality_control.work import WrittenText
+from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.counterbalancing import balanced_order
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.mil_story.config import MilStoryConfig
@@ -26,8 +27,7 @@ from annotation.task_types.offers import Ask, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Grid, Question, TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.suggestion_uses import DELETED, fate_of, use_questions, use_values
-from annotation.task_types.surveys import open_topics, statements, survey_page, survey_questions
-from annotation.task_types.text_checks import paste_flags, text_flags
+from annotation.task_types.surveys import statements, survey_page, survey_questions
 
 FIELDS = ("story", "prompt")
 
@@ -173,20 +173,18 @@ class MilStory(TaskType):
             ]
         return found
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for each in _sentences(shown, pages, answers):
-            # Nobody has to change a suggestion; what it says is not the writer's.
-            if each.offer is None or fate_of(each.offer.text, each.text) == DELETED:
-                sources = [
-                    as_text(sentences_before(shown, answers[: each.step])),
-                    str(pages[each.step].context["prompt"]),
-                ]
-                yield from text_flags(each.text, sources=sources, least_words=2, where=f"Sentence {each.number}: ")
-        for topic in open_topics(shown.config):
-            yield from text_flags(str(answers[-1][topic]), sources=[], least_words=1)
-        yield from paste_flags(pastes)
+    def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
+        """Nobody has to change a suggestion, and what it says is not the writer's. Other sentences could be copied from
+        the story before them or from the prompt."""
+        for each in super().written(shown, pages, answers):
+            if each.key != "sentence":
+                yield each
+                continue
+            sentence = sentence_at(shown, each.step, answers[each.step])
+            if sentence.offer is None or fate_of(sentence.offer.text, sentence.text) == DELETED:
+                before = as_text(sentences_before(shown, answers[: each.step]))
+                sources = [before, str(pages[each.step].context["prompt"])]
+                yield WrittenText(each.text, each.step, each.key, sources, least_words=2)
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
         question = page.questions[0]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django import forms
 
 from analysis.description import Point, QuestionDescription, ReportSection, Scale, Score
-from annotation.task_types.base import Answers, FixedPages, FlagData, Page, RatingData, Shown, Text
+from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.pairwise.making import SystemsForm, output_pairs, sample_pairs
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.settings import ConfigForm
-from annotation.task_types.text_checks import paste_flags, text_flags
 from annotation.task_types.topics import TopicsField
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class Pairwise(FixedPages):
             found.append(Text("reason.question", "Question for the reason", "Why did you choose this answer?"))
         return found
 
-    # --- ratings and flags ---
+    # --- ratings ---
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
         """Converts sides back to texts: +1 always means text 1, −1 text 2."""
@@ -156,16 +155,6 @@ class Pairwise(FixedPages):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            reason = given.get("reason")
-            if isinstance(reason, str) and page.item is not None:
-                payload = shown.items[page.item].payload
-                yield from text_flags(reason, sources=[payload[name] for name in ("context", "text_1", "text_2")])
-        yield from paste_flags(pastes)
 
     # --- sources ---
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 
 from analysis.description import ReportSection
-from annotation.task_types.base import Answers, FixedPages, FlagData, OutputData, Page, Shown, Text
+from analysis.quality_control.texts import normalised
+from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.hds.words import WORDING
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
-from annotation.task_types.text_checks import normalised, paste_flags, text_flags
 from common.words import counted
 
 MOST_RESPONSES = 20
@@ -71,6 +71,7 @@ class Production(FixedPages):
     source = "Giulianelli et al. 2023, §3–5"
     config_form = ProductionConfig
     output_kinds = ("text", "set")
+    least_words = 2
 
     # --- items ---
 
@@ -154,15 +155,6 @@ class Production(FixedPages):
             if len(texts) > 1:
                 found.append(OutputData("set", context, texts, None, page.item))
         return found
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            for question in page.questions:
-                sources = [str(page.context["context_text"])]
-                yield from text_flags(str(given[question.key]), sources=sources, least_words=2)
-        yield from paste_flags(pastes)
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
         form: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from annotation.task_types.base import (
     Design,
     ExamItem,
     FixedPages,
-    FlagData,
     Page,
     PlannedHit,
     RatingData,
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from annotation.task_types.simulation import SimulatedWorker
     from generation.runs.samples import SampleRow
 
-#: This many identical labels in one task are worth a look.
-STRAIGHT_LINE = 5
 TOPIC = "quality"
 
 
@@ -60,7 +57,7 @@ class Quality(FixedPages):
             Column("system", "what wrote the text, such as top_p=0.7; never shown to workers", example="top_p=0.7"),
             Column("log_prob", "the text's log-probability under the model", False, check_number),
             Column("log_q", "its log-probability under the system's own distribution", False, check_number),
-            Column("role", "main, or exam for a text whose label is known", False, check_role),
+            Column("role", "main, exam for a text whose label is known, gold or attention", False, check_role),
             Column("known_label", "the label of an exam text, 5 (best) to 1", False, check_label),
         )
 
@@ -164,13 +161,6 @@ class Quality(FixedPages):
             found.append(replace(row, item=shown.order["items"][place - 1]))
         return found
 
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for given in answers:
-            if len(given) >= STRAIGHT_LINE and len(set(map(str, given.values()))) == 1:
-                yield FlagData("straight_line", f"All {len(given)} texts got the same label.")
-
     # --- sources ---
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
@@ -215,9 +205,9 @@ def _number(value: float | None) -> str:
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
-    if cell.strip() in ("main", "exam"):
+    if cell.strip() in ("main", "exam", "gold", "attention"):
         return None
-    return f"“{cell.strip()[:40]}” is not a role.", "Write main or exam, or leave the cell empty."
+    return f"“{cell.strip()[:40]}” is not a role.", "Write main, exam, gold or attention, or leave the cell empty."
 
 
 def check_label(cell: str) -> tuple[str, str] | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from analysis.description import ReportSection, Score
-from annotation.task_types.base import Answers, FlagData, OutputData, Page, RatingData, Shown, TaskType, Text
+from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.counterbalancing import balanced_order
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.offers import Ask, OfferUse, SuggesterNeed
@@ -17,8 +17,7 @@ from annotation.task_types.slogan.simulation import ASKS, keywords, written_slog
 from annotation.task_types.slogan.used import COUNT, MOST, UsedQuestion, history, offered, used_offer, uses_of
 from annotation.task_types.slogan.words import texts_of
 from annotation.task_types.suggestion_uses import StoredUse, use_questions, use_values
-from annotation.task_types.surveys import open_topics, statements, survey_page, survey_questions
-from annotation.task_types.text_checks import paste_flags, text_flags
+from annotation.task_types.surveys import statements, survey_page, survey_questions
 
 FIELDS = ("keywords", "slogan", "prompt")
 
@@ -33,6 +32,7 @@ class Slogan(TaskType):
     config_form = SloganConfig
     output_kinds = ("text",)
     has_pulls = True
+    least_words = 2
 
     # --- items ---
 
@@ -155,16 +155,6 @@ class Slogan(TaskType):
             for page, given in zip(pages, answers, strict=True)
             if page.item is not None and "slogan" in given
         ]
-
-    def flags(
-        self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int
-    ) -> Iterable[FlagData]:
-        for page, given in zip(pages, answers, strict=True):
-            if "slogan" in given:
-                yield from text_flags(str(given["slogan"]), sources=[str(page.context["prompt"])], least_words=2)
-        for topic in open_topics(shown.config):
-            yield from text_flags(str(answers[-1][topic]), sources=[], least_words=1)
-        yield from paste_flags(pastes)
 
     # --- simulated workers ---
 

@@ -11,11 +11,13 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from analysis.quality_control.exclusion import Exclusion
 from annotation.instrument import Instrument
 from annotation.models import Assignment, Flag, Membership, PayDecision, Review, Step, Study, Submission
 from annotation.platforms import connect
 from annotation.platforms.base import PlatformTrouble
 from annotation.queries import submissions as queries
+from annotation.queries.left_out import excluded_by_rule
 from annotation.queries.pay_states import PAY_STATES
 from annotation.queries.review import compared_with_others, latest_actions, pay_view
 from annotation.services.bulk import ACTIONS, FOR_EDITORS
@@ -32,6 +34,7 @@ FILTERS = {
     "all": "All",
     "flagged": "Flagged",
     "excluded": "Excluded",
+    "rules": "Excluded by rule",
     "included": "Included",
     "comments": "With a comment",
     "synthetic": "Simulated",
@@ -79,6 +82,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     )
     latest = next(iter(found.reviews.all()), None)
     instrument = Instrument.of(study, found.participant.arm)
+    rules = excluded_by_rule(study).get(found.pk, [])
     which = filter_of(study, request.GET)
     queue = which if which.narrows else queries.Filter(show="flagged")
     context = {
@@ -99,6 +103,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         "pay": pay_view(found),
         "pay_states": PAY_STATES,
         "compared": compared_with_others(found),
+        "by_rule": [words for key, words in Exclusion.of(study.exclusion).in_words() if key in rules],
     }
     return study_page(request, study, "submission.html", context, section="submissions")
 

@@ -12,7 +12,7 @@ from annotation.task_types.con_test.types import ConTest
 from annotation.task_types.items import Json, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile
-from tests.annotation.task_types.suite import drawn, initial_config, stored, texts_of, walk
+from tests.annotation.task_types.suite import drawn, findings, initial_config, stored, texts_of, walk
 
 TASK = ConTest()
 
@@ -140,5 +140,5 @@ def test_copied_and_pasted_texts_are_flagged() -> None:
     arranged = shown(responses=2)
     before: list[Answers] = [{"high-1": "Context 1", "high-2": "Something quite different."}]
     pages = [page for page in (TASK.next_page(arranged, []),) if page]
-    flags = [flag.reason for flag in TASK.flags(arranged, pages, before, pastes=2)]
+    flags = [flag.reason for flag in findings(TASK, arranged, pages, before, pastes=2)]
     assert flags == ["too_short", "copied", "pasted"]

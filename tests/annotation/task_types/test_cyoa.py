@@ -142,10 +142,14 @@ def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
     ]
     pages = [task.next_page(shown, answers[:at]) for at in range(3)]
 
-    found = list(task.flags(shown, [page for page in pages if page], answers, pastes=2))
+    found = suite.findings(task, shown, [page for page in pages if page], answers, pastes=2)
 
-    assert [flag.reason for flag in found] == ["too_short", "meaningless", "too_short", "pasted"]
-    assert found[0].detail.startswith("Turn 1: ")
+    assert [(flag.reason, flag.place) for flag in found] == [
+        ("too_short", "0.turn"),
+        ("too_short", "2.why_chosen"),
+        ("pasted", "submission"),
+        ("gibberish", "0.turn"),
+    ]
 
 
 @pytest.mark.parametrize(

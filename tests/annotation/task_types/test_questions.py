@@ -30,7 +30,6 @@ from annotation.task_types.questions import (
     clean_text,
     count_characters,
 )
-from annotation.task_types.text_checks import text_flags
 from tests.annotation.task_types.suite import fields_of
 
 SCALE = Scale.of("agreement", "ordinal", ["Yes", "Perhaps", "No"], half_steps=True)
@@ -286,28 +285,3 @@ def test_a_choice_of_a_few_short_options_is_a_row_and_others_a_list() -> None:
     long = replace(short, scale=Scale("s", "nominal", (Point(1, "x" * 25), Point(2, "Text B"))))
     assert 'class="points"' in drawn(short)
     assert 'class="points list"' in drawn(long)
-
-
-# --- flags ---
-
-SHOWN = "The quick brown fox jumps over the lazy dog in the garden."
-
-
-@pytest.mark.parametrize(
-    ("text", "reasons"),
-    [
-        ("I would rather stay at home.", []),
-        ("The quick brown fox jumps over the lazy dog in the garden", ["copied"]),
-        ("BROWN fox, jumps over the lazy", ["copied"]),
-        ("brown fox jumps over", []),
-        ("rown fox jumps over the lazy", []),
-        ("no idea", ["too_short"]),
-        ("ok", ["too_short"]),
-        ("12 34 56", ["meaningless"]),
-        ("good good good good", ["meaningless"]),
-        ("aaa aaa aaaaa", ["meaningless"]),
-        ("🦉 🦉 🦉", ["too_short", "meaningless"]),
-    ],
-)
-def test_flags_of_a_written_text(text: str, reasons: list[str]) -> None:
-    assert [flag.reason for flag in text_flags(text, sources=["Something else.", SHOWN])] == reasons

@@ -1,0 +1,91 @@
+"""Cells of the CSV files in a bundle: how a value of each column is written and read back exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from analysis.quality_control.work import is_check
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """How to write and read a column of a CSV file. ``read`` raises ValueError for an invalid cell."""
+
+    what: str
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+def _json(
+    what: str, kind: type, check: Callable[[Any], bool], after: Callable[[Any], Any] = lambda value: value
+) -> Cell:
+    def read(text: str) -> Any:
+        try:
+            value = json.loads(text)
+        except RecursionError:
+            raise ValueError from None
+        if not isinstance(value, kind) or not check(value):
+            raise ValueError
+        return after(value)
+
+    return Cell(what, lambda value: json.dumps(_without_nan(value), ensure_ascii=False, allow_nan=False), read)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _are_texts(value: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in value)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment
+
+
+def _number(text: str) -> float:
+    if "_" in text:
+        raise ValueError
+    return float(text) if text else math.nan
+
+
+TEXT = Cell("text", str, str)
+_INT = Cell("a whole number", lambda value: str(int(value)), int)
+_FLOAT = Cell("a number", lambda v: "" if v is None or math.isnan(v) else repr(float(v)), _number)
+_BOOL = Cell("true or false", lambda value: "true" if value else "false", lambda t: {"true": True, "false": False}[t])
+_TIME = Cell("a moment with its time zone", lambda value: str(value.isoformat()), _moment)
+_TEXTS = _json("a JSON list of texts", list, _are_texts)
+_GROUPS = _json(
+    "a JSON list of lists of texts",
+    list,
+    lambda value: all(isinstance(each, list) and _are_texts(each) for each in value),
+)
+_CELLS = _json("a JSON object of texts", dict, lambda value: _are_texts(list(value.values())))
+_CHECK = _json("a JSON object with right answers", dict, is_check)
+_NUMBERS = _json(
+    "a JSON object of numbers",
+    dict,
+    lambda value: all(each is None or isinstance(each, int | float) for each in value.values()),
+    lambda value: {key: math.nan if each is None else float(each) for key, each in value.items()},
+)
+CELL_OF: dict[str, Cell] = {
+    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches"), _INT),
+    **dict.fromkeys(("parameter_value", "value", "seconds", "latency", "threshold"), _FLOAT),
+    **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
+    **dict.fromkeys(("received_at", "asked_at", "shown_at"), _TIME),
+    "texts": _GROUPS,
+    "responses": _TEXTS,
+    "metrics": _NUMBERS,
+    "cells": _CELLS,
+    "check": _CHECK,
+}

@@ -1,0 +1,138 @@
+"""Texts in another language than the study's, and texts of unknown words. Loads a model and word lists when first used.
+
+Two libraries, both with their data inside: py3langid identifies 139 languages by naive Bayes over byte n-grams (Lui &
+Baldwin 2012, “langid.py”); pyspellchecker has word lists of twelve. A text that is short, or of which half the words
+are known in a language of the study, is never flagged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analysis.quality_control.texts import is_meaningless, meaningless
+from analysis.quality_control.work import Found, Work
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+    from spellchecker import SpellChecker
+
+#: Languages whose words can be looked up.
+WORD_LISTS = ("ar", "de", "en", "es", "eu", "fa", "fr", "it", "lv", "nl", "pt", "ru")
+#: Fewer words say too little about a language.
+LEAST_WORDS = 4
+#: The model's class for text that is in no language.
+NO_LANGUAGE = "zxx"
+LEAST_LETTERS = 15
+#: If at least this share of the words is known in a language of the study, the text is in that language.
+KNOWN_ENOUGH = 0.5
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """``unknown``: share of words that no language of the study has; None if none of them has a word list.
+
+    ``language``: the most likely one of the others; ``probability``, from 0 to 1: that the text is in one of these.
+    ``elsewhere``: share of words unknown in that language; None without a word list.
+    """
+
+    unknown: float | None
+    language: str
+    probability: float
+    elsewhere: float | None
+
+
+def foreign(work: Work, threshold: float, languages: Sequence[str]) -> Iterator[Found]:
+    """Texts that are very probably in a language that the study does not use."""
+    for each in work.texts:
+        found = assess(each.text, tuple(languages))
+        if found is not None and is_foreign(found, threshold):
+            detail = f"{each.quoted} seems to be in another language ({found.language})."
+            yield Found("language", detail, found.probability, threshold, each.place)
+
+
+def unknown_words(work: Work, threshold: float, languages: Sequence[str], *, foreign_at: float) -> Iterator[Found]:
+    """Texts of words that no language of the study has, unless they are in another language."""
+    for each in work.texts:
+        found = None if is_meaningless(each.text) else assess(each.text, tuple(languages))
+        if found is None or found.unknown is None or found.unknown < threshold:
+            continue
+        if not is_foreign(found, foreign_at):
+            detail = f"{each.quoted}: {found.unknown:.0%} of the words are in no word list."
+            yield meaningless(each, found.unknown, threshold, detail)
+
+
+def is_foreign(found: Assessment, threshold: float) -> bool:
+    """Whether the text is in another language. Words that its own list does not have are gibberish, not foreign."""
+    if found.probability < threshold:
+        return False
+    if found.unknown is not None and found.unknown <= 1 - KNOWN_ENOUGH:
+        return False
+    return found.elsewhere is None or found.elsewhere <= 1 - KNOWN_ENOUGH
+
+
+@lru_cache(maxsize=20_000)
+def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
+    """What can be said about a text; None if it is too short or the study names no language."""
+    words = _WORD.findall(text)
+    ideographs = len(_IDEOGRAPH.findall(text))
+    letters = sum(len(word) for word in words)
+    if not languages or ((len(words) < LEAST_WORDS or letters < LEAST_LETTERS) and ideographs < LEAST_WORDS):
+        return None
+    others = {name: share for name, share in probabilities(text).items() if name not in (*languages, NO_LANGUAGE)}
+    language = max(others, key=lambda name: others[name])
+    unknown = _unknown_in_all(words, languages)
+    return Assessment(unknown, language, sum(others.values()), unknown_share(words, language))
+
+
+def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | None:
+    """The share of words that the best of these languages lacks. None if the text may be in one without a list."""
+    shares = [unknown_share(words, name) for name in languages]
+    found = min((share for share in shares if share is not None), default=None)
+    return None if found is not None and found > 1 - KNOWN_ENOUGH and None in shares else found
+
+
+def probabilities(text: str) -> dict[str, float]:
+    """The probability of each language that the model knows, by its code; NO_LANGUAGE for text that is in none."""
+    return {str(name): float(share) for name, share in _identifier().rank(text)}
+
+
+def unknown_share(words: Sequence[str], language: str) -> float | None:
+    """The share of words that the language's list lacks; None if it has no list.
+
+    Names count as known: words with a capital inside a sentence. German nouns have one, too, so there it says nothing.
+    """
+    if language not in WORD_LISTS or not words:
+        return None
+    known = _word_list(language)
+    unknown = [word for at, word in enumerate(words) if not _is_known(word, known) and not _is_name(word, at, language)]
+    return len(unknown) / len(words)
+
+
+def _is_known(word: str, known: SpellChecker) -> bool:
+    plain = word.casefold().replace("’", "'")
+    parts = [plain, plain.partition("'")[0], plain.rpartition("'")[2]]
+    return any(part and part in known for part in parts)
+
+
+def _is_name(word: str, at: int, language: str) -> bool:
+    return at > 0 and language != "de" and word[0].isupper() and not word.isupper()
+
+
+@lru_cache(maxsize=1)
+def _identifier() -> LanguageIdentifier:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+@lru_cache(maxsize=len(WORD_LISTS))
+def _word_list(language: str) -> SpellChecker:
+    from spellchecker import SpellChecker
+
+    return SpellChecker(language=language, distance=1)

@@ -1,0 +1,92 @@
+"""Rules about one submission's free texts, without a model: very short, copied from the page, no words in it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from analysis.quality_control.work import Found, Work, WrittenText
+from common.words import counted
+
+_WORD = re.compile(r"\w+")
+#: Shorter texts share all their words with many others.
+LEAST_COPIED = 5
+
+
+def normalised(text: str) -> str:
+    """Only the words, in lower case with single spaces, to compare texts when looking for copies."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def too_short(work: Work, threshold: float) -> Iterator[Found]:
+    """Fewer words than expected; a question that asks for less has a lower limit of its own."""
+    for each in work.texts:
+        words, least = len(normalised(each.text).split()), min(threshold, each.least_words)
+        if words < least:
+            yield Found("too_short", f"{each.quoted} has {counted(words, 'word')}.", float(words), least, each.place)
+
+
+def copied(work: Work, threshold: float) -> Iterator[Found]:
+    """A text that the page showed: the share of its words that are one run of a source."""
+    for each in work.texts:
+        share = max((copied_share(each.text, source) for source in each.sources), default=0.0)
+        if share and share >= threshold:
+            detail = f"{each.quoted} is copied from what was shown ({share:.0%} of its words)."
+            yield Found("copied", detail, share, threshold, each.place)
+
+
+def copied_share(text: str, source: str) -> float:
+    """The longest run of words that both texts have, as a share of the words of ``text``: 0 to 1.
+
+    1 for equal texts of any length; otherwise runs of fewer than five words do not count.
+    """
+    said, shown = normalised(text), normalised(source)
+    if said and said == shown:
+        return 1.0
+    words = said.split()
+    return common_run(words, shown.split()) / len(words) if words else 0.0
+
+
+def common_run(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest run of words that both have; 0 if it is shorter than LEAST_COPIED.
+
+    Looks up each five words in the other text, so two long texts that share nothing take no time.
+    """
+    places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for at in range(len(second) - LEAST_COPIED + 1):
+        places[tuple(second[at : at + LEAST_COPIED])].append(at)
+    longest = 0
+    for start in range(len(first) - LEAST_COPIED + 1):
+        for place in places.get(tuple(first[start : start + LEAST_COPIED]), ()):
+            if start and place and first[start - 1] == second[place - 1]:
+                continue  # part of a run that was measured from its beginning
+            length = LEAST_COPIED
+            while first[start + length : start + length + 1] == second[place + length : place + length + 1] != []:
+                length += 1
+            longest = max(longest, length)
+    return longest
+
+
+def no_words(work: Work, threshold: float) -> Iterator[Found]:
+    """Texts without letters, of one letter over and over, or of one word over and over.
+
+    The share of unknown words is 1 for these, so they are found at every threshold. `language` looks words up.
+    """
+    for each in work.texts:
+        if is_meaningless(each.text):
+            yield meaningless(each, 1.0, threshold, f"{each.quoted} has no words in it.")
+
+
+def meaningless(each: WrittenText, share: float, threshold: float, detail: str) -> Found:
+    return Found("gibberish", detail, share, threshold, each.place)
+
+
+def is_meaningless(text: str) -> bool:
+    """No letters, one character over and over, or one word over and over."""
+    said = normalised(text)
+    letters = {char for char in said if char.isalpha()}
+    words = said.split()
+    # Ideographs stand for whole words, so few different ones are enough.
+    repeated = len(said) > 5 and len(letters) < 3 and all(char < "\u2e80" for char in letters)
+    return not letters or repeated or (len(words) > 3 and len(set(words)) == 1)

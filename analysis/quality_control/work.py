@@ -1,0 +1,176 @@
+"""What the rules read: one submission, its free texts, and the right answers of its gold and attention items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.description import Level
+
+#: The place of a finding that is about the submission as a whole.
+WHOLE = "submission"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The right answers of a gold or attention item.
+
+    ``answers`` has the right ones by topic, or by topic/target for a part of the item: as text, and numbers as ``%g``
+    writes them. A number may be off by ``tolerance``. ``explanation`` is what the worker may read afterwards.
+    """
+
+    role: str
+    answers: Mapping[str, Sequence[str]]
+    tolerance: float = 0.0
+    explanation: str = ""
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> Check | None:
+        """The check in an item's payload; None without one."""
+        if not stored:
+            return None
+        return cls(stored["role"], stored["answers"], float(stored["tolerance"]), stored["explanation"])
+
+    def stored(self) -> dict[str, Any]:
+        answers = {name: list(right) for name, right in self.answers.items()}
+        return {
+            "role": self.role,
+            "answers": answers,
+            "tolerance": self.tolerance,
+            "explanation": self.explanation,
+        }
+
+    def is_right(self, question: str, target: str, value: float | None, text: str = "") -> bool | None:
+        """Whether an answer is right; None if this item has no right answer to the question."""
+        right = self.answers.get(f"{question}/{target}") if target else None
+        right = self.answers.get(question) if right is None else right
+        if right is None:
+            return None
+        if value is None:
+            said = " ".join(text.casefold().split())
+            return any(said == " ".join(each.casefold().split()) for each in right)
+        numbers = [number for each in right if (number := as_number(each)) is not None]
+        return any(abs(value - number) <= self.tolerance + 1e-9 for number in numbers)
+
+
+def is_check(stored: Mapping[str, Any]) -> bool:
+    """Whether an object can be read as a `Check`; an empty one stands for an item without."""
+    if not stored:
+        return True
+    answers, tolerance = stored.get("answers"), stored.get("tolerance")
+    told = [stored.get("role"), stored.get("explanation")]
+    right = isinstance(answers, dict) and all(
+        isinstance(each, list) and all(isinstance(part, str) for part in each) for each in answers.values()
+    )
+    number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    return right and number and all(isinstance(each, str) for each in told)
+
+
+def as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One rating of a submission, as it is stored. ``low`` and ``high`` are the ends of its scale."""
+
+    item: str
+    question: str
+    target: str
+    value: float | None
+    text: str = ""
+    step: int = 0
+    level: Level = "ordinal"
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def share(self) -> float | None:
+        """The value from 0, the low end of the scale, to 1."""
+        if self.value is None or self.high <= self.low:
+            return None
+        return (self.value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A point chosen on the page, before sides are converted back: what the worker's mouse did."""
+
+    scale: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A free text. ``sources`` are what the page showed and the writer could copy; ``least_words`` is the shortest
+    answer that is not worth a look. ``contradicts``: how the text says the opposite of the answer that it explains."""
+
+    text: str
+    step: int
+    key: str
+    sources: Sequence[str] = ()
+    least_words: int = 3
+    contradicts: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{self.step}.{self.key}"[:100]
+
+    @property
+    def quoted(self) -> str:
+        return f"“{self.text[:80]}{'…' if len(self.text) > 80 else ''}”"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One submission. ``questions`` counts the answers given.
+
+    ``seconds``: from acceptance to the last step by the server's clock; None for simulated workers, who need
+    milliseconds. ``times``: seconds spent on each question, as the browser measured them.
+    """
+
+    answers: Sequence[Answered] = ()
+    chosen: Sequence[Chosen] = ()
+    texts: Sequence[WrittenText] = ()
+    questions: int = 0
+    seconds: float | None = None
+    times: Sequence[float] = ()
+    pastes: int = 0
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+    def checked(self, role: str) -> list[bool]:
+        """For each answer that the submission should have right on items with this role, whether it is."""
+        found = (
+            check.is_right(each.question, each.target, each.value, each.text)
+            for each in self.answers
+            if (check := self.checks.get(each.item)) is not None and check.role == role
+        )
+        return [right for right in found if right is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A reason to look at a submission: the ``value`` that was found, and the ``threshold`` that it crossed.
+
+    ``place`` tells several findings of one rule apart; ``other`` is the submission that the finding points to.
+    """
+
+    reason: str
+    detail: str
+    value: float
+    threshold: float
+    place: str = WHOLE
+    other: int | None = None
+
+
+def gold_tally(rows: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
+    """By worker, how many answers to gold items are right, and how many there are."""
+    found: dict[str, tuple[int, int]] = {}
+    for worker, right in rows:
+        good, n = found.get(worker, (0, 0))
+        found[worker] = (good + right, n + 1)
+    return found

@@ -1,0 +1,154 @@
+"""Checks all submissions of a study with every rule: on demand, and every night for studies with new work.
+
+A check may be repeated and may run twice at once: the database refuses the same flag twice. It never removes a flag,
+excludes a submission or decides about pay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.db.models import Count, QuerySet
+from django.utils import timezone
+
+from analysis.quality_control.answers import changed_answers
+from analysis.quality_control.crowd import Crowd, far_from_others
+from analysis.quality_control.rules import Settings, by_rule, find_in_words
+from analysis.quality_control.work import Answered, Found, Work
+from annotation.models import Flag, QualityCheck, Study, Submission
+from annotation.services.answers import stored_work
+from annotation.services.flagging import Where, findings_in, flag_columns, written_texts
+from annotation.task_types.registry import UnknownTaskType
+
+log = logging.getLogger(__name__)
+CHUNK = 200
+NIGHTLY = "nightly check"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the rules about several submissions remember while all of them go by. People and simulated workers are
+    compared among themselves."""
+
+    crowds: dict[bool, Crowd] = field(default_factory=lambda: {True: Crowd(), False: Crowd()})
+    first: dict[tuple[int, str, str, str], tuple[int, Answered]] = field(default_factory=dict)
+    of_worker: dict[str, list[int]] = field(default_factory=dict)
+
+
+def check_quality(*, study: Study, actor: str, progress: Callable[[int], None] | None = None) -> QualityCheck:
+    """Flag everything that the rules find. Returns the check with its number of new flags by rule."""
+    settings, seen = Settings.of(study.quality_control), _Seen()
+    new: list[str] = []
+    count = 0
+    submissions = Submission.objects.filter(study=study).select_related("participant").order_by("pk")
+    for batch in _batches(submissions):
+        rows: list[Flag] = []
+        for submission in batch:
+            rows += _flags(submission, _findings(submission, settings, seen))
+            if progress:
+                progress(1)
+        new += _store(rows)
+        count += len(batch)
+    new += _store(_flags_of_workers(settings, seen))
+    return QualityCheck.objects.create(study=study, submissions=count, flags=by_rule(new), actor=actor)
+
+
+def _batches(submissions: QuerySet[Submission]) -> Iterator[list[Submission]]:
+    last = 0
+    while batch := list(submissions.filter(pk__gt=last)[:CHUNK]):
+        yield batch
+        last = batch[-1].pk
+
+
+def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterator[Found]:
+    """What is found in one submission, alone and beside the earlier ones of its worker."""
+    sent = stored_work(submission=submission)
+    work = sent.as_work()
+    participant = submission.participant
+    where = None if participant.synthetic else Where(submission.study_id, participant.pk, before=submission.pk)
+    yield from findings_in(work, settings, written_texts(sent.pages, sent.answers), where=where)
+    yield from find_in_words(work, settings)
+    if (threshold := settings.at("contradictory")) is not None:
+        yield from _changed(submission, work, threshold, seen)
+    if settings.at("far_from_others") is not None:
+        worker = str(participant.pk)
+        seen.crowds[participant.synthetic].add(worker, work.answers)
+        seen.of_worker.setdefault(worker, []).append(submission.pk)
+
+
+def _changed(submission: Submission, work: Work, threshold: float, seen: _Seen) -> Iterator[Found]:
+    """Answers that differ from the worker's earlier answer to the same question about the same item."""
+    for each in work.answers:
+        if not each.item or each.share is None:
+            continue
+        key = submission.participant_id, each.item, each.question, each.target
+        other, before = seen.first.setdefault(key, (submission.pk, each))
+        if other != submission.pk:
+            yield from changed_answers(before, each, threshold, other=other)
+
+
+def _flags(submission: Submission, found: Iterable[Found]) -> list[Flag]:
+    about = {"submission_id": submission.pk, "created_at": timezone.now()}
+    return [_flag(each, about) for each in found]
+
+
+def _flag(found: Found, about: dict[str, object]) -> Flag:
+    columns = flag_columns(found, about)
+    return Flag(**{("other_id" if name == "other" else name): value for name, value in columns.items()})
+
+
+def _flags_of_workers(settings: Settings, seen: _Seen) -> list[Flag]:
+    """A flag on every submission of a worker who is far from the others."""
+    threshold = settings.at("far_from_others")
+    if threshold is None:
+        return []
+    now, rows = timezone.now(), []
+    for crowd in seen.crowds.values():
+        for worker, found in far_from_others(crowd.distances(), threshold).items():
+            rows += [_flag(found, {"submission_id": pk, "created_at": now}) for pk in seen.of_worker[worker]]
+    return rows
+
+
+@transaction.atomic
+def _store(rows: Sequence[Flag]) -> list[str]:
+    """Store the flags that are missing. Returns the reasons of the new ones.
+
+    Another check may store the same ones in between: the database then keeps the first.
+    """
+    there = set(
+        Flag.objects.filter(submission__in={row.submission_id for row in rows}).values_list(
+            "submission_id", "reason", "place"
+        )
+    )
+    new = {(row.submission_id, row.reason, row.place): row for row in rows}
+    missing = [row for key, row in new.items() if key not in there]
+    Flag.objects.bulk_create(missing, ignore_conflicts=True)
+    return [row.reason for row in missing]
+
+
+# --- every night ---
+
+
+def due_studies() -> list[Study]:
+    """Studies with submissions that no check has seen."""
+    counted = Study.objects.exclude(status=Study.Status.DRAFT).annotate(n=Count("submissions"))
+    found: list[Study] = []
+    for study in counted.filter(n__gt=0).order_by("pk"):
+        last = QualityCheck.objects.filter(study=study).first()
+        if last is None or last.submissions < study.n:
+            found.append(study)
+    return found
+
+
+def check_due() -> int:
+    """Check every study that has new submissions. Returns how many there were."""
+    studies = due_studies()
+    for study in studies:
+        try:
+            check_quality(study=study, actor=NIGHTLY)
+        except (UnknownTaskType, ValueError, KeyError) as error:
+            log.warning("The quality of %s could not be checked: %s", study.slug, error)
+    return len(studies)

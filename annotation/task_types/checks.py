@@ -1,0 +1,160 @@
+"""Gold and attention items of every type: rows of an items file with right answers in further columns.
+
+``gold:TOPIC`` or ``attention:TOPIC`` has the right answer to a question (``4``, or ``4|5`` for either); the column of
+one part of the item is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how far a number may be off, ``gold_explanation``
+what workers read afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from analysis.description import QuestionDescription
+from analysis.quality_control.work import Check
+from annotation.task_types.base import TaskType
+from annotation.task_types.items import ItemData, Json, Role, Row, RowProblem
+from annotation.task_types.labels import check_number, number_in
+
+ROLES: tuple[Role, Role] = ("gold", "attention")
+TOLERANCE, EXPLANATION, ROLE = "gold_tolerance", "gold_explanation", "role"
+#: Where a payload has its `Check`.
+CHECK = "check"
+LONGEST_EXPLANATION = 2_000
+
+
+def check_of(item: ItemData) -> Check | None:
+    """The right answers of a gold or attention item; None for any other."""
+    return Check.of(item.payload.get(CHECK))
+
+
+def attach_checks(
+    task: TaskType, items: Sequence[ItemData], rows: Sequence[Row], config: Json
+) -> tuple[list[ItemData], list[RowProblem]]:
+    """The items with their roles and right answers, and what is wrong with these. No other item changes."""
+    columns = list(dict.fromkeys(name for row in rows for name in row.cells))
+    named = [name for name in columns if name.partition(":")[0] in ROLES and ":" in name]
+    if not named and not any(row.cells.get(ROLE, "").strip() in ROLES for row in rows):
+        return list(items), []
+    wording = {text.name: text.default for text in task.texts(config)}
+    asked = {each.topic: each for each in task.describe_questions(config, wording)}
+    problems = [found for name in named for found in _column_problems(name, asked)]
+    if problems:
+        return list(items), problems
+    row_of = {row.number: row for row in rows}
+    made = []
+    for item in items:
+        row = next((row_of[at] for at in item.rows if at in row_of and _has_check(row_of[at], named)), None)
+        if row is None:
+            made.append(item)
+            continue
+        reader = _Reader(row, item, named, asked)
+        made.append(reader.read())
+        problems += reader.problems
+    return made, problems
+
+
+def _column_problems(name: str, asked: Mapping[str, QuestionDescription]) -> list[RowProblem]:
+    topic, _, part = name.partition(":")[2].partition("/")
+    question = asked.get(topic)
+    if question is None:
+        what = f"The study has no question “{topic[:40]}”."
+        return [RowProblem(0, name, what, f"Name one of its questions: {', '.join(asked)}.")]
+    if part and question.targets and part not in question.targets:
+        what = f"The question “{topic}” has no part “{part[:40]}”."
+        return [RowProblem(0, name, what, f"Name one of its parts: {', '.join(question.targets)}.")]
+    return []
+
+
+def _has_check(row: Row, named: Sequence[str]) -> bool:
+    filled = (*named, TOLERANCE, EXPLANATION)
+    return row.cells.get(ROLE, "").strip() in ROLES or any(row.cells.get(name, "").strip() for name in filled)
+
+
+@dataclass
+class _Reader:
+    """Reads the check of one item and collects what is wrong with it."""
+
+    row: Row
+    item: ItemData
+    named: Sequence[str]
+    asked: Mapping[str, QuestionDescription]
+
+    def __post_init__(self) -> None:
+        self.problems: list[RowProblem] = []
+
+    def read(self) -> ItemData:
+        filled = [name for name in self.named if self.row.cells.get(name, "").strip()]
+        roles = {name.partition(":")[0] for name in filled}
+        told = self.row.cells.get(ROLE, "").strip()
+        if not filled:
+            self._refuse_without_answer(told)
+            return self.item
+        if len(roles | ({told} & set(ROLES))) > 1:
+            self._problem(filled[0], "The item is both a gold item and an attention check.", "Choose one of them.")
+        elif self.item.role != "main":
+            what = f"The item is already {_article(self.item.role)} item."
+            self._problem(filled[0], what, "Remove its right answer.")
+        role: Role = "gold" if "gold" in roles else "attention"
+        tolerance = self._tolerance()
+        answers = {name.partition(":")[2]: self._answers(name, tolerance) for name in filled}
+        explanation = self.row.cells.get(EXPLANATION, "").strip()
+        if len(explanation) > LONGEST_EXPLANATION:
+            what = f"The explanation has {len(explanation):,} characters."
+            self._problem(EXPLANATION, what, f"Shorten it to {LONGEST_EXPLANATION:,}.")
+        check = Check(role, answers, tolerance, explanation)
+        return replace(self.item, role=role, payload={**self.item.payload, CHECK: check.stored()})
+
+    def _refuse_without_answer(self, role: str) -> None:
+        if role in ROLES:
+            what = f"This {role} item has no right answer."
+            fix = f"Write it in a column {role}:TOPIC, such as {role}:{next(iter(self.asked), 'question')}."
+            self._problem(f"{role}:", what, fix)
+            return
+        for name in (TOLERANCE, EXPLANATION):
+            if self.row.cells.get(name, "").strip():
+                what = f"The column {name} is only for items with a right answer, and this one has none."
+                self._problem(name, what, "Write the right answer in a column gold:TOPIC, or clear this cell.")
+
+    def _tolerance(self) -> float:
+        cell = self.row.cells.get(TOLERANCE, "").strip()
+        if not cell:
+            return 0.0
+        if wrong := check_number(cell):
+            self._problem(TOLERANCE, *wrong)
+            return 0.0
+        number = number_in(cell)
+        if number < 0:
+            self._problem(TOLERANCE, f"The tolerance {cell[:20]} is below 0.", "Write how far a number may be off.")
+        return max(0.0, number)
+
+    def _answers(self, name: str, tolerance: float) -> list[str]:
+        """The right answers in one cell. Names of points become their numbers."""
+        question = self.asked[name.partition(":")[2].partition("/")[0]]
+        given = [part.strip() for part in self.row.cells[name].split("|") if part.strip()]
+        points = question.ratings_scale.points
+        if not points:
+            return given
+        by_name = {point.label.casefold(): point.key for point in points if point.label}
+        keys = {point.key for point in points}
+        found = []
+        for part in given:
+            number = number_in(part) if check_number(part) is None else None
+            key = f"{number:g}" if number is not None and f"{number:g}" in keys else by_name.get(part.casefold())
+            if key is None:
+                shown = ", ".join(point.text for point in sorted(points, key=lambda point: point.value))
+                self._problem(name, f"“{part[:40]}” is no answer to this question.", f"Write one of {shown}.")
+            else:
+                found.append(key)
+        check = Check("gold", {question.topic: found}, tolerance)
+        if found and all(check.is_right(question.topic, "", point.value) for point in points):
+            what = "Every answer would be right."
+            self._problem(name, what, f"Name fewer answers, or lower {TOLERANCE}.")
+        return found
+
+    def _problem(self, column: str, what: str, fix: str) -> None:
+        self.problems.append(RowProblem(self.row.number, column, what, fix))
+
+
+def _article(role: str) -> str:
+    return f"an {role}" if role[0] in "aeiou" else f"a {role}"
