@@ -9,20 +9,17 @@ from typing import Any
 from django.db import migrations
 
 _POSTGRES_FUNCTION = """
-CREATE FUNCTION {0}_refuse_change() RETURNS trigger AS $$
-BEGIN RAISE EXCEPTION '% rows are never changed after they are written', TG_TABLE_NAME USING ERRCODE = '23514'; END
+CREATE FUNCTION {app}_refuse_change() RETURNS trigger AS $$
+BEGIN {unless_open}RAISE EXCEPTION '% rows are never changed after they are written', TG_TABLE_NAME
+    USING ERRCODE = '23514';
+END
 $$ LANGUAGE plpgsql
 """
-_POSTGRES_GATED_FUNCTION = """
-CREATE OR REPLACE FUNCTION {0}_refuse_change() RETURNS trigger AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM {1}) THEN
+_POSTGRES_GATE = """
+    IF EXISTS (SELECT 1 FROM {gate}) THEN
         IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
         RETURN NEW;
     END IF;
-    RAISE EXCEPTION '% rows are never changed after they are written', TG_TABLE_NAME USING ERRCODE = '23514';
-END
-$$ LANGUAGE plpgsql
 """
 _POSTGRES = "EXECUTE FUNCTION {app}_refuse_change()"
 _SQLITE = "BEGIN SELECT RAISE(ABORT, '{table} rows are never changed after they are written'); END"
@@ -60,53 +57,27 @@ def never_changed_or_deleted(*tables: str) -> list[Trigger]:
     return [Trigger(table, event) for table in tables for event in ("UPDATE", "DELETE")]
 
 
-def add_triggers(app: str, triggers: Iterable[Trigger], *, function: bool = True) -> migrations.RunPython:
-    """The operation of a migration of ``app``. Only the first one of an app makes the function (``function``)."""
-    all_triggers = list(triggers)
+def add_triggers(app: str, triggers: Iterable[Trigger], *, gate: str = "") -> migrations.RunPython:
+    """The operation of a migration of ``app``.
 
-    def forwards(apps: Any, editor: Any) -> None:
-        postgres = editor.connection.vendor == "postgresql"
-        if postgres and function:
-            editor.execute(_POSTGRES_FUNCTION.format(app), params=None)
-        for trigger in all_triggers:
-            editor.execute(trigger.sql(app, postgres=postgres), params=None)
-
-    def backwards(apps: Any, editor: Any) -> None:
-        postgres = editor.connection.vendor == "postgresql"
-        for trigger in all_triggers:
-            editor.execute(f"DROP TRIGGER {trigger.full_name}" + (f" ON {trigger.table}" if postgres else ""))
-        if postgres and function:
-            editor.execute(f"DROP FUNCTION {app}_refuse_change()")
-
-    return migrations.RunPython(forwards, backwards)
-
-
-def add_gate(app: str, triggers: Iterable[Trigger], *, table: str) -> migrations.RunPython:
-    """Makes the app's triggers again, so that they allow everything while ``table`` has a row.
-
-    A transaction that inserts the row and deletes it again may change these tables; no other transaction sees the row.
-    It must come after operations that change a table's columns or constraints: on SQLite, these drop its triggers.
+    While the table ``gate`` has a row, the triggers allow everything. A transaction that inserts a row and deletes it
+    again may change the tables; no other transaction sees the row.
     """
     all_triggers = list(triggers)
 
     def forwards(apps: Any, editor: Any) -> None:
         postgres = editor.connection.vendor == "postgresql"
         if postgres:
-            editor.execute(_POSTGRES_GATED_FUNCTION.format(app, table), params=None)
-        _make_again(editor, all_triggers, app, postgres, table)
+            unless_open = _POSTGRES_GATE.format(gate=gate) if gate else ""
+            editor.execute(_POSTGRES_FUNCTION.format(app=app, unless_open=unless_open), params=None)
+        for trigger in all_triggers:
+            editor.execute(trigger.sql(app, postgres=postgres, gate=gate), params=None)
 
     def backwards(apps: Any, editor: Any) -> None:
         postgres = editor.connection.vendor == "postgresql"
+        for trigger in all_triggers:
+            editor.execute(f"DROP TRIGGER {trigger.full_name}" + (f" ON {trigger.table}" if postgres else ""))
         if postgres:
-            function = _POSTGRES_FUNCTION.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
-            editor.execute(function.format(app), params=None)
-        _make_again(editor, all_triggers, app, postgres, "")
+            editor.execute(f"DROP FUNCTION {app}_refuse_change()")
 
     return migrations.RunPython(forwards, backwards)
-
-
-def _make_again(editor: Any, triggers: Iterable[Trigger], app: str, postgres: bool, gate: str) -> None:
-    for trigger in triggers:
-        on_table = f" ON {trigger.table}" if postgres else ""
-        editor.execute(f"DROP TRIGGER IF EXISTS {trigger.full_name}{on_table}", params=None)
-        editor.execute(trigger.sql(app, postgres=postgres, gate=gate), params=None)
