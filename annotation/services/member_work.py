@@ -52,7 +52,7 @@ def reasons_not_to_start(study: Study, user: User) -> list[Problem]:
         return [Problem("study", what, "Launch it first." if study.status == Study.Status.DRAFT else "")]
     active = [each.name for each in coders if each.active]
     if len(active) >= study.ratings_per_item:
-        what = f"{', '.join(active)} {'is' if len(active) == 1 else 'are'} coding; this study has "
+        what = f"{' and '.join(active)} {'is' if len(active) == 1 else 'are'} coding; this study has "
         fix = "To take over from a coder, an owner first removes them under Members. What they have coded stays."
         return [Problem("study", f"{what}{counted(study.ratings_per_item, 'coder')}.", fix)]
     return []

@@ -61,7 +61,7 @@ def test_a_third_member_cannot_start_while_two_code() -> None:
     study = coding_study()
     for name in ("anna", "ben"):
         start_member_work(study=study, user=coder(name, study))
-    with pytest.raises(Invalid, match="anna, ben are coding; this study has 2 coders"):
+    with pytest.raises(Invalid, match="anna and ben are coding; this study has 2 coders"):
         start_member_work(study=study, user=coder("carl", study))
 
 
@@ -191,7 +191,7 @@ def test_the_console_says_why_a_member_cannot_start() -> None:
         start_member_work(study=study, user=coder(name, study))
     client = signed_in(coder("carl", study))
     page = fields(client.get(reverse("console_coding", args=[study.slug])))
-    assert "anna, ben are coding" in page.text
+    assert "anna and ben are coding" in page.text
     assert client.post(reverse("console_start_coding", args=[study.slug])).status_code == 302
     assert Participant.objects.count() == 2
 

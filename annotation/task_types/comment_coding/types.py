@@ -79,7 +79,7 @@ class CommentCoding(FixedPages):
     # --- pages ---
 
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        """Each coder sees the comments of a task in an order of their own."""
+        """Each coder sees the comments of a task in another order."""
         return {"items": rng.sample(range(len(items)), len(items))}
 
     def pages(self, shown: Shown) -> Sequence[Page]:
