@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+import tarfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from annotation.services.redacting import participations, redact
 from annotation.services.repair import rebuild_ratings
 from annotation.services.syncing import sync_posting
 from common.problems import Invalid
+from hitserver.backup.outdated import deletions_since, outdated
 from tests.annotation.redaction_helpers import WROTE, rows_with, walk
 from tests.factories import make_assignment, make_participant, make_study, make_submission, make_worker, simulated_form
 
@@ -262,6 +264,29 @@ def test_copies_made_before_a_deletion_are_listed_and_removed(folder: Path) -> N
     assert old.exists()
     run("backup", "--outdated", "--remove")
     assert not old.exists()
+
+
+def a_backup(path: Path, made_at: str) -> Path:
+    """A file with the manifest of a backup."""
+    data = json.dumps({"made_at": made_at}).encode()
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo("manifest.json")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def test_backups_in_a_folder_are_compared_with_the_journal(folder: Path) -> None:
+    lines = [{"participant": 1, "study": 1, "at": f"2026-05-{day:02}T12:00:00+00:00"} for day in (3, 5)]
+    (folder / "redactions.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    home = folder / "backups"
+    home.mkdir()
+    first = a_backup(home / "first.tar.gz", "2026-05-01T00:00:00+00:00")
+    second = a_backup(home / "second.tar.gz", "2026-05-04T00:00:00+00:00")
+    a_backup(home / "third.tar.gz", "2026-05-06T00:00:00+00:00")
+    (home / "notes.txt").write_text("not a backup")
+    assert [(each.path, each.deletions) for each in outdated(home)] == [(first, 2), (second, 1)]
+    assert [deletions_since(f"2026-05-0{day}T00:00:00+00:00") for day in (1, 4, 6)] == [2, 1, 0]
 
 
 @pytest.mark.django_db(transaction=True)
