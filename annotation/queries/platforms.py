@@ -94,7 +94,8 @@ def differences(study: Study) -> Differences:
         .select_related("participant__worker", "posting")
     )
     here = {(each.posting_id or 0, each.platform_assignment_id): each for each in sent}
-    outside = OutsideAssignment.objects.filter(posting__study=study, state__in=CONFIRMING).select_related("posting")
+    outside = OutsideAssignment.objects.filter(posting__study=study, state__in=CONFIRMING)
+    outside = outside.select_related("posting").defer("answer")  # which may be long, and nobody compares it
     there = {(each.posting_id, each.external_id): each for each in outside}
     both = here.keys() & there.keys()
     mixed = [

@@ -124,7 +124,7 @@ def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
 def _refused(posting: Posting, reason: str) -> HttpResponse:
     platform = platform_class(posting.platform)
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
-    lines = (line, platform.way_out)
+    lines = (line.format(task=platform.task), platform.way_out)
     return message(heading.format(task=platform.task), *lines, status=403, contact=posting.study.contact)
 
 

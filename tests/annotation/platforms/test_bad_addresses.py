@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.models import Assignment, Participant, Posting
 from annotation.tokens import posting_token
 from tests.annotation.platforms.helpers import finish_assignment
-from tests.annotation.platforms.test_arrivals import posted_study
+from tests.annotation.platforms.test_arrivals import arrive, in_two_parts, posted_study
 
 pytestmark = pytest.mark.django_db
 GIVEN = {"assignmentId": "3ASSIGNMENT", "workerId": "AWORKER", "turkSubmitTo": "http://testserver"}
@@ -122,3 +122,14 @@ def test_a_participant_of_another_study_on_prolific_gets_nothing_there() -> None
     answer = Client().post(f"/p/{posting_token(postings[0].pk)}/?{urlencode(query)}")
     assert (answer.status_code, b"This link belongs to another study" in answer.content) == (400, True)
     assert not Assignment.objects.exists()
+
+
+def test_who_comes_to_a_second_part_of_a_hit_reads_what_to_do() -> None:
+    one, two = in_two_parts()
+    arrive(one, "AWORKER", "3FIRST")
+    answer = Client().post(address(two))
+    page = answer.content.decode()
+    assert answer.status_code == 403
+    assert "You are doing the same work in another HIT" in page
+    assert "Each person can do it once, so finish that HIT. This one is for somebody else." in page
+    assert "Please return this HIT." in page
