@@ -234,7 +234,7 @@ def test_one_unit_or_two_raters_give_no_interval() -> None:
     [
         (np.empty((0, 3)), {}, "no ratings"),
         (np.full((3, 3), NAN), {}, "no ratings"),
-        ([[1], [2], [3]], {}, "one rater only"),
+        ([[1], [2], [3]], {}, "only one rater"),
         ([[1, NAN], [NAN, 2]], {}, "no unit has two ratings"),
         ([[1, 2], [-1, 2]], {"level": "ratio"}, "0 or more"),
         ([["a", "b"], ["a", "a"]], {"level": "interval"}, "text"),

@@ -72,7 +72,7 @@ def test_the_interval_is_that_of_literally_resampled_units() -> None:
 
 
 def test_one_category_is_undefined() -> None:
-    assert "one category only" in gwet_ac1([[1, 1], [1, 1]]).note
+    assert "only one category" in gwet_ac1([[1, 1], [1, 1]]).note
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_one_category_is_undefined() -> None:
         ([["a", "b"]], {}, "categories in their order"),
         ([[1, 2]], {"weights": "cubic"}, '"linear" or "quadratic"'),
         (np.arange(2002.0).reshape(-1, 2), {}, "2002 different values"),
-        ([[1], [2]], {}, "one rater only"),
+        ([[1], [2]], {}, "only one rater"),
     ],
 )
 def test_ac2_refuses_values_that_it_cannot_weigh(data: Any, options: Any, message: str) -> None:

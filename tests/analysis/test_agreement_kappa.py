@@ -122,7 +122,7 @@ def test_one_value_throughout_has_no_kappa() -> None:
     ("data", "message"),
     [
         (np.empty((0, 2)), "no ratings|one rater"),
-        ([[1], [2]], "one rater only"),
+        ([[1], [2]], "only one rater"),
         ([[1, NAN], [NAN, 1]], "no unit has two ratings"),
     ],
 )

@@ -208,7 +208,7 @@ def test_em_that_does_not_converge_says_so() -> None:
     ("labels", "options", "message"),
     [
         ([[NAN, NAN]], {}, "no ratings"),
-        ([[1], [2]], {}, "one rater only"),
+        ([[1], [2]], {}, "only one rater"),
         ([[1, 1], [1, 1]], {}, "same value"),
         ([[1, 2]], {"smoothing": -1}, "smoothing"),
         ([[1, 2]], {"iterations": 0}, "iterations"),

@@ -164,7 +164,7 @@ def test_a_missing_figure_has_a_reason_and_the_rest_is_shown(
         (HEADER + "1,a,2\n1,,3\n", 'row 2, column "worker": the cell is empty'),
         (HEADER + "1,a,\n1,b,\n", 'column "rating": every cell is empty'),
         (HEADER + "1,a,2\n1,a,3\n", "more than one rating: (1, a)"),
-        (HEADER + "1,a,2\n2,a,3\n", "one rater only"),
+        (HEADER + "1,a,2\n2,a,3\n", "only one rater"),
         (HEADER + "1,a,2\n2,b,3\n", "no unit has two ratings"),
         ('{"item": 1}\n{"item": \n', "line 2: this is not JSON"),
         ('{"item": 1}\n[1, 2]\n', "line 2: this is not an object"),
