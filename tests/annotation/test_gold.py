@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Item, Study
+from annotation.models import Assignment, Item, Study
+from annotation.services.answers import submit_step
 from annotation.services.gold import with_checks
 from annotation.services.importing import read_items
 from annotation.services.planning import publish, reasons_not_to_publish
@@ -193,3 +194,23 @@ def test_without_feedback_a_gold_item_looks_like_any_other(client: Client) -> No
     page = after_gold(gold_study(), "7", client)
     assert "right answer" not in page
     assert "It says one word." not in page
+
+
+@pytest.mark.parametrize("last", ["gold", "main"])
+def test_feedback_on_the_last_page_is_on_the_page_that_ends_the_hit(client: Client, last: str) -> None:
+    study = gold_study(quality_control={"gold_feedback": True})
+    participant = make_participant(study=study)
+    assignment = make_assignment(participant=participant)
+    roles = [place.item.role for place in assignment.hit.places.select_related("item")]
+    order = {"items": sorted(range(len(roles)), key=lambda at: roles[at] == last)}
+    Assignment.objects.filter(pk=assignment.pk).update(order=assignment.order | order)
+    for number in range(2):
+        submit_step(
+            assignment_id=assignment.pk,
+            participant_id=participant.pk,
+            number=number,
+            data={"lively": "7", "dull": "1"},
+            timing={},
+        )
+    page = client.get(reverse("work_done", args=[participant_token(participant.pk)])).content.decode()
+    assert ("The right answer is “2”." in page) == (last == "gold")
