@@ -19,6 +19,7 @@ PLATFORM = "link"
 def decision_time() -> forms.IntegerField:
     """The setting of a way in that nobody approves on: when work without a decision is to be paid."""
     return forms.IntegerField(
+        label="Hours until a reward is to be paid",
         required=False,
         min_value=1,
         max_value=8760,

@@ -23,7 +23,7 @@ from annotation.study_files import FileRefused, read_study_file
 from annotation.task_types.settings import ConfigForm
 from tests.annotation.console_helpers import as_role
 from tests.annotation.quality_helpers import gold_study, rate, someone
-from tests.annotation.test_study_files import DOCS, documented, in_words
+from tests.annotation.test_study_file_examples import DOCS, documented, in_words
 
 pytestmark = pytest.mark.django_db
 
