@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
@@ -27,14 +24,12 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.queries.exams import has_passed
+from annotation.services.deadlocks import TRIES, again_after_deadlock
 from annotation.services.people import MEMBER
 from annotation.task_types.items import Json
 
 State = Assignment.State
-P = ParamSpec("P")
-T = TypeVar("T")
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-TRIES = 5
 
 _TERMS = """
 SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, s.has_authors, p.worker_id, r.id, r.wanted,
@@ -227,31 +222,6 @@ def accept_next(*, participant_id: int) -> Accepted:
             if not is_deadlock(error):
                 raise
     raise NothingLeft("taken")
-
-
-def is_deadlock(error: OperationalError) -> bool:
-    """PostgreSQL ended this transaction because it and another waited for each other. Trying again is safe."""
-    return getattr(error.__cause__, "pgcode", None) == "40P01"
-
-
-def again_after_deadlock(service: Callable[P, T]) -> Callable[P, T]:
-    """Run a service again if PostgreSQL ended its transaction because of a deadlock.
-
-    A transaction that takes back abandoned hits and then a free hit may lock hits in a different order than others. If
-    a service runs in its caller's transaction, the caller has to try again.
-    """
-
-    @wraps(service)
-    def tried(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(TRIES - 1):
-            try:
-                return service(*args, **kwargs)
-            except OperationalError as error:
-                if connection.in_atomic_block or not is_deadlock(error):
-                    raise
-        return service(*args, **kwargs)
-
-    return tried
 
 
 def _accept(participant_id: int) -> Accepted:

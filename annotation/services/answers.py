@@ -17,8 +17,9 @@ from django.utils import timezone
 from annotation import sql
 from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to, shown_items
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
-from annotation.services.allocation import TRIES, is_deadlock, revive_late
+from annotation.services.allocation import revive_late
 from annotation.services.arrivals import take_back
+from annotation.services.deadlocks import TRIES, is_deadlock
 from annotation.services.flagging import Sent, Where, flag_columns, quick_findings, written_texts
 from annotation.services.offers import closing, lacks_offers, request_offers
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown

@@ -22,13 +22,13 @@ from annotation.platforms.base import Claim
 from annotation.queries.exams import has_passed
 from annotation.services.allocation import (
     NotAdmitted,
-    again_after_deadlock,
     free_slot,
     random_code,
     reclaim_expired,
     take_least_filled_arm,
     took_part_in_excluded,
 )
+from annotation.services.deadlocks import again_after_deadlock
 
 State = Assignment.State
 HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED, State.STOPPED)

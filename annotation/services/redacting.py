@@ -38,8 +38,8 @@ from annotation.models import (
 )
 from annotation.queries.pay_states import in_state
 from annotation.queries.payments import due
-from annotation.services.allocation import again_after_deadlock
 from annotation.services.audit import record
+from annotation.services.deadlocks import again_after_deadlock
 from annotation.services.redacting_files import (
     copies_on_disk,
     note_in_journal,

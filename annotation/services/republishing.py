@@ -22,8 +22,8 @@ from annotation.platforms.changes import Changes
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import parts_of
 from annotation.queries.platform_overview import missing_places, shared_places
-from annotation.services.allocation import again_after_deadlock
 from annotation.services.audit import record
+from annotation.services.deadlocks import again_after_deadlock
 from annotation.services.platform_calls import make_all
 from annotation.services.publishing import post_all
 

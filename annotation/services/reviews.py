@@ -16,8 +16,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Participant, Review, Submission
-from annotation.services.allocation import again_after_deadlock, free_slot
+from annotation.services.allocation import free_slot
 from annotation.services.audit import record
+from annotation.services.deadlocks import again_after_deadlock
 from annotation.task_types.questions import clean_text
 from common.problems import Problem, refuse_if_any
 

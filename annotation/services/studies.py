@@ -28,9 +28,9 @@ from django.utils import timezone
 from accounts import log as server_log
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.platforms import known as known_platforms
-from annotation.services.allocation import TRIES, is_deadlock
 from annotation.services.audit import record
 from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values, rules_of
+from annotation.services.deadlocks import TRIES, is_deadlock
 from annotation.services.suggesters import release_for
 from common.problems import Problem, Refused, invalid, refuse_if_any
 

@@ -106,7 +106,7 @@ def test_a_bad_bundle_gives_one_line_and_status_2(
 def test_edited_rows_are_refused_unless_accepted_explicitly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_bundle_folder(study_data(ITEMS, VALUES), tmp_path / "pilot")
     with (tmp_path / "pilot" / "flags.csv").open("a") as file:
-        file.write("1,copied,by hand\r\n")
+        file.write("1,copied,by hand,,\r\n")
     command = ["report", str(tmp_path / "pilot"), "--out", str(tmp_path / "out"), "--draws", "40"]
 
     assert main(command) == 2

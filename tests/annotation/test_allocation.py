@@ -15,12 +15,12 @@ from annotation.services.allocation import (
     NotAdmitted,
     NothingLeft,
     accept_next,
-    again_after_deadlock,
     enrol,
     reclaim_expired,
     return_assignment,
 )
 from annotation.services.answers import submit_step
+from annotation.services.deadlocks import again_after_deadlock
 from tests.factories import (
     make_assignment,
     make_author,
