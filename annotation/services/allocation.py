@@ -24,7 +24,7 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.queries.exams import has_passed
-from annotation.services.deadlocks import TRIES, again_after_deadlock
+from annotation.services.deadlocks import TRIES, again_after_deadlock, is_deadlock
 from annotation.services.people import MEMBER
 from annotation.task_types.items import Json
 
