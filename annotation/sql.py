@@ -95,7 +95,8 @@ def insertion(model: type[models.Model], *rows: dict[str, Value], returning: boo
 
     Every column without a database default must be named. A value may be `Found`.
     """
-    fields = _fields(model, tuple(rows[0]))
+    names = tuple(rows[0])
+    fields = _fields(model, names)
     places: list[tuple[str, ...]] = []
     params: list[Value] = []
     for row in rows:
@@ -108,17 +109,17 @@ def insertion(model: type[models.Model], *rows: dict[str, Value], returning: boo
                 cells.append("%s")
                 params.append(field.get_db_prep_save(value, connection))
         places.append(tuple(cells))
-    return _insert_text(model, fields, tuple(places), returning), params
+    return _insert_text(model, names, tuple(places), returning), params
 
 
 @lru_cache(maxsize=512)
 def _insert_text(
     model: type[models.Model],
-    fields: tuple[models.Field[Any, Any], ...],
+    names: tuple[str, ...],
     places: tuple[tuple[str, ...], ...],
     returning: bool,
 ) -> str:
-    columns = ", ".join(f'"{field.column}"' for field in fields)
+    columns = ", ".join(f'"{field.column}"' for field in _fields(model, names))
     values = ", ".join(f"({', '.join(cells)})" for cells in places)
     text = f'INSERT INTO "{table(model)}" ({columns}) VALUES {values}'  # noqa: S608 - names of models
     return text + (' RETURNING "id"' if returning else "")

@@ -129,6 +129,10 @@ def _loads_ahead(request: HttpRequest) -> bool:
     return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
 
 
+#: What the template asks about and most pages do not have. Looking up a missing name takes it about ten times as long.
+UNUSED = {"preview": False, "waiting": None, "events_token": "", "recording": "", "item_image": None}
+
+
 def _step_page(
     token: str,
     found: Standing,
@@ -153,6 +157,7 @@ def _step_page(
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     here = reverse("work", args=[token])
     context = {
+        **UNUSED,
         **due_page.context,
         "page": due_page,
         "at": due.number + 1,
@@ -165,7 +170,7 @@ def _step_page(
         "minutes_left": -(-seconds_left // 60),
         "instructions": instrument.texts["instructions"],
         "form": form_token(due.assignment_id, due.number),
-        "values": values or due_page.initial,
+        "values": {"timing": "", "feedback": "", **(values or due_page.initial)},
         "errors": errors or {},
         "problems": _problems(due_page, errors or {}),
         "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else TIME_IS_UP),
@@ -174,8 +179,8 @@ def _step_page(
         "return_url": f"{here}return",
         "on_platform": read_seat(token).assignment is not None,
         "part_pay": _part_pay(found, due, walk.length),
-        "stop_url": reverse("work_stop", args=[token]),
-        "record_url": reverse("work_record", args=[token]),
+        "stop_url": f"{here}stop",
+        "record_url": f"{here}record",
         "gold": _gold(instrument, walk, due),
         **_waiting(opened, due.number, here),
         **pull_context(opened, due.number, here),
