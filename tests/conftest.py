@@ -33,6 +33,9 @@ celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
 T = TypeVar("T")
 #: Pages and clients whose queries other tests run on both databases.
 ON_ONE_DATABASE = (
+    "tests/annotation/task_types/",
+    "tests/annotation/test_console_",
+    "tests/annotation/test_study_file",
     "tests/hitserver/test_permissions.py",
     "tests/marketplace/operate_site/",
     "tests/marketplace/tools/",

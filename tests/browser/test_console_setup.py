@@ -70,8 +70,8 @@ def test_arms_from_the_list_to_what_differs(live_server: LiveServer, new_page: N
     page.get_by_role("group", name="Entry 2").get_by_label("Name").fill("pair")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="pair").click()
-    page.get_by_role("spinbutton", name="Most words").fill("20")
-    expect(page.get_by_role("checkbox", name="Most words")).to_be_checked()  # changing it says that it differs
+    page.get_by_role("spinbutton", name="Maximum words").fill("20")
+    expect(page.get_by_role("checkbox", name="Maximum words")).to_be_checked()  # changing it says that it differs
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("Saved.")
     assert list(study.arms.values_list("name", "config")) == [("solo", {}), ("pair", {"max_words": 20})]

@@ -41,7 +41,10 @@ def healthy(server: Server) -> bool:
 def child_with(server: Server, word: str) -> psutil.Process:
     """The process whose command has this word and that the supervisor started itself."""
     children = psutil.Process(server.process.pid).children()
-    return next(child for child in children if any(word in part for part in child.cmdline()))
+    found = [child for child in children if any(word in part for part in child.cmdline())]
+    if not found:
+        raise LookupError(f"no process with {word} in its command")
+    return found[0]
 
 
 def both_workers_run(server: Server) -> bool:
@@ -51,7 +54,7 @@ def both_workers_run(server: Server) -> bool:
     """
     try:
         return all(child_with(server, word).children() for word in ("gpu@", "default@"))
-    except (StopIteration, psutil.Error):
+    except (LookupError, psutil.Error):
         return False
 
 
@@ -125,7 +128,7 @@ def test_a_process_that_dies_is_started_again(live_processes: Start) -> None:
 def child_with_other_pid(server: Server, pid: int) -> bool:
     try:
         return child_with(server, "gunicorn").pid != pid
-    except (StopIteration, psutil.Error):
+    except (LookupError, psutil.Error):
         return False
 
 

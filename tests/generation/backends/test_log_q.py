@@ -201,8 +201,14 @@ def test_rows_that_need_more_of_the_vocabulary_get_it_and_the_others_stay(name: 
     uniforms = np.random.default_rng(2).random(12).tolist()
     for number, drawn in enumerate(sampling.draw(logits, rows_of(name, uniforms), torch.tensor([], dtype=torch.long))):
         one = reference_sampling.draw(logits[number].numpy(), parse_decoder(name), uniforms[number])
-        assert drawn[0] == one[0]
-        assert drawn[1:] == pytest.approx(one[1:], abs=1e-4)
+        if drawn[0] == one[0]:
+            assert drawn[1:] == pytest.approx(one[1:], abs=1e-4)
+            continue
+        # Sums of thousands of shares in float32 may put u into a neighbouring token.
+        q = by_hand(logits[number].numpy().astype(np.float64), parse_decoder(name))
+        before = q[: drawn[0]].sum()
+        assert q[drawn[0]] > 0
+        assert before - 1e-4 < uniforms[number] < before + q[drawn[0]] + 1e-4
 
 
 @pytest.mark.parametrize("name", ["ancestral", "temperature=0.7", "top_k=10", "top_p=0.8", "typical=0.6"])
