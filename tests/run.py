@@ -1,7 +1,7 @@
 """Runs the tests on SQLite, then those that databases may tell apart again on PostgreSQL. See ``script/test --help``.
 
 Services that have to be started are started once for both. The second run is left out, with a message, when there is
-no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went. Up to five
+no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went. Up to eight
 tests that start processes or drive a browser get a second try, alone, and are named if they pass only then.
 """
 
@@ -18,9 +18,9 @@ from tests.support import clean_environment
 
 FAILED, NO_TESTS = 1, 5
 #: More failures than this are not bad luck.
-MOST_AGAIN = 5
+MOST_AGAIN = 8
 # More than a small machine has cores: many tests wait for a process, a browser or a lease.
-WORKERS = "3"
+WORKERS = "4"
 FAST_WORKERS = "2"  # nothing to wait for
 
 

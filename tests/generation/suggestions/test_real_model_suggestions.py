@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,7 @@ def waiting() -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("HITSERVER_TEST_LONG") != "1", reason="it takes minutes: set HITSERVER_TEST_LONG=1")
 def test_the_server_writes_suggestions_with_the_packaged_model_even_after_kill_9(
     live_processes: Callable[..., Server],
 ) -> None:
