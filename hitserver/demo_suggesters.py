@@ -70,7 +70,7 @@ def wait_for_model(study: Study) -> str:
 
 
 def _make(need: SuggesterNeed, decoder: str) -> str:
-    """A suggester that continues a story or, for a type that has none, the last line of an example of its own."""
+    """A suggester that continues a story or, for a type that has none, the last line of an example."""
     from generation.registry.registration import ensure_embedded_model
     from generation.suggestions.definitions import create_suggester
     from generation.suggestions.pool_filling import fill_from_csv

@@ -20,7 +20,7 @@ def normalised(text: str) -> str:
 
 
 def too_short(work: Work, threshold: float) -> Iterator[Found]:
-    """Fewer words than expected; a question that asks for less has a lower limit of its own."""
+    """Fewer words than expected; a question that asks for less has a lower limit."""
     for each in work.texts:
         words, least = len(normalised(each.text).split()), min(threshold, each.least_words)
         if words < least:

@@ -313,5 +313,5 @@ def annotation_of(posting: Posting) -> str:
 
 
 def unposted_hits(study: Study, platform: str) -> Iterable[Hit]:
-    """Hits that have no posting of their own on the platform, in order."""
+    """Hits without a posting on the platform, in order."""
     return study.hits.exclude(postings__platform=platform).order_by("position")

@@ -168,7 +168,7 @@ def settle_approvals(*, study: Study, actor: str) -> int:
 def _settle(ids: Sequence[int], actor: str) -> int:
     """A process that was killed may have approved one of these without storing that.
 
-    Its call is marked first, in a transaction of its own: whoever approves locks the call before the posting.
+    Its call is marked first, in a separate transaction: whoever approves locks the call before the posting.
     """
     keys = [f"approve/{pk}" for pk in ids]
     asked = PlatformCall.objects.filter(key__in=keys, state=PlatformCall.State.PENDING)

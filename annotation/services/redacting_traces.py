@@ -1,6 +1,6 @@
 """What identifies a worker or repeats their words: collected before a redaction, looked for everywhere afterwards.
 
-Most of a worker's data are in rows of their own and are removed whatever they contain. Their words and names may also
+Most of a worker's data are in separate rows and are removed whatever they contain. Their words and names may also
 be in other rows: an item made of their text, a log entry, a platform's answer. Those are found by content.
 """
 
