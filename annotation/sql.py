@@ -101,13 +101,13 @@ def insertion(model: type[models.Model], *rows: dict[str, Value], returning: boo
     params: list[Value] = []
     for row in rows:
         cells = []
-        for field, value in zip(fields, row.values(), strict=True):
+        for (field, plain), value in zip(fields, row.values(), strict=True):
             if isinstance(value, Found):
                 cells.append(value.sql)
                 params += value.params
             else:
                 cells.append("%s")
-                params.append(field.get_db_prep_save(value, connection))
+                params.append(value if type(value) is plain else field.get_db_prep_save(value, connection))
         places.append(tuple(cells))
     return _insert_text(model, names, tuple(places), returning), params
 
@@ -119,7 +119,7 @@ def _insert_text(
     places: tuple[tuple[str, ...], ...],
     returning: bool,
 ) -> str:
-    columns = ", ".join(f'"{field.column}"' for field in _fields(model, names))
+    columns = ", ".join(f'"{field.column}"' for field, _ in _fields(model, names))
     values = ", ".join(f"({', '.join(cells)})" for cells in places)
     text = f'INSERT INTO "{table(model)}" ({columns}) VALUES {values}'  # noqa: S608 - names of models
     return text + (' RETURNING "id"' if returning else "")
@@ -210,8 +210,28 @@ def aware(stored: Any) -> datetime:
 
 
 @cache
-def _fields(model: type[models.Model], names: tuple[str, ...]) -> tuple[models.Field[Any, Any], ...]:
-    return tuple(_field(model, name) for name in names)
+def _fields(
+    model: type[models.Model], names: tuple[str, ...]
+) -> tuple[tuple[models.Field[Any, Any], type | None], ...]:
+    """The fields, each with the Python type whose values the field passes to the database as they are."""
+    fields = [_field(model, name) for name in names]
+    stored = [field.target_field if isinstance(field, models.ForeignKey) else field for field in fields]
+    return tuple((field, _PLAIN.get(type(kind))) for field, kind in zip(fields, stored, strict=True))
+
+
+#: Exactly these classes: a class derived from one of them may adapt its values.
+_PLAIN: dict[type, type] = {
+    models.BigAutoField: int,
+    models.IntegerField: int,
+    models.PositiveIntegerField: int,
+    models.PositiveSmallIntegerField: int,
+    models.SmallIntegerField: int,
+    models.BigIntegerField: int,
+    models.FloatField: float,
+    models.BooleanField: bool,
+    models.CharField: str,
+    models.TextField: str,
+}
 
 
 @cache

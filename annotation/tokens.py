@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.core.signing import BadSignature, Signer
 
@@ -67,7 +68,9 @@ def participant_token(participant_id: int, assignment_id: int | None = None) -> 
     return _PARTICIPANT.sign(str(participant_id) if assignment_id is None else f"{participant_id}-{assignment_id}")
 
 
+@lru_cache(maxsize=4096)
 def read_seat(token: str) -> Seat:
+    """Raises BadToken. Remembered, because every page and every step of a worker has the same token."""
     text = _unsign(_PARTICIPANT, token)
     return Seat(*_integers(text, 2)) if "-" in text else Seat(*_integers(text, 1))
 

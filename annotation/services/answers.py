@@ -265,12 +265,13 @@ def derive_ratings(
     If one answer gives several ratings, only the first of them has the answer's time.
     """
     timed: set[tuple[int, str]] = set()
+    ids = [pk for pk, _ in hit_items(work.hit_id)]
     return [
         {
             "study": work.study_id,
             "submission": submission,
             "participant": work.participant_id,
-            "item": _item_id(work, row),
+            "item": None if row.item is None else ids[row.item],
             "question": row.question,
             "target": row.target,
             "scale": row.scale,

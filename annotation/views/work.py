@@ -342,10 +342,10 @@ def work_return(request: HttpRequest, token: str) -> HttpResponse:
 
 
 urlpatterns = [
+    path("w/<str:token>/", work, name="work"),
     path("p/<str:token>/", arrival, name="platform_arrival"),
     path("s/<slug:slug>/", study_start, name="study_start"),
     path("s/<slug:slug>/preview/", study_preview, name="study_preview"),
-    path("w/<str:token>/", work, name="work"),
     path("w/<str:token>/draft", work_draft, name="work_draft"),
     path("w/<str:token>/events", work_events, name="work_events"),
     path("w/<str:token>/offers", work_offers, name="work_offers"),
