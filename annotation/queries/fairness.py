@@ -11,7 +11,7 @@ from django.db.models.functions import RowNumber
 
 from annotation.models import Study, Submission
 from annotation.queries.left_out import excluded_submissions
-from annotation.queries.pay import hourly, is_low
+from annotation.queries.pay import exact_sum, hourly, is_low
 
 NEWEST = 5
 Middle = dict[str, tuple[int, float]]
@@ -80,8 +80,7 @@ def _by_worker(study: Study) -> dict[str, list[tuple[Decimal, float]]]:
     summed = _counted(study).order_by().values_list("participant__arm__name", "participant")
     found: dict[str, list[tuple[Decimal, float]]] = defaultdict(list)
     for arm, _, usd, spent in summed.annotate(usd=Sum("assignment__hit__reward"), spent=Sum("seconds")):
-        # SQLite adds decimals as binary fractions.
-        found[arm].append((Decimal(usd).quantize(Decimal("0.001")), spent))
+        found[arm].append((exact_sum(usd), spent))
     return found
 
 

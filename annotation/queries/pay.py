@@ -24,6 +24,11 @@ def hourly(reward: Decimal, seconds: float) -> Decimal:
     return (reward * 3600 / Decimal(str(seconds))).quantize(CENT, ROUND_HALF_UP)
 
 
+def exact_sum(total: Decimal | None) -> Decimal:
+    """What the database adds up, exact to a tenth of a cent: SQLite adds amounts as binary fractions. None is 0."""
+    return Decimal(total or 0).quantize(Decimal("0.001"))
+
+
 def is_low(per_hour: Decimal) -> bool:
     """Whether this is less than the server's minimum (``HITSERVER_MINIMUM_HOURLY_PAY``)."""
     return bool(per_hour < settings.MINIMUM_HOURLY_PAY)

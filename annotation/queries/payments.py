@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
 from annotation.queries.part_pay import unpaid_parts
+from annotation.queries.pay import exact_sum
 from annotation.queries.pay_states import in_state, paying, rewards
 
 PER_PAGE = 50
@@ -225,8 +226,8 @@ def totals(study: Study) -> dict[str, Any]:
         "due": due(study),
         "open": to_approve_total(study),
         "paid_hits": paid["hits"],
-        "paid": _usd(paid["usd"]),
-        "extra": _usd(paid["extra"]),
+        "paid": exact_sum(paid["usd"]),
+        "extra": exact_sum(paid["extra"]),
         "unmatched": study.payments.filter(submission=None, part=None).count(),
         "simulated": simulated.count(),
     }
@@ -238,11 +239,6 @@ def studies_with_code(studies: QuerySet[Study], code: str) -> list[Study]:
     return list(studies.filter(participants__completion_code=wanted).distinct().order_by("pk")[:5]) if wanted else []
 
 
-def _usd(total: Decimal | None) -> Decimal:
-    """A sum to a tenth of a cent: SQLite adds decimals as binary fractions."""
-    return NOTHING if total is None else total.quantize(Decimal("0.001"))
-
-
 def _row(participant: Any, name: str) -> PaymentRow:
     return PaymentRow(
         pseudonym=participant.pseudonym,
@@ -250,19 +246,19 @@ def _row(participant: Any, name: str) -> PaymentRow:
         arm=participant.arm.name,
         hits_done=participant.hits_done,
         hits_due=participant.hits_due,
-        due=_usd(participant.due) + _usd(participant.parts_usd),
+        due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
         hits_paid=participant.hits_paid,
-        paid=_usd(participant.paid) + _usd(participant.parts_paid),
+        paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
         hits_excluded=participant.hits_excluded,
-        excluded_usd=_usd(participant.excluded_usd),
+        excluded_usd=exact_sum(participant.excluded_usd),
         last_paid_at=participant.last_paid_at,
         platform=participant.worker.platform,
         platform_id=participant.worker.platform_id,
         name=name,
         hits_open=participant.hits_open,
-        open=_usd(participant.open),
+        open=exact_sum(participant.open),
         hits_later=participant.hits_later,
         hits_rejected=participant.hits_rejected,
         hits_unconfirmed=participant.hits_unconfirmed,
-        extra=_usd(participant.extra) + _usd(participant.parts_paid),
+        extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
     )

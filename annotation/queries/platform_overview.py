@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Compensation, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms import platform_class
 from annotation.platforms.link import PLATFORM as LINK
+from annotation.queries.pay import exact_sum
 
 Outside = OutsideAssignment.State
 Work = Assignment.State
@@ -101,7 +102,7 @@ def stand(study: Study, platform: str) -> Stand:
 
 def _paid(study: Study, platform: str) -> Decimal:
     paid = Payment.objects.filter(study=study, platform=platform).exclude(platform_id="")
-    return paid.aggregate(n=Sum("amount"))["n"] or Decimal(0)
+    return exact_sum(paid.aggregate(usd=Sum("amount"))["usd"])
 
 
 def in_progress(study: Study, platform: str) -> QuerySet[Assignment]:

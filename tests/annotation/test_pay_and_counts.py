@@ -16,7 +16,7 @@ from annotation.describing import describe_study
 from annotation.frames import study_data
 from annotation.management.study_output import status_lines
 from annotation.models import Assignment, Rating, Submission
-from annotation.queries.pay import TimePerHit, hourly, pay_of, time_per_hit
+from annotation.queries.pay import TimePerHit, exact_sum, hourly, pay_of, time_per_hit
 from annotation.queries.progress import progress
 from annotation.queries.rating_counts import RatingCounts, rating_counts
 from annotation.services.reviews import review_submission
@@ -156,3 +156,9 @@ def test_a_pilot_with_other_hits_says_nothing_about_their_time() -> None:
     study = make_study(live=False, items_per_hit=2)
     study.duplicated_from = pilot
     assert time_per_hit(study) is None
+
+
+def test_sums_are_exact_although_sqlite_adds_binary_fractions() -> None:
+    # What SQLite makes of 2,000 payments of $0.18.
+    assert exact_sum(Decimal("360.000000000011")) == Decimal("360.00")
+    assert exact_sum(None) == 0
