@@ -22,7 +22,9 @@ SAMPLES: dict[type | None, list[object]] = {
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("model", apps.get_app_config("annotation").get_models(), ids=lambda model: model.__name__)
+@pytest.mark.parametrize(
+    "model", list(apps.get_app_config("annotation").get_models()), ids=lambda model: model.__name__
+)
 def test_a_value_that_is_stored_as_it_is_would_not_be_changed_by_its_field(model: type[Model]) -> None:
     names = tuple(field.attname for field in model._meta.concrete_fields)
     for field, plain in sql._fields(model, names):
@@ -34,7 +36,7 @@ def test_a_value_that_is_stored_as_it_is_would_not_be_changed_by_its_field(model
 def test_other_values_are_adapted_by_their_fields() -> None:
     values = {"assignment": 3, "number": 0, "answers": {"a": "ü"}, "received_at": datetime(2026, 11, 1, tzinfo=UTC)}
     _, stored = sql.insertion(Step, values)
-    by_orm = [Step._meta.get_field(name).get_db_prep_save(value, connection) for name, value in values.items()]
+    by_orm = [sql._field(Step, name).get_db_prep_save(value, connection) for name, value in values.items()]
     assert [str(value) for value in stored] == [str(value) for value in by_orm]
     _, (amount,) = sql.insertion(Payment, {"amount": Decimal("0.18")})
     assert Decimal(amount) == Decimal("0.18")
