@@ -184,6 +184,8 @@ class TaskType(Sources, MembersWork, ABC):
     title: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
+    #: The heading under which researchers find the type.
+    group: ClassVar[str] = "Other"
     config_form: ClassVar[type[ConfigForm]] = ConfigForm
 
     # --- 1. what a researcher gives ---

@@ -29,6 +29,18 @@ def all_types() -> dict[str, TaskType]:
     return dict(sorted(found.items()))
 
 
+#: The order of the groups. Any other group comes after them.
+GROUPS = ("Diversity of sets", "Judging texts", "Writing", "Coding")
+
+
+def grouped_types() -> list[tuple[str, list[TaskType]]]:
+    """Every task type under its group, by name within a group."""
+    found: dict[str, list[TaskType]] = {group: [] for group in GROUPS}
+    for task in all_types().values():
+        found.setdefault(task.group, []).append(task)
+    return [(group, types) for group, types in found.items() if types]
+
+
 def get_type(name: str) -> TaskType:
     """The task type called ``name``. Raises UnknownTaskType, which lists the existing types."""
     try:

@@ -42,6 +42,14 @@ def test_every_type_is_offered_with_what_it_asks(client: Client) -> None:
         assert reverse("console_new_settings", args=[name]) in page
 
 
+def test_types_are_listed_under_their_groups(client: Client) -> None:
+    page = text_of(client, "console_new")
+    places = [page.index(f"<h2>{group}</h2>") for group in ("Diversity of sets", "Judging texts", "Writing", "Coding")]
+    assert places == sorted(places)
+    assert places[0] < page.index("<h3>conTest") < places[1] < page.index("<h3>Likert scales") < places[2]
+    assert "<h2>Other</h2>" not in page
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_an_unknown_type_is_not_found(client: Client, method: str) -> None:
     response = getattr(client, method)(reverse("console_new_settings", args=["no_such_type"]))

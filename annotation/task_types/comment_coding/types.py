@@ -37,6 +37,7 @@ class CommentCoding(FixedPages):
     title = "Coding of comments"
     summary = "What do people’s explanations mention? Members of the study give labels and settle differences."
     source = "Clark 2021, app. C.3"
+    group = "Coding"
     config_form = CodingConfig
     item_settings = ("authors_per_domain", "draw_seed")
     takes_outputs = ("comment",)

@@ -54,6 +54,7 @@ class ConTest(TaskType):
     title = "conTest"
     summary = "Workers write responses that differ as much as possible, then rephrase one of them."
     source = "Tevet & Berant 2021, §6.4"
+    group = "Diversity of sets"
     config_form = ConTestConfig
     output_kinds = ("set",)
 

@@ -47,6 +47,7 @@ class Cyoa(TaskType):
     title = "Choose Your Own Adventure"
     summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
+    group = "Writing"
     config_form = CyoaConfig
     output_kinds = ("text", "turn")
 

@@ -61,6 +61,7 @@ class HdsType(FixedPages):
 
     config_form = HdsConfig
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
+    group = "Diversity of sets"
     item_settings = ("empty_responses",)
     takes_outputs = ("set",)
     scale: Scale

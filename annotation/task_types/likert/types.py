@@ -26,6 +26,7 @@ class Likert(FixedPages):
     title = "Likert scales"
     summary = "One text, several statements, one scale: how far do people agree with each?"
     source = "Clark 2021, §2.6.2"
+    group = "Judging texts"
     config_form = LikertConfig
     sample_form = ConfigForm
     takes_outputs = ("text", "turn")

@@ -41,6 +41,7 @@ class MilStory(TaskType):
         "Workers write stories sentence by sentence; every second sentence starts as a suggestion to edit or delete."
     )
     source = "Clark 2021, §2.4"
+    group = "Writing"
     config_form = MilStoryConfig
     output_kinds = ("text", "turn")
 

@@ -55,6 +55,7 @@ class Pairwise(FixedPages):
     title = "Pairwise comparison"
     summary = "Two texts for one context: which is better, by one or several criteria?"
     source = "Clark 2021, §3.7, appendix B.7"
+    group = "Judging texts"
     config_form = PairwiseConfig
     sample_form = SystemsForm
     takes_outputs = ("text", "turn")

@@ -69,6 +69,7 @@ class Production(FixedPages):
     title = "Responses by many writers"
     summary = "Many workers each write one or more responses to the same contexts."
     source = "Giulianelli et al. 2023, §3–5"
+    group = "Writing"
     config_form = ProductionConfig
     output_kinds = ("text", "set")
     least_words = 2

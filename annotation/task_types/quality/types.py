@@ -44,6 +44,7 @@ class Quality(FixedPages):
     title = "Quality of continuations"
     summary = "Several systems continue one text: how good is each continuation, by five labels?"
     source = "Zhang et al. 2020, §4.1, appendix A"
+    group = "Judging texts"
     config_form = QualityConfig
     sample_form = ConfigForm
 

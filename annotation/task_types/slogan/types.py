@@ -29,6 +29,7 @@ class Slogan(TaskType):
     title = "Slogan with suggestions on request"
     summary = "Workers write slogans; at the press of a button, models suggest some from keywords."
     source = "Clark 2021, §2.5"
+    group = "Writing"
     config_form = SloganConfig
     output_kinds = ("text",)
     has_pulls = True

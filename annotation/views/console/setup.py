@@ -11,7 +11,7 @@ from annotation.models import Item, Study
 from annotation.services import planning
 from annotation.services.studies import change_study
 from annotation.task_types.base import TaskType
-from annotation.task_types.registry import UnknownTaskType, all_types, get_type
+from annotation.task_types.registry import UnknownTaskType, get_type, grouped_types
 from annotation.views.console.page import SignedIn, for_members, member, say_refused, signed_in, study_page
 from annotation.views.console.plan import plan_of
 from annotation.views.console.settings_page import SettingsPage
@@ -24,7 +24,7 @@ Status = Study.Status
 @require_safe
 @signed_in
 def choose_type(request: SignedIn) -> HttpResponse:
-    context = {"types": list(all_types().values()), "steps": stepper(None, "type"), "here": "new"}
+    context = {"groups": grouped_types(), "steps": stepper(None, "type"), "here": "new"}
     return render(request, "console/types.html", context)
 
 
@@ -80,7 +80,7 @@ def type_of_study(request: SignedIn, study: Study) -> HttpResponse:
         messages.success(request, f"This is now a {get_type(task_type).title} study. Check its settings.")
         return redirect("console_settings", study.slug)
     context = {
-        "types": list(all_types().values()),
+        "groups": grouped_types(),
         "steps": stepper(study, "type") if study.status == Status.DRAFT else [],
         "n_items": Item.objects.filter(study=study).count(),
     }
