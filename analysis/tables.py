@@ -210,7 +210,7 @@ def _check_header(path: str | Path, header: Sequence[str]) -> None:
 
 
 def read_objects(path: str | Path) -> dict[int, dict[str, Any]]:
-    """The objects of a JSONL file by line number; blank lines are left out."""
+    """The objects of a JSONL file by line number, without blank lines. InputError: see `read_columns`."""
     found: dict[int, dict[str, Any]] = {}
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):

@@ -58,7 +58,7 @@ def may_try(request: HttpRequest, name: str) -> bool:
 
 
 def forgive(request: HttpRequest, name: str) -> None:
-    """For a right password: forget the wrong ones for this name, and do not count this one for the address."""
+    """For the right password: forget the wrong ones for this name, and do not count this one for the address."""
     keys = _keys(request, name)
     with _alone(), suppress(OSError):
         cache.delete(keys.name)
@@ -84,7 +84,7 @@ def take(request: HttpRequest, scope: str, *, most: int, seconds: int) -> str:
 
 
 def give_back(receipt: str) -> None:
-    """Stops counting what ``take`` returned this receipt for."""
+    """Stop counting what ``take`` returned this receipt for."""
     with _alone(), suppress(OSError, ValueError):
         if cache.get(receipt, 0) > 0:
             cache.decr(receipt)
@@ -118,7 +118,7 @@ def _parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _count(key: str, most: int) -> bool:
-    """Counts one more, unless there are already ``most``. A full disk locks nobody out."""
+    """Count one more, unless there are already ``most``. False if there are. A full disk locks nobody out."""
     with suppress(OSError):
         if cache.get(key, 0) >= most:
             return False

@@ -36,7 +36,7 @@ MOST_VALUES_TO_REDUCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How an interval is made: ``draws`` (0 for none), ``seed``, over ``units`` or ``raters``, ``level``."""
+    """How an interval is made: ``draws`` (0: none) with their ``seed``, ``over`` units or raters, at a ``level``."""
 
     draws: int = DRAWS
     seed: int = SEED

@@ -39,7 +39,7 @@ def add_parser(subparsers: Subparsers) -> None:
         required=True,
         action="append",
         metavar="COL",
-        help="column that names what was rated; repeat it where several columns together do, such as item and target",
+        help="column that names what was rated; repeat it if several columns together do so, such as item and target",
     )
     parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
     parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")
@@ -150,6 +150,8 @@ def values_of(
     """The scale, if given, and the rating in each row: numbers with NaN, or text with None, for missing ratings.
 
     Cells with the same number ("4", "4.0") have the same value at every level.
+
+    InputError: no values, or words where the level needs numbers or an order.
     """
     codes = cells.cat.codes.to_numpy()
     used = set(np.unique(codes).tolist())

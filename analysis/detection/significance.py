@@ -169,7 +169,7 @@ def _noncentral(t: float, df: float, level: float) -> tuple[float, float]:
 
     def chance(parameter: float) -> float:
         found = float(stats.nct.cdf(t, df, parameter))
-        # SciPy has no number far out in a tail, where the probability is 0 or 1.
+        # Far out in a tail, where the probability is 0 or 1, SciPy returns NaN.
         return float(parameter < t) if math.isnan(found) else found
 
     def at(probability: float) -> float:

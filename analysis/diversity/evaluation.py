@@ -28,6 +28,8 @@ from analysis.estimate import SEED, Estimate
 
 @dataclass(frozen=True, slots=True)
 class DecTest:
+    """ρ and r of the scores with the diversity parameter."""
+
     spearman: Estimate
     pearson: Estimate
 
@@ -44,6 +46,8 @@ class Subsampled:
 
 @dataclass(frozen=True, slots=True)
 class ConTest:
+    """ρ of the scores with the class, OCA with the threshold that reaches it, and the numbers of sets by class."""
+
     rho: Estimate
     oca: Estimate
     threshold: Threshold
@@ -62,9 +66,9 @@ def dec_test(
     """Spearman's ρ and Pearson's r of scores (n,) with the diversity parameter (n,), −1 to 1, each with its
     interval.
 
-    ``log10`` takes the logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks.
-    Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give
-    NaN with a note.
+    ``log10`` takes the base-10 logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks.
+    Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give NaN with
+    a note.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0 with
     ``log10``. Source: Tevet & Berant 2021, decTest.

@@ -85,7 +85,7 @@ def contradictory(work: Work, threshold: float, opposites: Sequence[tuple[str, s
     are opposites, about the same text.
 
     ``opposites`` are pairs of topics. Answers as shares of their scales, from 0 to 1, should add up to 1; the value is
-    how far they do not, from 0 to 1. Source: semantic antonyms (Goldberg & Kilonsky 1985; Curran 2016).
+    how far their sum is from 1. Source: semantic antonyms (Goldberg & Kilonsky 1985; Curran 2016).
     """
     for text in work.texts:
         if text.contradicts:

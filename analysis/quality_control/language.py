@@ -78,7 +78,7 @@ def is_foreign(found: Assessment, threshold: float) -> bool:
 
 @lru_cache(maxsize=20_000)
 def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
-    """What can be said about a text; None if it is too short or the study names no language."""
+    """What the model and the word lists show about a text; None if it is too short or the study names no language."""
     words = _WORD.findall(text)
     ideographs = len(_IDEOGRAPH.findall(text))
     letters = sum(len(word) for word in words)
@@ -91,7 +91,7 @@ def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
 
 
 def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | None:
-    """The share of words that the best of these languages lacks. None if the text may be in one without a list."""
+    """The lowest share of unknown words in these languages. None if the text may be in one without a list."""
     shares = [unknown_share(words, name) for name in languages]
     found = min((share for share in shares if share is not None), default=None)
     return None if found is not None and found > 1 - KNOWN_ENOUGH and None in shares else found
@@ -105,7 +105,8 @@ def probabilities(text: str) -> dict[str, float]:
 def unknown_share(words: Sequence[str], language: str) -> float | None:
     """The share of words that the language's list lacks; None if it has no list.
 
-    Names count as known: words with a capital inside a sentence. German nouns have one, too, so there it says nothing.
+    Names count as known: words with a capital that are not the first. German writes every noun with a capital, so there
+    it does not mark names.
     """
     if language not in WORD_LISTS or not words:
         return None

@@ -31,7 +31,7 @@ RANGES: dict[str, tuple[float, float | None]] = {
     "repetition": (0.0, 1.0),
 }
 
-#: By decoder, the only parameter that it sweeps with its value; None if it sweeps none.
+#: By decoder: the parameter that is swept and its value; None if no parameter is.
 Labels = Mapping[str, tuple[str, float] | None]
 
 

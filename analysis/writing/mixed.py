@@ -3,7 +3,7 @@
 Writer i chooses the first with probability logistic(b + s·u_i), where u_i is standard normal: b is the log odds of a
 typical writer, s how far writers differ. The likelihood integrates u_i out by adaptive Gauss–Hermite quadrature
 (Pinheiro & Bates 1995, §2.4; with one node it would be Laplace's approximation). The test compares b with 0 by the
-ratio of likelihoods, and the interval contains every b that the same test does not refuse.
+ratio of likelihoods, and the interval contains every b that the same test does not reject.
 """
 
 from __future__ import annotations
