@@ -10,7 +10,7 @@ from generation.backends.rows import HALF_A_CHARACTER
 from generation.decoding.decoders import Limits
 from generation.decoding.sentences import first_sentence_end
 
-# For the logarithm of 0, llama.cpp writes the least float there is.
+# For the logarithm of 0, llama.cpp writes the lowest float there is.
 LEAST = -1e30
 
 

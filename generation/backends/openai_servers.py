@@ -108,7 +108,7 @@ def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
 
 
 def _llama_cpp_python(request: Request, barred: int) -> dict[str, Any]:
-    """It silently ignores the order of samplers, typical and ignore_eos."""
+    """llama-cpp-python silently ignores the order of samplers, typical and ignore_eos."""
     told: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repeat_penalty": 1.0}
     return told | ({"min_tokens": barred} if barred else {})
 

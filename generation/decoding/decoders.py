@@ -46,7 +46,7 @@ class Decoder:
 
     @property
     def samples(self) -> bool:
-        """Whether it draws at random, so that two seeds can give different texts and log q is defined."""
+        """Whether it draws at random: two seeds can give different texts, and log q is defined."""
         return not self.greedy and self.beams == 1
 
     @property

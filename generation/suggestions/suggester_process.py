@@ -74,7 +74,7 @@ class SuggesterProcess:
         self._stop.set()
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Work until asked to stop, or until ``until``, called at every turn, is true."""
+        """Work until asked to stop, or until ``until``, called at every turn, returns true."""
         self._write_row("starting")
         pulse = Pulse(self, self._lease)
         pulse.start()
