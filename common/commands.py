@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -32,12 +33,12 @@ class AddAction(Protocol):
     def __call__(self, name: str, about: str, run: Callable[..., None]) -> CommandParser: ...
 
 
-class ActionCommand(BaseCommand):
+class ActionCommand(BaseCommand, ABC):
     """A command with actions. Subclasses define ``add_actions`` and, where needed, ``explain``."""
 
+    @abstractmethod
     def add_actions(self, add: AddAction) -> None:
         """Call ``add(name, about, run)`` for each action and add arguments to the parser that it returns."""
-        raise NotImplementedError
 
     def explain(self, error: Exception) -> CommandError | None:
         """What to tell the user about an error that this command expects; None for a bug.
