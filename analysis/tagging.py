@@ -47,7 +47,7 @@ Tagger: TypeAlias = Callable[[str], list[Tagged]]
 
 
 class NoTagger(ValueError):
-    """The tagger or its model is not installed. ``str()`` says how to install it."""
+    """The tagger or its model is not installed. ``str()`` describes how to install it."""
 
 
 def tokens_of(text: str) -> list[str]:

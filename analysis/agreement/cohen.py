@@ -107,9 +107,9 @@ def mean_cohen_kappa(
     data: units × raters matrix (NaN missing) or `Ratings`. Each pair is compared on the units that both rated. All
     pairs count the same. Weights depend on the position in the list of all values, or in the ``categories`` given to
     the converter. n counts units with two ratings or more. A pair whose ratings are all the same value has no κ and is
-    left out. The note says how many pairs were used, how many were left out and why, and the median number of shared
-    units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`; linearisation
-    is rough if pairs share few units.
+    left out. The note gives the number of pairs used, the pairs left out with the reason, and the median number of
+    shared units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`;
+    linearisation is rough if pairs share few units.
 
     NaN with a note if no pair has a κ. ValueError: only one rater, no unit with two ratings, more than ``MOST_PAIRS``
     pairs of ratings, weights for text without categories.

@@ -40,8 +40,8 @@ def gwet_ac1(
 
     data: units × raters matrix (NaN missing), `Ratings` or `Counts`; numbers or text. The formula uses the number of
     categories: pass ``categories`` to the converter if the scale has some that nobody used.
-    Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note says how many
-    have fewer. NaN with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
+    Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note counts the
+    others. NaN with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
     """
     counts, ratings = as_counts(data)
     return _coefficient(counts, ratings, None, Resampling(draws, seed, over, confidence))

@@ -33,7 +33,8 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class MeanSquares:
-    """``between`` units, ``within`` them, ``raters``, ``residual``; counts of ``units`` and ``ratings``.
+    """Mean squares ``between`` units, ``within`` them, of ``raters``, ``residual``; counts of ``units`` and
+    ``ratings``.
 
     ``k`` is the number of ratings per unit (k₀ if the numbers are not ``equal``).
     """

@@ -65,7 +65,7 @@ def estimate_with_interval(
 
     ``ratings`` are what ``counts`` came from, or None if unknown (then raters cannot be resampled). Units with fewer
     than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at least two, the note
-    says how many have fewer. ``undefined`` is the note for a NaN.
+    counts the others. ``undefined`` is the note for a NaN.
 
     ValueError: no ratings, no unit with two ratings, only one rater, or ``over="raters"`` if raters are unknown.
     """

@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="COL=VALUE",
-        help="only the rows with this value, such as question=diversity; may be repeated",
+        help="only the rows with this value, such as question=diversity; can be repeated",
     )
     parser.add_argument(
         "--categories", metavar="A,B,C", help="all values of the scale in order, including those nobody used"

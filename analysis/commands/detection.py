@@ -36,9 +36,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--human", default="human", metavar="NAME", help="the source of texts by people (default: human)"
     )
-    told = "column to break down by, such as domain or arm; may be repeated; each group is tested against chance"
+    told = "column to break down by, such as domain or arm; can be repeated; each group is tested against chance"
     parser.add_argument("--by", action="append", default=[], metavar="COL", help=told)
-    told = "only the rows with this value, such as question=judgement; may be repeated"
+    told = "only the rows with this value, such as question=judgement; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
     add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

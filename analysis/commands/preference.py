@@ -54,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--resample-by", metavar="COL", help=told)
     told = "fit strengths with a normal prior of this standard deviation; needed if a system never wins or loses"
     parser.add_argument("--prior-sd", type=_positive, metavar="SD", help=told)
-    told = "only the rows with this value, such as question=quality; may be repeated"
+    told = "only the rows with this value, such as question=quality; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
     add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

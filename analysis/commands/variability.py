@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="NAME=FIELD",
-        help="field with the texts of a decoder; may be repeated",
+        help="field with the texts of a decoder; can be repeated",
     )
     parser.add_argument(
         "--tagger", default=HANTA, metavar="NAME", help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE}"

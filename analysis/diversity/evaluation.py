@@ -2,7 +2,7 @@
 
 Shapes: one score and one label per set, both (n,). Scores come from a metric or from people (HDS); labels are the
 diversity parameter of the sets (decTest: temperature, k of top-k; conTest: two classes). Missing values raise an error
-and are never dropped: choose the sets first. Source: Tevet & Berant 2021 (decTest, conTest).
+and are never dropped: choose the sets first. Source: Tevet & Berant 2021 (decTest; conTest: §6.4).
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def con_test(
     resample sets, or whole ``groups`` (n,): pass the contexts if each has a low and a high set, because these are not
     independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
-    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
-    Source: Tevet & Berant 2021, conTest.
+    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two. Source: Tevet
+    & Berant 2021, §6.4 (conTest).
     """
     plan = plan or Bootstrap()
     x, y, groups = in_order(*paired_columns(scores, labels), groups)

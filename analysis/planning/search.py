@@ -24,7 +24,7 @@ FIRST_WARMTH, WARMTH = 0.35, 1.0
 
 
 def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: int, rng: random.Random) -> Bundles:
-    """Bundles in which each system is as often as its samples deserve, greedily filled with those that met least."""
+    """Bundles with each system in proportion to its samples, greedily filled with those that met least."""
     meetings = [[0] * systems for _ in range(systems)]
     used: Counter[int] = Counter()
     found: Bundles = {}

@@ -26,7 +26,7 @@ STEPS, TOLERANCE = 200, 1e-10
 
 @dataclass(frozen=True)
 class Strengths:
-    """``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
+    """The fitted model. ``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
 
     ``ranks``: by system the rank and the lowest and highest rank that the data allow. ``covariance`` (S, S) is that of
     θ. ``prior_sd``: of the normal prior of a regularised fit; None for maximum likelihood.

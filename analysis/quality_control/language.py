@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Languages whose words can be looked up.
 WORD_LISTS = ("ar", "de", "en", "es", "eu", "fa", "fr", "it", "lv", "nl", "pt", "ru")
-#: Fewer words say too little about a language.
+#: Fewer words are not enough to identify a language.
 LEAST_WORDS = 4
 #: The model's class for text that is in no language.
 NO_LANGUAGE = "zxx"
@@ -35,7 +35,7 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """``unknown``: share of words that no language of the study has; None if none of them has a word list.
+    """A text's language. ``unknown``: share of words that no language of the study has; None if none has a word list.
 
     ``language``: the most likely one of the others; ``probability``, from 0 to 1: that the text is in one of these.
     ``elsewhere``: share of words unknown in that language; None without a word list.
@@ -98,7 +98,7 @@ def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | N
 
 
 def probabilities(text: str) -> dict[str, float]:
-    """The probability of each language that the model knows, by its code; NO_LANGUAGE for text that is in none."""
+    """The probability of each language in the model, by its code; NO_LANGUAGE for text that is in none."""
     return {str(name): float(share) for name, share in _identifier().rank(text)}
 
 

@@ -107,7 +107,7 @@ class Chosen:
 @dataclass(frozen=True, slots=True)
 class WrittenText:
     """A free text. ``sources`` are what the page showed and the writer could copy; ``least_words`` is the shortest
-    answer that is not worth a look. ``contradicts``: how the text says the opposite of the answer that it explains."""
+    answer that is not worth a look. ``contradicts``: how the text contradicts the answer that it explains."""
 
     text: str
     step: int
@@ -156,7 +156,7 @@ class Work:
 class Found:
     """A reason to look at a submission: the ``value`` that was found, and the ``threshold`` that it crossed.
 
-    ``place`` tells several findings of one rule apart; ``other`` is the submission that the finding points to.
+    ``place`` distinguishes several findings of one rule; ``other`` is the submission that the finding points to.
     """
 
     reason: str

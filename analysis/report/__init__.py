@@ -24,8 +24,8 @@ def write_report(
     """Write ``report.html`` and ``report.json`` to ``out_dir`` (created if missing). Returns the page's path.
 
     Both are replaced whole. ``draws`` resamples make each bootstrapped interval; the same data and seed give the same
-    numbers. ``made_at`` defaults to now. The report of a study without data says that there are none. ValueError: draws
-    below 1.
+    numbers. ``made_at`` defaults to now. The report of a study without data shows that there are none. ValueError:
+    draws below 1.
     """
     from analysis.report.build import write
 

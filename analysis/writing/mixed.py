@@ -29,7 +29,7 @@ _X, _W = np.polynomial.hermite.hermgauss(NODES)
 
 @dataclass(frozen=True, slots=True)
 class MixedLogit:
-    """``share``: the probability that a typical writer (u = 0) chooses the first; ``n`` counts writers.
+    """The fitted model. ``share``: how likely a typical writer (u = 0) chooses the first; its ``n`` counts writers.
 
     ``log_odds`` and ``spread`` are b and s; ``p`` is two-sided, of b = 0 (one half). ``log_likelihood`` leaves out the
     binomial coefficients. All NaN where there is no estimate; ``share.note`` has the reason.

@@ -14,7 +14,7 @@ from generation.decoding.decoders import Decoder, Limits
 
 
 class BackendError(Exception):
-    """The model cannot be loaded or used. The message says what is wrong, where, and how to fix it."""
+    """The model cannot be loaded or used. The message gives the problem, its place and how to fix it."""
 
 
 class NoMemory(BackendError):

@@ -20,7 +20,7 @@ MOST_SWEEP_STEPS = 1000
 
 
 class DecoderError(ValueError):
-    """A decoder that is not valid. The message says what is wrong and what is accepted."""
+    """A decoder that is not valid. The message gives the problem and what is accepted."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Job:
 
 
 class Lane:
-    """``state``: loading, ready, or failed (it is opened again after a pause)."""
+    """One model and its engine. ``state``: loading, ready, or failed (it is opened again after a pause)."""
 
     def __init__(self, *, model: LanguageModel, open_backend: OpenBackend, rows: int) -> None:
         self.model, self.name, self.rows = model, model.name, rows

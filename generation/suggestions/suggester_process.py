@@ -46,8 +46,8 @@ NOTHING_DONE_SECONDS = 0.005
 
 
 class SuggesterProcess:
-    """``models``: the names of the models it holds; if empty, all that active suggesters use. ``rows``: the most
-    suggestions in one model's batch."""
+    """Answers suggestions until it is stopped. ``models``: the names of the models it holds; if empty, all that active
+    suggesters use. ``rows``: the most suggestions in one model's batch."""
 
     def __init__(
         self,
