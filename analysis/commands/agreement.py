@@ -33,13 +33,13 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Agreement between raters with intervals, from a CSV, TSV or JSONL file (UTF-8) with one rating "
         f"per row. In the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the ratings, one per row")
     parser.add_argument(
         "--unit",
         required=True,
         action="append",
         metavar="COL",
-        help="column that names what was rated; repeat it if several columns together do so, such as item and target",
+        help="column that names what was rated; repeat the option for several columns, such as item and target",
     )
     parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
     parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")

@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from a "
         f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the judgements, one per row")
     parser.add_argument("--worker", required=True, metavar="COL", help="column that names who judged")
     parser.add_argument("--text", required=True, metavar="COL", help="column that names the text")
     parser.add_argument("--source", required=True, metavar="COL", help="column that names who or what wrote the text")

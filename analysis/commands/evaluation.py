@@ -29,11 +29,16 @@ def add_parser(subparsers: Subparsers) -> None:
     _add_test(subparsers, "contest", run_contest, "A score against two classes: ρ and best-threshold accuracy (OCA).")
     dectest = _add_test(subparsers, "dectest", run_dectest, "A score against a diversity parameter: ρ and r.")
     dectest.add_argument("--log10", action="store_true", help="use the base-10 logarithm of the label (for top-k)")
-    dectest.add_argument("--subsample", type=positive, metavar="SIZE", help="add mean and s.d. over subsamples of SIZE")
-    dectest.add_argument("--repeats", type=positive, default=100, help="how many subsamples (default: 100)")
+    dectest.add_argument(
+        "--subsample", type=positive, metavar="SIZE", help="add mean and s.d. over subsamples of SIZE sets"
+    )
+    dectest.add_argument("--repeats", type=positive, default=100, help="number of subsamples (default: 100)")
     ranking = _add_test(subparsers, "ranking", run_ranking, "Which of two sets is more diverse: ρ and sign accuracy.")
     ranking.add_argument(
-        "--by", default=CONTEXT, metavar="COLUMN", help=f"pair the sets that share it (default: {CONTEXT})"
+        "--by",
+        default=CONTEXT,
+        metavar="COLUMN",
+        help=f"pair the sets with the same value in this column (default: {CONTEXT})",
     )
     ranking.add_argument(
         "--pairs", action="store_true", help=f"each row is already a pair: metric and {LABEL} are differences"

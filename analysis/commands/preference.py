@@ -41,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "choice between two systems (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
         f"Rows without a value ({', '.join(map(repr, MISSING))}) are left out and counted.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the ratings or the choices, one per row")
     parser.add_argument("--task", metavar="COL", help="column that names what one worker rated together")
     parser.add_argument("--system", metavar="COL", help="column with the system that made the rated text")
     parser.add_argument("--value", metavar="COL", help="column with the rating; higher is better")

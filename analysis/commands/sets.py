@@ -41,7 +41,8 @@ def add_scored(parser: argparse.ArgumentParser, metric: str | None = None) -> No
         required=metric is None,
         default=metric,
         metavar="COLUMN",
-        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts",
+        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts"
+        + (f" (default: {metric})" if metric else ""),
     )
     parser.add_argument("--label-name", metavar="NAME", help=f"only the sets with this {LABEL_NAME}")
 

@@ -34,7 +34,34 @@ def add_parser(subparsers: Subparsers) -> None:
         description=f"{text} FILE has one text per row (CSV, TSV or JSONL; columns context, text, source, and writer "
         "if known), or with --human one context per line of a JSONL file, with lists of texts.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the texts")
+    _add_columns(parser)
+    parser.add_argument(
+        "--tagger",
+        default=HANTA,
+        metavar="NAME",
+        help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE} (default: {HANTA})",
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="FILE",
+        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
+    )
+    parser.add_argument(
+        "--worst",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="number of contexts with the worst fit to list (default: 10)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="also write the figures of every context to a CSV file")
+    add_resampling(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """Where the contexts and the texts are in the file."""
     parser.add_argument(
         "--context",
         default="",
@@ -61,25 +88,6 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="NAME=FIELD",
         help="field with the texts of a decoder; can be repeated",
     )
-    parser.add_argument(
-        "--tagger", default=HANTA, metavar="NAME", help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE}"
-    )
-    parser.add_argument(
-        "--embeddings",
-        metavar="FILE",
-        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
-    )
-    parser.add_argument(
-        "--worst",
-        type=positive,
-        default=10,
-        metavar="N",
-        help="how many contexts with the worst fit to list (default: 10)",
-    )
-    parser.add_argument("--out", metavar="FILE", help="also write the figures of every context to a CSV file")
-    add_resampling(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

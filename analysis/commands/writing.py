@@ -66,7 +66,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
         f"columns are {', '.join(COLUMNS)}.",
     )
-    parser.add_argument("file", metavar="SOURCE")
+    parser.add_argument("file", metavar="SOURCE", help="a bundle, or a table of lines")
     parser.add_argument(
         "--concreteness", metavar="FILE", help="ratings of words (columns word and rating): adds nouns and verbs"
     )

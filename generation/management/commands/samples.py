@@ -75,8 +75,8 @@ def _add_diversify(sets: CommandParser) -> None:
     add = sets.add_argument
     metrics = f"{known_metrics()}; or the dotted path of a function"
     add("run_name", metavar="run")
-    add("--metric", default="distinct-n", help=f"decides which response is dropped (default: distinct-n): {metrics}")
-    above = "a set is resampled until it is above this (distinct-n goes up to 1, cos-sim up to 0)"
+    add("--metric", default="distinct-n", help=f"decides which response is dropped: {metrics} (default: distinct-n)")
+    above = "responses of a set are replaced until its score is above this (distinct-n goes up to 1, cos-sim up to 0)"
     add("--threshold", type=float, required=True, help=above)
     compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
     add("--stop", default="", metavar="METRIC", help=compared)
@@ -91,7 +91,7 @@ def _add_diversify(sets: CommandParser) -> None:
     trials = f"trials for each context, each with its own samples (default: 1; the paper has {TRIALS})"
     add("--trials", type=int, default=1, help=trials)
     add("--decoder", action="append", default=[], help="only this decoder; can be repeated")
-    add("--live", action="store_true", help="draw more with the model if the run has too few")
+    add("--live", action="store_true", help="draw more samples with the model if the run has too few")
     relevance = "hub name or folder of a model for BERTScore with the context (BLEU needs none)"
     add("--relevance-model", default="", metavar="NAME", help=relevance)
     add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N (default: auto)")
