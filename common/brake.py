@@ -1,9 +1,10 @@
-"""Limits by address: on guessing passwords, for every sign-in page, and on taking scarce things.
+"""Limits per address: on wrong passwords, at every sign-in page, and on scarce things.
 
-Wrong passwords are counted per address and name, and per address. The count per name over all addresses only slows
-sign-ins down; otherwise anybody could lock anybody out by typing nonsense. Past a limit, one attempt a minute is
-allowed, and an address where the right password was typed before is not slowed at all. An attempt counts before its
-password is checked, so parallel guesses get no further than guesses one after another.
+Wrong passwords are counted per address and name, and per address. Past either limit, no password is checked until the
+window ends. They are also counted per name over all addresses, but past that limit sign-ins are only slowed to one
+attempt a minute; otherwise anybody could lock anybody out by typing nonsense. This last limit does not apply to an
+address from which the user has signed in before. An attempt counts before its password is checked, so parallel guesses
+get no further than guesses one after another.
 
 Scarce things are counted when they are taken, and no longer counted once they are used properly (``take``,
 ``give_back``).

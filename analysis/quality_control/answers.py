@@ -34,7 +34,7 @@ def attention_failed(work: Work, threshold: float) -> Iterator[Found]:
 
 
 def too_fast(work: Work, threshold: float) -> Iterator[Found]:
-    """Less time per question than anybody needs: the whole by the server's clock, or the median in the browser.
+    """Less time per question than anybody needs: the mean by the server's clock, or the median in the browser.
 
     Source of the default of 1 s: Wood et al. 2017, who found that answers below it are not consistent.
     """

@@ -98,7 +98,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A point chosen on the page, before sides are converted back: what the worker's mouse did."""
+    """A point chosen on the page, before sides are converted back."""
 
     scale: str
     value: float
@@ -143,7 +143,7 @@ class Work:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
     def checked(self, role: str) -> list[bool]:
-        """For each answer that the submission should have right on items with this role, whether it is."""
+        """Whether each answer to an item with this role is right; answers that cannot be wrong are left out."""
         found = (
             check.is_right(each.question, each.target, each.value, each.text)
             for each in self.answers

@@ -24,8 +24,9 @@ Kind = Literal["text", "number", "code", "name", "prose", "texts", "how"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A ``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` never wraps. People wrote
-    ``name`` (of an item), ``prose`` and ``texts`` (several), in any script; ``how`` is a sentence about the row."""
+    """One column. A ``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` never wraps; ``how``
+    is a sentence about the row. ``name`` (of an item), ``prose`` and ``texts`` (several) are by people, in any
+    script."""
 
     title: str
     kind: Kind = "number"
