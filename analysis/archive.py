@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 MEGABYTE = 1 << 20
 #: The most bytes that one file, or all files together, may unpack to. A million ratings need about 100 MB.
 MOST_BYTES = 512 * MEGABYTE
-#: CSV and JSON shrink to a tenth or a fiftieth. A file that shrinks further is meant to fill the memory.
+#: CSV and JSON shrink to between a tenth and a fiftieth of their size. A file that shrinks to less than one part in
+#: this many is meant to fill the memory.
 MOST_SHRUNK = 250
 #: Smaller files may shrink to any size.
 SHRUNK_MATTERS = 8 * MEGABYTE
@@ -24,8 +25,8 @@ class ArchiveError(ValueError):
 def read_files(path: Path, names: Iterable[str]) -> dict[str, bytes]:
     """The contents of those ``names`` that exist in a folder or zip archive.
 
-    Raises ArchiveError: no such folder or file, not a zip archive, damaged or encrypted, too large unpacked, or a zip
-    archive with a path that leads out of it, a link, or a name twice. Nothing is written to the disk.
+    Raises ArchiveError: no such folder or file, not a zip archive, damaged or encrypted, too large once unpacked, or a
+    zip archive with a path that leads out of it, a link, or a name twice. Nothing is written to the disk.
     """
     try:
         if path.is_dir():

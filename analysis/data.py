@@ -75,7 +75,7 @@ STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 EVENTS = "events.csv"
 #: If the latest review has this decision, no figure includes the submission.
 EXCLUDE = "exclude"
-#: Of a table, while it is written.
+#: Rows of a table that are in memory while it is written.
 ROWS_AT_ONCE = 2_000
 Record = Sequence[Any] | Mapping[str, Any]
 
@@ -89,9 +89,9 @@ class StudyData:
     """Everything that the analysis uses of a study. Make it with `make_study_data`, which sets the types and ``n``.
 
     ``items``: ITEM_COLUMNS in the order of the file, with ``n``, the number of included submissions with ratings of it.
-    ``submissions``: SUBMISSION_COLUMNS, also of excluded submissions; ``decision`` is that of the latest review.
-    ``all_ratings``: RATING_COLUMNS in the given order, also of excluded submissions. ``item`` is empty if the question
-    is not about an item; ``value`` and ``seconds`` are NaN if missing.
+    ``submissions``: SUBMISSION_COLUMNS, including excluded submissions; ``decision`` is that of the latest review.
+    ``all_ratings``: RATING_COLUMNS in the given order, including those of excluded submissions. ``item`` is empty if
+    the question is not about an item; ``value`` and ``seconds`` are NaN if missing.
     ``items`` has the right answers of a gold or attention item in ``check`` (see `quality_control.work.Check`; an empty
     object otherwise). ``flags``: FLAG_COLUMNS, of all submissions; ``value`` and ``threshold`` are NaN if not recorded.
     ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
@@ -116,7 +116,7 @@ class StudyData:
 
     @cached_property
     def excluded_by_rule(self) -> dict[int, list[str]]:
-        """By submission, the study's rules that exclude it, whether or not a review did, too."""
+        """By submission, the study's rules that exclude it, whether or not a review excludes it as well."""
         rules = Exclusion.of(self.description.exclude)
         if not rules:
             return {}
@@ -129,7 +129,7 @@ class StudyData:
 
     @cached_property
     def gold_answers(self) -> dict[str, tuple[int, int]]:
-        """By worker, how many answers to gold items are right, and how many there are; of all submissions."""
+        """By worker, how many answers to gold items are right and how many there are, in all submissions."""
         gold = self.items[self.items["role"] == "gold"]
         checks = {
             item: check for item, stored in zip(gold["item"], gold["check"], strict=True) if (check := Check.of(stored))
@@ -254,7 +254,7 @@ def write_bundle_tables(
 
 
 def write_bundle_folder(data: StudyData, folder: Path) -> None:
-    """Write the bundle as files in ``folder``, which is made if missing. ``study.json`` is written last."""
+    """Write the bundle as files in ``folder``, which is created if missing. ``study.json`` is written last."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
     for name, rows in _rows_of(data).items():
@@ -266,8 +266,8 @@ def write_bundle_folder(data: StudyData, folder: Path) -> None:
 def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
     """The study in a folder or zip archive. ``accept_edited``: CSV files may have changed since they were written.
 
-    Raises BundleError: nothing found, unsafe or oversized archive, file or column missing, another version, edited
-    rows, a cell that is not valid in its column, a rating of a submission or item that does not exist.
+    Raises BundleError: no such file or folder, unsafe or oversized archive, file or column missing, another version,
+    edited rows, a cell that is not valid in its column, a rating of a submission or item that does not exist.
     """
     try:
         files = read_files(Path(path), (STUDY, *TABLES))

@@ -47,7 +47,7 @@ class Estimate:
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval (Wilson 1927) of a share of n, which does not have to be whole."""
+    """Wilson's score interval (Wilson 1927) for a share of ``n``, which need not be a whole number."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)

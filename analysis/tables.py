@@ -1,4 +1,4 @@
-"""Read tables from files: CSV, TSV and JSONL in UTF-8, as text, with errors that say what is wrong and where.
+"""Read tables from files: CSV, TSV and JSONL in UTF-8, as text, with errors that give the place and the problem.
 
 Rows are counted from 1 below the header, blank lines included; in JSONL a row is the number of its line. The caller
 decides what a cell means (a number, a missing rating, a text called "NA"), because it differs from column to column.
@@ -210,7 +210,7 @@ def _check_header(path: str | Path, header: Sequence[str]) -> None:
 
 
 def read_objects(path: str | Path) -> dict[int, dict[str, Any]]:
-    """The objects of a JSONL file by line number; blank lines are left out."""
+    """The objects of a JSONL file by line number, without blank lines. InputError: see `read_columns`."""
     found: dict[int, dict[str, Any]] = {}
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):

@@ -47,7 +47,7 @@ Tagger: TypeAlias = Callable[[str], list[Tagged]]
 
 
 class NoTagger(ValueError):
-    """The tagger or its model is not installed. ``str()`` says how to install it."""
+    """The tagger or its model is not installed. ``str()`` describes how to install it."""
 
 
 def tokens_of(text: str) -> list[str]:
@@ -58,7 +58,7 @@ def tokens_of(text: str) -> list[str]:
 def load_tagger(name: str = HANTA) -> Tagger:
     """The tagger ``hanta``, or the spaCy model of that name (such as ``en_core_web_sm``).
 
-    Both give classes as Universal Dependencies names them. HanTa makes no difference between conjunctions (CCONJ).
+    Both give classes as Universal Dependencies names them. HanTa does not distinguish conjunctions: all are CCONJ.
     Raises NoTagger.
     """
     return _hanta() if name == HANTA else _spacy(name)

@@ -27,23 +27,21 @@ class LanguagesField(ListField):
         return codes
 
 
+def _checks_per_hit(label: str, things: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label,
+        min_value=0,
+        max_value=MOST_CHECKS,
+        initial=1,
+        help_text=f"Added to the items of each hit, in turn. Only if the items file has {things}.",
+    )
+
+
 class QualityForm(ConfigForm):
     """How gold items are used, and the threshold of every rule. An empty threshold switches a rule off."""
 
-    gold_per_hit = forms.IntegerField(
-        label="Gold items per hit",
-        min_value=0,
-        max_value=MOST_CHECKS,
-        initial=1,
-        help_text="Added to the items of each hit, in turn. Only if the items file has gold items.",
-    )
-    attention_per_hit = forms.IntegerField(
-        label="Attention checks per hit",
-        min_value=0,
-        max_value=MOST_CHECKS,
-        initial=1,
-        help_text="Added to the items of each hit, in turn. Only if the items file has attention items.",
-    )
+    gold_per_hit = _checks_per_hit("Gold items per hit", "gold items")
+    attention_per_hit = _checks_per_hit("Attention checks per hit", "attention items")
     gold_feedback = forms.BooleanField(
         label="Show workers the right answer after a gold item",
         required=False,

@@ -36,7 +36,8 @@ class Trigger:
     name: str = ""
 
     def sql(self, app: str, *, postgres: bool, gate: str = "") -> str:
-        """``gate``: a table that opens this trigger while it has a row. On PostgreSQL, the function reads it."""
+        """The statement that creates it. ``gate``: a table that opens this trigger while it has a row. On PostgreSQL,
+        the function reads it."""
         shut = f"NOT EXISTS (SELECT 1 FROM {gate})" if gate and not postgres else ""  # noqa: S608 - a model's table
         limits = [f"({each})" for each in (self.when, shut) if each]
         when = f" WHEN ({' AND '.join(limits)})" if limits else ""

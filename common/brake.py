@@ -1,9 +1,10 @@
-"""Limits by address: on guessing passwords, for every sign-in page, and on taking scarce things.
+"""Limits per address: on wrong passwords, at every sign-in page, and on scarce things.
 
-Wrong passwords are counted per address and name, and per address. The count per name over all addresses only slows
-sign-ins down; otherwise anybody could lock anybody out by typing nonsense. Past a limit, one attempt a minute is
-allowed, and an address where the right password was typed before is not slowed at all. An attempt counts before its
-password is checked, so parallel guesses get no further than guesses one after another.
+Wrong passwords are counted per address and name, and per address. Past either limit, no password is checked until the
+window ends. They are also counted per name over all addresses, but past that limit sign-ins are only slowed to one
+attempt a minute; otherwise anybody could lock anybody out by typing nonsense. This last limit does not apply to an
+address from which the user has signed in before. An attempt counts before its password is checked, so parallel guesses
+get no further than guesses one after another.
 
 Scarce things are counted when they are taken, and no longer counted once they are used properly (``take``,
 ``give_back``).
@@ -58,7 +59,7 @@ def may_try(request: HttpRequest, name: str) -> bool:
 
 
 def forgive(request: HttpRequest, name: str) -> None:
-    """For a right password: forget the wrong ones for this name, and do not count this one for the address."""
+    """For the right password: forget the wrong ones for this name, and do not count this one for the address."""
     keys = _keys(request, name)
     with _alone(), suppress(OSError):
         cache.delete(keys.name)
@@ -84,7 +85,7 @@ def take(request: HttpRequest, scope: str, *, most: int, seconds: int) -> str:
 
 
 def give_back(receipt: str) -> None:
-    """Stops counting what ``take`` returned this receipt for."""
+    """Stop counting what ``take`` returned this receipt for."""
     with _alone(), suppress(OSError, ValueError):
         if cache.get(receipt, 0) > 0:
             cache.decr(receipt)
@@ -118,7 +119,7 @@ def _parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _count(key: str, most: int) -> bool:
-    """Counts one more, unless there are already ``most``. A full disk locks nobody out."""
+    """Count one more, unless there are already ``most``. False if there are. A full disk locks nobody out."""
     with suppress(OSError):
         if cache.get(key, 0) >= most:
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -32,15 +33,15 @@ class AddAction(Protocol):
     def __call__(self, name: str, about: str, run: Callable[..., None]) -> CommandParser: ...
 
 
-class ActionCommand(BaseCommand):
+class ActionCommand(BaseCommand, ABC):
     """A command with actions. Subclasses define ``add_actions`` and, where needed, ``explain``."""
 
+    @abstractmethod
     def add_actions(self, add: AddAction) -> None:
         """Call ``add(name, about, run)`` for each action and add arguments to the parser that it returns."""
-        raise NotImplementedError
 
     def explain(self, error: Exception) -> CommandError | None:
-        """What to tell the user about an error that this command expects; None for an error that is a bug.
+        """What to tell the user about an error that this command expects; None for a bug.
 
         The method itself writes lines of detail (``self.complain``).
         """
@@ -101,7 +102,7 @@ class ActionCommand(BaseCommand):
 
 @contextmanager
 def written_out(stdout: OutputWrapper) -> Iterator[None]:
-    """Flushes what the block prints before it ends. A reader that stops early, such as `| head`, is not an error.
+    """Flush what the block prints before it ends. A reader that stops early, such as `| head`, is not an error.
 
     Raises CommandError if writing to standard output fails, as on a full disk.
     """
@@ -119,7 +120,7 @@ def written_out(stdout: OutputWrapper) -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Discards the rest: Python flushes it when it exits, which would fail again."""
+    """Discard the rest: Python flushes it when it exits, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -155,7 +156,7 @@ class _TextOut:
 
 @contextmanager
 def progress_bar(wanted: bool, unit: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Shows progress on standard error if that is a terminal, or if ``wanted``."""
+    """Show progress on standard error if that is a terminal, or if ``wanted``."""
     from tqdm import tqdm
 
     with tqdm(total=total, unit=f" {unit}", disable=not (wanted or sys.stderr.isatty())) as drawn:

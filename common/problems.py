@@ -46,7 +46,7 @@ def invalid(where: str, what: str, fix: str = "") -> Invalid:
 
 
 def refuse_if_any(problems: Sequence[Problem]) -> None:
-    """Raises Invalid with all of ``problems``, if there are any."""
+    """Raise Invalid with all of ``problems``, if there are any."""
     if problems:
         raise Invalid(problems)
 

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 
 def counted(count: int, thing: str, plural: str = "") -> str:
-    """``1 item``, ``2,000 items``. ``plural`` is only needed if `plural_of` does not know it."""
+    """``1 item``, ``2,000 items``. ``plural`` is only needed if `plural_of` would be wrong."""
     return f"{count:,} {thing if count == 1 else plural or plural_of(thing)}"
 
 

@@ -16,7 +16,7 @@ WORK, CHECK, WAKE = "generation.tasks.work", "generation.tasks.check", "generati
 
 
 def send_work(run_id: int) -> bool:
-    """Wake one worker for a run. False if the queue does not respond; the scheduler then wakes one later."""
+    """Wake one worker for a run. False if the queue does not respond; the scheduler wakes one later."""
     return _send(WORK, run_id)
 
 

@@ -38,8 +38,8 @@ from analysis.estimate import Estimate
 
 Weighting = Literal["unweighted", "linear", "quadratic"]
 
-#: More pairs of ratings within units than this raise an error: expanding them takes seconds and a gigabyte, and raters
-#: in such a crowd share only a unit or two.
+#: The most pairs of ratings within units. Expanding more would take seconds and a gigabyte, and in such a crowd two
+#: raters share only a unit or two.
 MOST_PAIRS = 2_000_000
 NO_VARIANCE = "units do not differ in their agreement: an interval without width does not show how uncertain it is"
 
@@ -70,9 +70,9 @@ def cohen_kappa(
     the mean over units of the product of both pools' shares, so with one rater each it is Cohen's κ.
 
     Weights depend on the *position* of a category in the sorted list of values found on either side, as in statsmodels
-    and psych. ``categories`` gives the whole scale instead, so that unused steps count. Range: 1 agreement, 0 as by
-    chance. Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note if both sides use only one value,
-    and the same one. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
+    and psych. ``categories`` gives the whole scale instead, so that unused steps count. Range: 1 for full agreement, 0
+    for chance agreement. Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note if all values on both
+    sides are the same. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
     without categories.
     """
     left, right = _same_scale(first, second, categories)
@@ -106,9 +106,9 @@ def mean_cohen_kappa(
 
     data: units × raters matrix (NaN missing) or `Ratings`. Each pair is compared on the units that both rated. All
     pairs count the same. Weights depend on the position in the list of all values, or in the ``categories`` given to
-    the converter. n counts units with two ratings or more. A pair who both gave only one value, and the same one, has
-    no κ and is left out. The note says how many pairs were used, how many were left out and why, and the median number
-    of shared units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`;
+    the converter. n counts units with two ratings or more. A pair whose ratings are all the same value has no κ and is
+    left out. The note gives the number of pairs used, the pairs left out with the reason, and the median number of
+    shared units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`;
     linearisation is rough if pairs share few units.
 
     NaN with a note if no pair has a κ. ValueError: only one rater, no unit with two ratings, more than ``MOST_PAIRS``
@@ -144,7 +144,10 @@ class Pairs:
 
 
 def pairs_within_units(ratings: Ratings) -> Pairs:
-    """Expand the ratings to `Pairs`, with the lower-numbered rater first."""
+    """Expand the ratings to `Pairs`, with the lower-numbered rater first.
+
+    ValueError: only one rater, no unit with two ratings, or more than ``MOST_PAIRS`` pairs.
+    """
     sizes = ratings.per_unit
     total = int((sizes * (sizes - 1) // 2).sum())
     if len(np.unique(ratings.rater)) < 2:
@@ -175,7 +178,7 @@ def _kappa_of_pairs(
     for code in (pairs.first, pairs.second):
         cells = np.bincount(pair * size + code, minlength=count * size).reshape(count, size)
         margins.append(cells / shared[:, None])
-    by_second = margins[1] @ weights.T  # what the first rater's value k meets by chance
+    by_second = margins[1] @ weights.T  # chance agreement of the first rater's value k
     by_first = margins[0] @ weights
     agreement = weights[pairs.first, pairs.second]
     observed = np.bincount(pair, agreement, minlength=count) / shared

@@ -4,7 +4,7 @@
 labels they point to. ``Counts`` is a sparse units × values table of how often each unit got each value. 100,000 units ×
 2,000 raters × 10 ratings each is a million integers in either form; it never becomes a dense matrix.
 
-Accepted wherever a function says *data*:
+Accepted wherever a parameter is called *data*:
 
 - a 2-D array, **units in rows, raters in columns**, NaN (or None) where a rater did not rate a unit;
 - ``Ratings`` from `ratings_from_matrix`, `ratings_from_arrays` or `ratings_from_frame`;

@@ -3,8 +3,8 @@
 Shapes: posterior T_uk (U units × K values), class shares p_k (K,), confusion π_rkl (R × K × K): how often rater r
 answers l for a unit of class k. EM: E-step T_uk ∝ p_k Π π_rk,l(u,r); M-step shares and confusions from T.
 
-Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm". EM starts
-from the raters' shares of votes here.
+Source: Dawid & Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM algorithm". Here EM
+starts from each unit's shares of votes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from analysis.agreement.data import Data, FloatArray, Labels, as_ratings
 from analysis.agreement.resample import ratio
 from analysis.estimate import Estimate
 
-#: The posterior at which two classes count as tied.
+#: Classes whose posteriors differ by no more than this are tied.
 TIE = 1e-9
 
 

@@ -40,8 +40,8 @@ def gwet_ac1(
 
     data: units × raters matrix (NaN missing), `Ratings` or `Counts`; numbers or text. The formula uses the number of
     categories: pass ``categories`` to the converter if the scale has some that nobody used.
-    Range: 1 agreement, 0 as by chance. n counts units with two or more ratings; the note says how many have fewer. NaN
-    with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
+    Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note counts the
+    others. NaN with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
     """
     counts, ratings = as_counts(data)
     return _coefficient(counts, ratings, None, Resampling(draws, seed, over, confidence))
@@ -56,11 +56,11 @@ def gwet_ac2(
     over: Over = "units",
     confidence: float = 0.95,
 ) -> Estimate:
-    """Gwet's AC2: AC1 with partial credit for values that are close. The rest as in `gwet_ac1`.
+    """Gwet's AC2: AC1 with partial credit for values that are close. Everything else is as in `gwet_ac1`.
 
     ``weights``: ``"linear"`` 1 − |x_k − x_l| / range or ``"quadratic"`` 1 − (x_k − x_l)² / range², on the numbers
-    themselves. For text, on the positions of the values, whose order you must give to the converter. Additional
-    ValueError: text without a known order, more than ``MOST_CATEGORIES`` values (use ICC or α instead).
+    themselves. For text, on the positions of the values, whose order you must give to the converter. Also ValueError:
+    text without a known order, more than ``MOST_CATEGORIES`` values (use ICC or α instead).
     """
     counts, ratings = as_counts(data)
     refuse_unordered(counts)

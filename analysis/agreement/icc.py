@@ -33,7 +33,8 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class MeanSquares:
-    """``between`` units, ``within`` them, ``raters``, ``residual``; counts of ``units`` and ``ratings``.
+    """Mean squares ``between`` units, ``within`` them, of ``raters``, ``residual``; counts of ``units`` and
+    ``ratings``.
 
     ``k`` is the number of ratings per unit (k₀ if the numbers are not ``equal``).
     """
@@ -49,7 +50,7 @@ class MeanSquares:
 
 
 def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate:
-    """The intraclass correlation ``form`` with its interval by the F distribution.
+    """The intraclass correlation ``form`` with its interval from the F distribution.
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative if units differ less
     than the ratings within them.
@@ -81,7 +82,10 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
 
 
 def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
-    """Mean squares of the one-way layout over units with two or more ratings, and a note on the others."""
+    """Mean squares of the one-way layout over units with two or more ratings, and a note on the others.
+
+    ValueError: fewer than two such units.
+    """
     sizes = ratings.per_unit
     entered = sizes >= 2
     if entered.sum() < 2:
@@ -100,7 +104,10 @@ def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
 
 
 def two_way(ratings: Ratings) -> tuple[MeanSquares, str]:
-    """Mean squares of the two-way layout over the units that all raters rated, and a note on the others."""
+    """Mean squares of the two-way layout over the units that all raters rated, and a note on the others.
+
+    ValueError: fewer than two such units.
+    """
     present = np.unique(ratings.rater)
     complete = ratings.per_unit == len(present)
     if complete.sum() < 2:

@@ -26,13 +26,13 @@ def fleiss_kappa(
     among *all* ratings, including those of units with a single rating. If all n_i are equal, this is Fleiss' own
     formula.
 
-    Range: 1 agreement, 0 as by chance. n counts units with two or more ratings; the note says how many have fewer. The
-    bootstrap resamples units with at least one rating, or raters (``over``); a draw with only one value is left out and
-    counted in the note. NaN with a note if every rating has the same value.
+    Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note counts the
+    others. The bootstrap resamples units with at least one rating, or raters (``over``); a draw with only one value is
+    left out and counted in the note. NaN with a note if every rating has the same value.
 
     ValueError: no ratings, no unit with two, only one rater.
 
-    Source: Fleiss 1971, "Measuring nominal scale agreement among many raters"; with unequal n_i P_i
+    Source: Fleiss 1971, "Measuring nominal scale agreement among many raters"; with unequal n_i, P_i
     is averaged over units.
     """
     counts, ratings = as_counts(data)

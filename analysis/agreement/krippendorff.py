@@ -50,15 +50,15 @@ def krippendorff_alpha(
     """Krippendorff's α with a percentile bootstrap interval.
 
     data: units × raters matrix with NaN for missing, `Ratings`, or `Counts` (see `analysis.agreement.data`).
-    level: of measurement. ``"ordinal"`` ranks values in their order (numeric, or that of the given categories): gaps
-        do not matter, ties share mid-ranks; ``"interval"`` and ``"ratio"`` need numbers, ratio of 0 or more.
+    level: the level of measurement. ``"ordinal"`` ranks values in their order (numeric, or as categories): gaps
+        do not matter, ties share mid-ranks; ``"interval"`` and ``"ratio"`` need numbers; for ratio, 0 or more.
     draws: 0 gives the estimate alone. Same seed, same numbers.
     over: ``"units"`` resamples units with two ratings or more, and recomputes both disagreements; ``"raters"``
         resamples raters, who must be known, for findings about raters in general; slower.
 
-    Range: 1 agreement, 0 as by chance, negative below chance. Units with fewer than two ratings are left out, as in
-    Krippendorff. n counts the units used; the note counts the others. NaN with a note if all ratings that could form
-    pairs have the same value. Draws without variation are left out and counted in the note.
+    Range: 1 for full agreement, 0 for chance agreement, negative below chance. Units with fewer than two ratings are
+    left out, as in Krippendorff. n counts the units used; the note counts the others. NaN with a note if all ratings
+    that could form pairs have the same value. Draws without variation are left out and counted in the note.
 
     ValueError: no ratings, no unit with two, only one rater, negative values at ratio level, text above ordinal level,
     text at ordinal level without categories to give its order.

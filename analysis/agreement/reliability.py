@@ -19,7 +19,8 @@ from analysis.agreement.resample import check_pairable, multiplicities, percenti
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
 Halves = tuple[FloatArray, FloatArray]
-#: Ratings to shuffle in all splits together, which takes some seconds. There are never fewer splits than FEWEST_SPLITS.
+#: The most ratings to shuffle over all splits together, which takes a few seconds. There are never fewer splits than
+#: FEWEST_SPLITS.
 MOST_WORK = 50_000_000
 FEWEST_SPLITS = 10
 

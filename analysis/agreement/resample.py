@@ -36,7 +36,7 @@ MOST_VALUES_TO_REDUCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How an interval is made: ``draws`` (0 for none), ``seed``, over ``units`` or ``raters``, ``level``."""
+    """How an interval is made: ``draws`` (0: none) with their ``seed``, ``over`` units or raters, at a ``level``."""
 
     draws: int = DRAWS
     seed: int = SEED
@@ -65,7 +65,7 @@ def estimate_with_interval(
 
     ``ratings`` are what ``counts`` came from, or None if unknown (then raters cannot be resampled). Units with fewer
     than ``entered_with`` ratings are left out of the table; ``Estimate.n`` counts the units with at least two, the note
-    says how many have fewer. ``undefined`` is the note for a NaN.
+    counts the others. ``undefined`` is the note for a NaN.
 
     ValueError: no ratings, no unit with two ratings, only one rater, or ``over="raters"`` if raters are unknown.
     """

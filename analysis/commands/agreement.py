@@ -33,13 +33,13 @@ def add_parser(subparsers: Subparsers) -> None:
         description="Agreement between raters with intervals, from a CSV, TSV or JSONL file (UTF-8) with one rating "
         f"per row. In the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the ratings, one per row")
     parser.add_argument(
         "--unit",
         required=True,
         action="append",
         metavar="COL",
-        help="column that names what was rated; repeat it where several columns together do, such as item and target",
+        help="column that names what was rated; repeat the option for several columns, such as item and target",
     )
     parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
     parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")
@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="COL=VALUE",
-        help="only the rows with this value, such as question=diversity; may be repeated",
+        help="only the rows with this value, such as question=diversity; can be repeated",
     )
     parser.add_argument(
         "--categories", metavar="A,B,C", help="all values of the scale in order, including those nobody used"
@@ -150,6 +150,8 @@ def values_of(
     """The scale, if given, and the rating in each row: numbers with NaN, or text with None, for missing ratings.
 
     Cells with the same number ("4", "4.0") have the same value at every level.
+
+    InputError: no values, or words where the level needs numbers or an order.
     """
     codes = cells.cat.codes.to_numpy()
     used = set(np.unique(codes).tolist())

@@ -25,18 +25,20 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "detection",
         help="Human or machine: accuracy, precision, recall, d′, tests against chance.",
-        description="Accuracy and related measures of judgements whether a text is by a person or a machine, from a "
+        description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from a "
         f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the judgements, one per row")
     parser.add_argument("--worker", required=True, metavar="COL", help="column that names who judged")
     parser.add_argument("--text", required=True, metavar="COL", help="column that names the text")
-    parser.add_argument("--source", required=True, metavar="COL", help="column with what wrote the text")
+    parser.add_argument("--source", required=True, metavar="COL", help="column that names who or what wrote the text")
     parser.add_argument("--answer", required=True, metavar="COL", help="column with the answer")
-    parser.add_argument("--human", default="human", metavar="NAME", help="the source of texts by people (human)")
-    told = "column to break down by, such as domain or arm; may be repeated; each group is tested against chance"
+    parser.add_argument(
+        "--human", default="human", metavar="NAME", help="the source of texts by people (default: human)"
+    )
+    told = "column to break down by, such as domain or arm; can be repeated; each group is tested against chance"
     parser.add_argument("--by", action="append", default=[], metavar="COL", help=told)
-    told = "only the rows with this value, such as question=judgement; may be repeated"
+    told = "only the rows with this value, such as question=judgement; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
     add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

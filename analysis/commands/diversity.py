@@ -18,14 +18,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("diversity", help=text, description=f"{text} The output has the file's own format.")
     parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set: resp_0, resp_1 …")
     listed = ", ".join(METRICS)
-    parser.add_argument("--metric", type=_metrics, default=list(METRICS), help=f"of {listed}, comma between (all)")
-    parser.add_argument("--out", metavar="FILE", help="where to write (standard output)")
+    parser.add_argument(
+        "--metric", type=_metrics, default=list(METRICS), help=f"{listed}; separate several with commas (default: all)"
+    )
+    parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.set_defaults(run=run_diversity)
     text = "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores."
     parser = subparsers.add_parser("nuggets", help=text, description=f"{text} The output has the file's own format.")
     add_seeded(parser, metric="distinct-n")
-    parser.add_argument("--group-size", type=positive, default=40, help="sets per group (40)")
-    parser.add_argument("--out", metavar="FILE", help="where to write (standard output)")
+    parser.add_argument("--group-size", type=positive, default=40, help="sets per group (default: 40)")
+    parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.set_defaults(run=run_nuggets)
 
 
@@ -39,7 +41,7 @@ def run_diversity(args: argparse.Namespace) -> int:
 
 
 def run_nuggets(args: argparse.Namespace) -> int:
-    """Write the chosen rows of the file unchanged. Their number goes to standard error."""
+    """Write the chosen rows of the file unchanged, and their number to standard error."""
     found = read_scored(args)
     with named(args.file, "write two classes, such as 0 and 1"):
         chosen = nuggets(found.scores, found.labels, group_size=args.group_size, seed=args.seed)

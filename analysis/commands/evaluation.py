@@ -28,16 +28,26 @@ def add_parser(subparsers: Subparsers) -> None:
     """Register the three commands."""
     _add_test(subparsers, "contest", run_contest, "A score against two classes: ρ and best-threshold accuracy (OCA).")
     dectest = _add_test(subparsers, "dectest", run_dectest, "A score against a diversity parameter: ρ and r.")
-    dectest.add_argument("--log10", action="store_true", help="take the logarithm of the label first (top-k)")
-    dectest.add_argument("--subsample", type=positive, metavar="SIZE", help="add mean and s.d. over subsamples of SIZE")
-    dectest.add_argument("--repeats", type=positive, default=100, help="how many subsamples (100)")
+    dectest.add_argument("--log10", action="store_true", help="use the base-10 logarithm of the label (for top-k)")
+    dectest.add_argument(
+        "--subsample", type=positive, metavar="SIZE", help="add mean and s.d. over subsamples of SIZE sets"
+    )
+    dectest.add_argument("--repeats", type=positive, default=100, help="number of subsamples (default: 100)")
     ranking = _add_test(subparsers, "ranking", run_ranking, "Which of two sets is more diverse: ρ and sign accuracy.")
-    ranking.add_argument("--by", default=CONTEXT, metavar="COLUMN", help=f"pair the sets that share it ({CONTEXT})")
     ranking.add_argument(
-        "--pairs", action="store_true", help=f"each row is a pair already: metric and {LABEL} are differences"
+        "--by",
+        default=CONTEXT,
+        metavar="COLUMN",
+        help=f"pair the sets with the same value in this column (default: {CONTEXT})",
     )
     ranking.add_argument(
-        "--midpoint", type=_number, default=0.0, help="with --pairs: the score of no difference, 3 for rnkHDS (0)"
+        "--pairs", action="store_true", help=f"each row is already a pair: metric and {LABEL} are differences"
+    )
+    ranking.add_argument(
+        "--midpoint",
+        type=_number,
+        default=0.0,
+        help="with --pairs: the score that means no difference, 3 for rnkHDS (default: 0)",
     )
 
 
@@ -48,7 +58,8 @@ def _add_test(subparsers: Subparsers, name: str, run: Run, text: str) -> argpars
     parser.add_argument(
         "--resample-by",
         metavar="COLUMN",
-        help="resample all sets with one value together; “sets” resamples single sets (context, where sets share one)",
+        help="resample all sets with the same value together; “sets” resamples single sets "
+        "(default: context, if sets share one)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -100,7 +111,7 @@ def run_ranking(args: argparse.Namespace) -> int:
         unequal = labels != 0
         left_out = int((~unequal).sum())
         names, scores, labels = names[unequal], scores[unequal], labels[unequal]
-        # Pairs with the same key share sets, so they are resampled together. Without such keys, pairs are drawn singly.
+        # Pairs with the same key share sets, so they are resampled together. Otherwise single pairs are drawn.
         several = max(Counter(names.tolist()).values(), default=0) > 1
         groups, resampled = (names.tolist(), args.by) if several else (None, "pairs")
     with named(args.file):

@@ -16,7 +16,7 @@ FEWEST_DRAWS = 40
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without abbreviations. An error is one line, followed by where to find help."""
+    """A parser that accepts no abbreviated options. An error is one line, followed by where to find help."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **more})
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {told}\nRun “{self.prog} --help” for the options.\n")
 
     def refuse_misspelled(self, words: Sequence[str]) -> None:
-        """Exit with 2 if a word looks like an option but is not one. Comes before checks for missing options."""
+        """Exit with 2 if a word looks like an option but is not one. Call it before parsing."""
         unknown = [word for word in words if word.startswith("--") and not self._is_option(word)]
         if unknown:
             self.refuse_unknown(unknown)
@@ -47,14 +47,14 @@ class Parser(argparse.ArgumentParser):
 
 def add_resampling(parser: argparse.ArgumentParser, *, none: bool = True) -> None:
     """``--draws``, ``--seed`` and ``--confidence``. ``none`` allows 0 draws, which means no interval."""
-    told = f"bootstrap resamples, {FEWEST_DRAWS} or more{', or 0 for no bootstrap interval' * none} ({DRAWS})"
+    told = f"bootstrap resamples, {FEWEST_DRAWS} or more{', or 0 for no bootstrap interval' * none} (default: {DRAWS})"
     parser.add_argument("--draws", type=draws if none else draws_not_none, default=DRAWS, help=told)
     add_seed(parser)
-    parser.add_argument("--confidence", type=confidence, default=0.95, help="of the intervals (0.95)")
+    parser.add_argument("--confidence", type=confidence, default=0.95, help="level of the intervals (default: 0.95)")
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=count, default=SEED, help=f"seed of all random draws ({SEED})")
+    parser.add_argument("--seed", type=count, default=SEED, help=f"seed of all random draws (default: {SEED})")
 
 
 def count(text: str) -> int:

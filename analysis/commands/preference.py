@@ -36,23 +36,25 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "preference",
         help="Systems compared: scores, strengths and ranks.",
-        description="Scores and Bradley–Terry strengths of systems, from a CSV, TSV or JSONL file (UTF-8). Either with "
-        "one rating per row, of texts that a worker rated together (--task, --system, --value), or with one choice "
-        "between two systems per row (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
+        description="Scores and Bradley–Terry strengths of systems, from a CSV, TSV or JSONL file (UTF-8). Each row "
+        "is either one rating of a text that a worker rated together with others (--task, --system, --value), or one "
+        "choice between two systems (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
         f"Rows without a value ({', '.join(map(repr, MISSING))}) are left out and counted.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the ratings or the choices, one per row")
     parser.add_argument("--task", metavar="COL", help="column that names what one worker rated together")
     parser.add_argument("--system", metavar="COL", help="column with the system that made the rated text")
     parser.add_argument("--value", metavar="COL", help="column with the rating; higher is better")
     parser.add_argument("--first", metavar="COL", help="column with the first system of a choice")
     parser.add_argument("--second", metavar="COL", help="column with the second system")
     parser.add_argument("--choice", metavar="COL", help="column with the choice: 1, 0 or -1")
-    told = "column with what to resample whole, such as the task, the worker or the item (the task; each choice)"
+    told = (
+        "column that names what is resampled whole, such as the worker or the item (default: the task, or each choice)"
+    )
     parser.add_argument("--resample-by", metavar="COL", help=told)
     told = "fit strengths with a normal prior of this standard deviation; needed if a system never wins or loses"
     parser.add_argument("--prior-sd", type=_positive, metavar="SD", help=told)
-    told = "only the rows with this value, such as question=quality; may be repeated"
+    told = "only the rows with this value, such as question=quality; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
     add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
@@ -136,7 +138,7 @@ def _columns(args: argparse.Namespace) -> list[str]:
 
 
 def numbers(cells: pd.Series, path: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The numbers of a column, NaN where a value is missing. InputError: something else."""
+    """The numbers of a column, NaN where a value is missing. InputError: a cell with anything else."""
     found = []
     for text in cells.cat.categories:
         number = math.nan if text in MISSING else number_in(text)

@@ -20,8 +20,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "folder or a zip file. The numbers equal those of the console's report.",
     )
     parser.add_argument("bundle", metavar="BUNDLE", help="folder or .zip file")
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder to write to, made if missing")
-    parser.add_argument("--draws", type=draws_not_none, default=DRAWS, help=f"bootstrap resamples ({DRAWS})")
+    parser.add_argument("--out", metavar="DIR", required=True, help="folder to write to, created if missing")
+    parser.add_argument("--draws", type=draws_not_none, default=DRAWS, help=f"bootstrap resamples (default: {DRAWS})")
     add_seed(parser)
     parser.add_argument(
         "--accept-edited", action="store_true", help="also read CSV files that were edited after the bundle was written"

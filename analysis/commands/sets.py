@@ -41,7 +41,8 @@ def add_scored(parser: argparse.ArgumentParser, metric: str | None = None) -> No
         required=metric is None,
         default=metric,
         metavar="COLUMN",
-        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts",
+        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts"
+        + (f" (default: {metric})" if metric else ""),
     )
     parser.add_argument("--label-name", metavar="NAME", help=f"only the sets with this {LABEL_NAME}")
 
@@ -52,7 +53,10 @@ def add_seeded(parser: argparse.ArgumentParser, metric: str) -> None:
 
 
 def read_scored(args: argparse.Namespace) -> Scored:
-    """The sets with the requested label name, their scores and their labels."""
+    """The sets with the requested label name, their scores and their labels.
+
+    InputError: no such metric, no labels, or labels of several parameters.
+    """
     frame = read_sets(args.file)
     if LABEL not in frame.columns:
         fix = "it holds the diversity parameter, such as 0.6, or 0 and 1"
@@ -108,7 +112,7 @@ def groups_in(frame: pd.DataFrame, args: argparse.Namespace) -> tuple[list[str] 
 
 @contextmanager
 def named(path: str, labels: str = "") -> Iterator[None]:
-    """Turn a statistic's error into an `InputError` about the file. ``labels`` says how to fix labels."""
+    """Turn a statistic's error into an `InputError` about the file. ``labels``: how to fix labels."""
     try:
         yield
     except LabelError as error:

@@ -34,13 +34,47 @@ def add_parser(subparsers: Subparsers) -> None:
         description=f"{text} FILE has one text per row (CSV, TSV or JSONL; columns context, text, source, and writer "
         "if known), or with --human one context per line of a JSONL file, with lists of texts.",
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="the texts")
+    _add_columns(parser)
     parser.add_argument(
-        "--context", default="", metavar="COL", help="column that names the context (context; with --human id)"
+        "--tagger",
+        default=HANTA,
+        metavar="NAME",
+        help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE} (default: {HANTA})",
     )
-    parser.add_argument("--text", default="text", metavar="COL", help="column with the text (text)")
-    parser.add_argument("--source", default="source", metavar="COL", help="column that says who wrote it (source)")
-    parser.add_argument("--people", default="human", metavar="VALUE", help="the value of --source for people (human)")
+    parser.add_argument(
+        "--embeddings",
+        metavar="FILE",
+        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
+    )
+    parser.add_argument(
+        "--worst",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="number of contexts with the worst fit to list (default: 10)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="also write the figures of every context to a CSV file")
+    add_resampling(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """Where the contexts and the texts are in the file."""
+    parser.add_argument(
+        "--context",
+        default="",
+        metavar="COL",
+        help="column that names the context (default: context; with --human, id)",
+    )
+    parser.add_argument("--text", default="text", metavar="COL", help="column with the text (default: text)")
+    parser.add_argument(
+        "--source", default="source", metavar="COL", help="column that names who wrote it (default: source)"
+    )
+    parser.add_argument(
+        "--people", default="human", metavar="VALUE", help="the value of --source for people (default: human)"
+    )
     parser.add_argument(
         "--writer", default="", metavar="COL", help="column that names the person, for differences within writers"
     )
@@ -52,23 +86,8 @@ def add_parser(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="NAME=FIELD",
-        help="field with the texts of a decoder; may be repeated",
+        help="field with the texts of a decoder; can be repeated",
     )
-    parser.add_argument(
-        "--tagger", default=HANTA, metavar="NAME", help=f"for syntactic distances: {HANTA}, a spaCy model, or {NONE}"
-    )
-    parser.add_argument(
-        "--embeddings",
-        metavar="FILE",
-        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
-    )
-    parser.add_argument(
-        "--worst", type=positive, default=10, metavar="N", help="how many contexts with the worst fit to list (10)"
-    )
-    parser.add_argument("--out", metavar="FILE", help="also write all contexts’ figures to a CSV file")
-    add_resampling(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,11 +124,14 @@ def settings(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": "contexts"}
 
 
-# --- reading: the contexts, and for every text in their order its place in the file ---
+# --- reading: the contexts, and where each of their texts is in the file ---
 
 
 def read_lists(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
-    """One context per line, with lists of texts."""
+    """One context per line, with lists of texts.
+
+    InputError: a field is missing or is not a list of texts, or a context appears twice.
+    """
     if args.writer:
         raise InputError(
             "--writer", shown(args.writer), "lists of texts have no writers", "leave out --writer or --human"
@@ -152,7 +174,10 @@ def refuse_repeats(path: str, names: Sequence[str]) -> None:
 
 
 def read_rows(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
-    """One text per row. The contexts are in the order of their first rows."""
+    """One text per row. The contexts are in the order of their first rows.
+
+    InputError: a missing column, an empty context or source, or no text by people.
+    """
     frame = read_texts(args.file)
     column = args.context or "context"
     require_columns(list(frame.columns), args.file, column, args.text, args.source, *filter(None, [args.writer]))

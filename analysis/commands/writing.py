@@ -66,16 +66,21 @@ def add_parser(subparsers: Subparsers) -> None:
         "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
         f"columns are {', '.join(COLUMNS)}.",
     )
-    parser.add_argument("file", metavar="SOURCE")
+    parser.add_argument("file", metavar="SOURCE", help="a bundle, or a table of lines")
     parser.add_argument(
         "--concreteness", metavar="FILE", help="ratings of words (columns word and rating): adds nouns and verbs"
     )
     parser.add_argument(
-        "--tagger", default=HANTA, metavar="NAME", help=f"finds nouns and verbs: {HANTA} (default) or a spaCy model"
+        "--tagger",
+        default=HANTA,
+        metavar="NAME",
+        help=f"finds nouns and verbs: {HANTA} or a spaCy model (default: {HANTA})",
     )
-    parser.add_argument("--turn", default="turn", metavar="TOPIC", help="bundle: the question with the turns (turn)")
     parser.add_argument(
-        "--every", type=int, default=2, metavar="N", help="bundle: suggestions are for every N-th turn (2)"
+        "--turn", default="turn", metavar="TOPIC", help="bundle: the question with the turns (default: turn)"
+    )
+    parser.add_argument(
+        "--every", type=int, default=2, metavar="N", help="bundle: suggestions come at every N-th turn (default: 2)"
     )
     parser.add_argument("--accept-edited", action="store_true", help="bundle: accept CSV files that were edited")
     parser.add_argument("--out", metavar="FILE", help="also write the edits of each accepted suggestion to a CSV file")
@@ -144,7 +149,7 @@ def read_lines(args: argparse.Namespace) -> pd.DataFrame:
 
 
 def table_of_lines(path: str) -> pd.DataFrame:
-    """A table of lines. Rows with ``included`` false are left out."""
+    """A table of lines. Rows with ``included`` false are left out. InputError: an invalid cell, or no row left."""
     frame = read_texts(path)
     require_columns(list(frame.columns), path, *COLUMNS)
     frame = frame.fillna("")

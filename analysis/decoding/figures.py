@@ -37,7 +37,10 @@ class Measure:
 
 
 def entropy(samples: pd.DataFrame) -> float:
-    """−mean log q: a Monte Carlo estimate of the decoder's entropy over texts at this context, in nats."""
+    """−mean log q: a Monte Carlo estimate of the decoder's entropy over texts at this context, in nats.
+
+    Source: Zhang et al. 2020, §3.
+    """
     return -_mean_of_all(samples["log_q"])
 
 
@@ -68,13 +71,14 @@ def words_long(samples: pd.DataFrame) -> float:
 
 
 def repetition(samples: pd.DataFrame) -> float:
-    """The share of 4-grams of words that repeat an earlier one of the same text, averaged over texts with a 4-gram."""
+    """The share of 4-grams of words that repeat an earlier one of their text, averaged over texts of four words or
+    more."""
     shares = [share for text in samples["text"] if not math.isnan(share := repeated_share(text))]
     return float(np.mean(shares)) if shares else math.nan
 
 
 def repeated_share(text: str, order: int = REPEATED_ORDER) -> float:
-    """1 − unique n-grams / n-grams of one text's words, split on spaces; NaN for a text of fewer than n words.
+    """1 − unique / all n-grams of one text's words (split on white space), n = ``order``; NaN below n words.
 
     Source: seq-rep-n of Welleck et al. 2020, section 6 (there over subword tokens).
     """
@@ -158,7 +162,7 @@ def decoder_figures(
 
 
 def trend(values: Sequence[float], figures: Sequence[float]) -> Estimate:
-    """Spearman's ρ of a measure against the parameter of a sweep; undefined for fewer than three points that vary."""
+    """Spearman's ρ of a measure against the parameter of a sweep; NaN below three points or without variation."""
     pairs = [(x, y) for x, y in zip(values, figures, strict=True) if math.isfinite(x) and math.isfinite(y)]
     if len(pairs) < 3 or len({x for x, _ in pairs}) < 2 or len({y for _, y in pairs}) < 2:
         return Estimate(math.nan, n=len(pairs), n_of="decoders", note="fewer than three decoders, or nothing varies")

@@ -38,8 +38,9 @@ def label_agreement(
     """For every label, in order of first appearance: its share of all decisions, Krippendorff's α (nominal), Cohen's κ
     (averaged over pairs of coders) and percent agreement.
 
-    All (N,). ``chosen`` is 1 or 0; NaN is left out. Shares resample comments. What cannot be estimated (one coder, a
-    label that nobody gave) is NaN with a note. ValueError: lengths differ; another value; a decision made twice.
+    All arrays are (N,). ``chosen`` is 1 or 0; NaN is left out. Shares resample comments. What cannot be estimated (one
+    coder, a label that nobody gave) is NaN with a note. ValueError: lengths differ; another value; a decision made
+    twice.
     """
     frame = pd.DataFrame(
         {
@@ -97,9 +98,9 @@ def adjudicated_shares(
 ) -> tuple[dict[str, Estimate], int]:
     """The share of comments with each label after adjudication, and how many comments have only ``null_labels``.
 
-    All (N,), one row per comment and label. Comments with a null label (miscellaneous, vague) and no other, or with no
-    label at all, are dropped at the end, as published, and their number is the second result. NaN shares if none is
-    left.
+    All arrays are (N,), one row per comment and label. Comments with a null label (miscellaneous, vague) and no other,
+    or with no label at all, are dropped at the end, as published, and their number is the second result. NaN shares if
+    none is left.
     """
     frame = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Judgements whether a text is human or machine-made: accuracy and the like, per group of workers and per worker.
+"""Judgements on whether a text is human or machine-made: accuracy and more, per group of workers and per worker.
 
 Source: Clark 2021, ch. 6 and app. C. Shapes: N judgements, one per worker and text. An answer is 1 “Definitely
 human-written”, 2 “Possibly human-written”, 3 “Possibly machine-generated”, 4 “Definitely machine-generated”. 1 and 2
@@ -22,7 +22,7 @@ from analysis.diversity.association import Floats
 from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
 
-#: The name of the source that is no model.
+#: The name of the source that is not a model.
 HUMAN = "human"
 ANSWERS = {
     1: "Definitely human-written",
@@ -100,7 +100,7 @@ def judgements_from_arrays(
 
 
 def measures(judgements: Judgements, *, plan: Bootstrap) -> Measures:
-    """Everything that one cell of the published table holds. Shares: intervals resample workers, whole.
+    """Everything that one cell of the published table holds. Intervals of shares resample whole workers.
 
     Krippendorff's α is nominal on the two classes, over texts × workers; its interval resamples texts. ValueError: no
     judgement.

@@ -1,7 +1,7 @@
 """Signal detection: how well people tell machine texts from human ones, apart from what they tend to answer.
 
 A hit is a machine text called machine, a false alarm a human text called machine. d′ = z(hits) − z(false alarms),
-criterion c = −(z(hits) + z(false alarms))/2, above 0 where people lean to *human*. Source: Green & Swets 1966;
+criterion c = −(z(hits) + z(false alarms))/2, above 0 if people lean towards *human*. Source: Green & Swets 1966;
 Macmillan & Creelman 2005.
 """
 

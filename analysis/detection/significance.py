@@ -63,7 +63,7 @@ def mean_against(accuracies: ArrayLike, null: float = 0.5, *, tests: int = 1, le
     """One-sample t test of the mean against ``null`` (chance), corrected for ``tests`` by Bonferroni.
 
     Degrees of freedom are W − 1: 390 workers give t(389). (Clark 2021 prints t(388) for two models with 390 workers
-    each, which is what 389 workers give: one worker less than the text says.) The interval of the mean is Student's at
+    each, which is what 389 workers give: one worker fewer than in the text.) The interval of the mean is Student's at
     ``level``, uncorrected. d is (mean − null) / s.d. NaN t and p if all accuracies are equal. ValueError: fewer than
     two workers, NaN, tests below 1.
     """
@@ -169,7 +169,7 @@ def _noncentral(t: float, df: float, level: float) -> tuple[float, float]:
 
     def chance(parameter: float) -> float:
         found = float(stats.nct.cdf(t, df, parameter))
-        # SciPy has no number far out in a tail, where the probability is 0 or 1.
+        # Far out in a tail, where the probability is 0 or 1, SciPy returns NaN.
         return float(parameter < t) if math.isnan(found) else found
 
     def at(probability: float) -> float:

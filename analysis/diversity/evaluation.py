@@ -2,7 +2,7 @@
 
 Shapes: one score and one label per set, both (n,). Scores come from a metric or from people (HDS); labels are the
 diversity parameter of the sets (decTest: temperature, k of top-k; conTest: two classes). Missing values raise an error
-and are never dropped: choose the sets first. Source: Tevet & Berant 2021 (decTest, conTest).
+and are never dropped: choose the sets first. Source: Tevet & Berant 2021 (decTest; conTest: §6.4).
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from analysis.estimate import SEED, Estimate
 
 @dataclass(frozen=True, slots=True)
 class DecTest:
+    """ρ and r of the scores with the diversity parameter."""
+
     spearman: Estimate
     pearson: Estimate
 
@@ -44,6 +46,8 @@ class Subsampled:
 
 @dataclass(frozen=True, slots=True)
 class ConTest:
+    """ρ of the scores with the class, OCA with the threshold that reaches it, and the numbers of sets by class."""
+
     rho: Estimate
     oca: Estimate
     threshold: Threshold
@@ -62,9 +66,9 @@ def dec_test(
     """Spearman's ρ and Pearson's r of scores (n,) with the diversity parameter (n,), −1 to 1, each with its
     interval.
 
-    ``log10`` takes the logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks.
-    Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give
-    NaN with a note.
+    ``log10`` takes the base-10 logarithm of the labels first (top-k; it changes r, not ρ). Ties get average ranks.
+    Intervals are percentile bootstraps over sets, or over whole ``groups`` (n,) of sets. Constant scores give NaN with
+    a note.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, constant labels, labels ≤ 0 with
     ``log10``. Source: Tevet & Berant 2021, decTest.
@@ -135,8 +139,8 @@ def con_test(
     resample sets, or whole ``groups`` (n,): pass the contexts if each has a low and a high set, because these are not
     independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
 
-    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
-    Source: Tevet & Berant 2021, conTest.
+    Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two. Source: Tevet
+    & Berant 2021, §6.4 (conTest).
     """
     plan = plan or Bootstrap()
     x, y, groups = in_order(*paired_columns(scores, labels), groups)

@@ -1,6 +1,6 @@
 """Optimal classification accuracy (OCA): the best accuracy of any single threshold on a score.
 
-Shapes: one score and one binary label per set, both (n,). Source: Tevet & Berant 2021, conTest.
+Shapes: one score and one binary label per set, both (n,). Source: Tevet & Berant 2021, §6.4 (conTest).
 """
 
 from __future__ import annotations

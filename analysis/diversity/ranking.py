@@ -26,6 +26,8 @@ from analysis.estimate import Estimate, wilson
 
 @dataclass(frozen=True, slots=True)
 class RankingTest:
+    """ρ over both orders of the pairs, and the share of right signs."""
+
     rho: Estimate
     accuracy: Estimate
 

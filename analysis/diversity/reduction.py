@@ -1,7 +1,7 @@
 """From pairwise similarity to the diversity of a set: minus the mean over unordered pairs.
 
-Shapes: a set of k items; its similarities as a k × k matrix or as a callable on two items. Source: Tevet &
-Berant 2021.
+Shapes: a set of k items; its similarities as a k × k matrix or as a callable on two items. Source: Tevet & Berant 2021,
+§5.
 """
 
 from __future__ import annotations

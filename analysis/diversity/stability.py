@@ -139,7 +139,7 @@ def recommend(
     ρ (or OCA) with all ratings is that of the point marked ``whole``; a design with less than ``keep`` times that value
     has too few ratings per set, however many sets it has. ``reward`` and ``fee`` are per rating, in one currency; cost
     = sets × ratings × (reward + fee), to the cent, rounded half up. If designs have equally many ratings, the narrowest
-    interval wins. A width is itself an estimate, good to about a tenth with 400 draws. Designs with fewer than
+    interval wins. A width is itself an estimate, accurate to about a tenth with 400 draws. Designs with fewer than
     ``fewest`` sets are left out.
 
     ValueError: no design is narrow enough (names the closest), no point is whole, a negative price, or OCA of labels

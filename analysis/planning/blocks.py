@@ -27,7 +27,7 @@ Thing = TypeVar("Thing")
 
 
 class PlanError(ValueError):
-    """The samples cannot be planned. ``str()`` says why and what to change."""
+    """The samples cannot be planned. ``str()`` gives the reason and what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BlockPlan:
     """Tasks in the order in which workers get them.
 
     ``meetings``: how often each two systems meet, a symmetric frame with 0 on the diagonal. ``shown``: tasks by sample,
-    also of samples in none. ``notes``: sentences about what the numbers come to and what could not be balanced.
+    including samples in none. ``notes``: sentences on the resulting numbers and on what could not be balanced.
     """
 
     blocks: tuple[Block, ...]
@@ -94,12 +94,12 @@ def plan_blocks(
     """Tasks of ``size`` samples of one context, from as many different systems.
 
     Give the target either as ``ratings_per_sample`` (on average, rounded up to whole tasks) or as a number of
-    ``tasks``; the notes say what the other comes to. Tasks are divided among contexts in proportion to their samples.
-    Within a context, samples are shown equally often (±1) if its systems have equally many; systems with fewer samples
-    are shown less. A local search then evens out the meetings. The same samples and seed give the same plan.
+    ``tasks``; the notes give the other. Tasks are divided among contexts in proportion to their samples. Within a
+    context, samples are shown equally often (±1) if its systems have equally many; systems with fewer samples are shown
+    less. A local search then evens out the meetings. The same samples and seed give the same plan.
 
-    PlanError: no or doubled samples; not exactly one target; a target below one task; ``size`` below 2; a context with
-    fewer systems than ``size``.
+    PlanError: no samples, or two with the same name; not exactly one target; a target below one task; ``size`` below 2;
+    a context with fewer systems than ``size``.
     """
     _check(samples, size, ratings_per_sample, tasks)
     if tasks is None:

@@ -24,7 +24,7 @@ FIRST_WARMTH, WARMTH = 0.35, 1.0
 
 
 def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: int, rng: random.Random) -> Bundles:
-    """Bundles in which each system is as often as its samples deserve, greedily filled with those that met least."""
+    """Bundles with each system in proportion to its samples, greedily filled with those that met least."""
     meetings = [[0] * systems for _ in range(systems)]
     used: Counter[int] = Counter()
     found: Bundles = {}
@@ -46,7 +46,7 @@ def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: in
 def _appearances(
     own: Mapping[int, int], tasks: int, size: int, used: Mapping[int, int], rng: random.Random
 ) -> dict[int, int]:
-    """How many of a context's tasks show each system: in proportion to its samples, in each task once at most."""
+    """How many of a context's tasks show each system: in proportion to its samples, at most once in each task."""
     exact = _capped(own, tasks * size, tasks)
     whole = {system: math.floor(share + 1e-9) for system, share in exact.items()}
     order = list(own)
@@ -90,9 +90,10 @@ def _greedy(left: Mapping[int, int], remaining: int, size: int, meetings: Meetin
 def balance(bundles: Bundles, sizes: Sizes, systems: int, rng: random.Random) -> Meetings:
     """Even out how often systems meet, by exchanges between the bundles of one context. Changes ``bundles``.
 
-    An exchange gives two bundles each other's system, so every system stays in as many; a replacement puts a system in
-    another's place if that one is in more of the context's bundles. Simulated annealing (Kirkpatrick et al. 1983) on
-    the sum of squared counts, which is least when all counts are equal, ±1. Stops there, or after ROUNDS.
+    An exchange gives two bundles each other's system, so every system stays in as many bundles; a replacement puts a
+    system in another's place if that one is in more of the context's bundles. The method is simulated annealing
+    (Kirkpatrick et al. 1983) on the sum of squared counts, which is least when all counts are equal, ±1. It stops
+    there, or after ROUNDS.
     """
     meetings = count_meetings(bundles, systems)
     if systems < 2 or not any(bundles.values()):

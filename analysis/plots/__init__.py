@@ -1,9 +1,9 @@
 """Small plots as inline SVG: no library, no script, no style sheet.
 
-Every plot is 360 units wide, so that its letters stay legible on a phone. Its colours come from custom properties of
-the page (``--ink``, ``--muted``, ``--rule``, ``--series-1`` … ``--series-3``), with fallbacks. Series differ by shape
-as well as by colour. Each plot has a title and a description for screen readers; the page must also give the numbers in
-a table. `analysis.plots.files` turns a plot into a separate file, SVG or PNG.
+Every plot is 360 units wide, so that its text stays legible on a phone. Its colours come from custom properties of the
+page (``--ink``, ``--muted``, ``--rule``, ``--series-1`` … ``--series-3``), with fallbacks. Series differ by shape as
+well as by colour. Each plot has a title and a description for screen readers; the page must also give the numbers in a
+table. `analysis.plots.files` turns a plot into a separate file, SVG or PNG.
 
 Positions are in SVG units, data in their own; every function returns a string that is safe to put in a page.
 """

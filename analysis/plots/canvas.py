@@ -110,7 +110,10 @@ class Canvas:
 
 
 def nice_ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:
-    """Round numbers 1, 2 or 5 × 10ⁿ apart that enclose low and high, about ``most`` of them."""
+    """Round numbers 1, 2 or 5 × 10ⁿ apart that enclose low and high, about ``most`` of them.
+
+    ValueError: low is not below high.
+    """
     if not low < high:
         raise ValueError(f"an axis needs a low end below its high end, not {low:g} and {high:g}")
     raw = (high - low) / max(1, most - 1)
@@ -123,7 +126,7 @@ def nice_ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -
 
 
 def padded(values: Sequence[float]) -> tuple[float, float]:
-    """The range of the values, or of the only value, widened a little."""
+    """The range of the finite values, widened a little; 0 to 1 if there are none."""
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return 0.0, 1.0

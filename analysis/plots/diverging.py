@@ -12,9 +12,9 @@ from analysis.plots.canvas import COLOURS, FONT, INK, LETTER, MUTED, WIDTH, Axis
 EDGE = 6.0
 BAR = 18.0
 LINE = 13.0
-#: The line in the middle is only above and below each bar, where it crosses no letters.
+#: The line in the middle is drawn only above and below each bar, where it crosses no text.
 TICK = 4.0
-#: Opacity from the points beside the middle to the ends; letters stay legible on all, in light and dark mode.
+#: Opacity from the points beside the middle to the ends; text stays legible on all of them, in light and dark mode.
 FAINT, FIRM = 0.16, 0.5
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from analysis.plots.canvas import COLOURS, DASHES, FONT, INK, LEFT, LETTER, WIDTH, Axis, Canvas, Words, padded
 from analysis.plots.charts import frame
 
-#: Between the intervals of two series at the same place.
+#: The distance between the intervals of two series at the same place.
 APART = 9.0
 
 

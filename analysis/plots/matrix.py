@@ -15,7 +15,7 @@ TALLEST = 300.0
 #: Opacity of the lowest and highest value; an empty cell has none.
 FAINT, FIRM = 0.10, 0.95
 STEPS = 9
-#: Letters of the names beside the steps.
+#: The most letters of a name beside the steps.
 LONGEST = 19
 
 

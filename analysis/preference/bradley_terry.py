@@ -26,7 +26,7 @@ STEPS, TOLERANCE = 200, 1e-10
 
 @dataclass(frozen=True)
 class Strengths:
-    """``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
+    """The fitted model. ``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
 
     ``ranks``: by system the rank and the lowest and highest rank that the data allow. ``covariance`` (S, S) is that of
     θ. ``prior_sd``: of the normal prior of a regularised fit; None for maximum likelihood.
@@ -73,8 +73,8 @@ def bradley_terry(
     and on log ν, whose maximum always exists (intervals are then those of the penalised likelihood).
 
     The interval of a rank counts the systems that are clearly better or worse, by the differences of strengths and a
-    normal quantile corrected for S − 1 comparisons (Bonferroni), so that each system's interval holds at ``level``
-    (Mogstad et al. 2024 give the idea; their critical values are smaller).
+    normal quantile corrected for S − 1 comparisons (Bonferroni), so that each system's interval holds at ``level`` (the
+    idea is from Mogstad et al. 2024, whose critical values are smaller).
 
     ValueError: a system without comparisons, a graph of comparisons in parts, a group that never won or never lost
     against the others, or too many ties (without ``prior_sd``); ``prior_sd`` not above 0; fewer than two clusters.

@@ -20,7 +20,7 @@ from analysis.diversity.association import Floats
 from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate, wilson
 
-#: Ties are left out, split evenly between both sides, or counted: choices that were not for the first.
+#: Ties are left out, split evenly between both sides, or counted as choices that were not for the first.
 Ties = Literal["dropped", "split", "counted"]
 
 
@@ -51,7 +51,7 @@ class Majorities:
 
 
 def count_choices(choices: ArrayLike) -> Choices:
-    """NaN is left out. ValueError: a value other than −1, 0 or 1."""
+    """Count choices (N,); NaN is left out. ValueError: a value other than −1, 0 or 1."""
     known = _checked(choices)
     known = known[~np.isnan(known)]
     return Choices(*(int((known == value).sum()) for value in (1, 0, -1)))
@@ -60,7 +60,7 @@ def count_choices(choices: ArrayLike) -> Choices:
 def win_share(counts: Choices, *, ties: Ties = "dropped", level: float = 0.95) -> Estimate:
     """The share of wins with Wilson's interval (Wilson 1927), which assumes independent choices.
 
-    Ties are dropped, split (half a win each), or counted (choices that are no win). NaN if nothing is left.
+    Ties are dropped, split (half a win each), or counted (as not won). NaN if nothing is left.
     """
     wins, n = _decided(counts, ties)
     if not n:

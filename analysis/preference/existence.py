@@ -57,7 +57,7 @@ def _members(comparisons: Comparisons, part_of: Ints, part: int) -> list[str]:
 
 
 def _one_sided(comparisons: Comparisons, better: sparse.csr_array, part_of: Ints, parts: int) -> str:
-    """Names the smallest group that never won, or never lost, against all the others."""
+    """An error message that names the smallest group that never won, or never lost, against all the others."""
     starts, ends = better.nonzero()
     across = part_of[starts] != part_of[ends]
     has_won, has_lost = set(part_of[starts[across]].tolist()), set(part_of[ends[across]].tolist())

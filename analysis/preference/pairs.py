@@ -111,6 +111,7 @@ def system_scores(comparisons: Comparisons, clusters: ArrayLike, *, plan: Bootst
 
     A comparison counts for both systems, once with either sign, so scores weighted by ``pairs`` sum to 0. The bootstrap
     draws whole ``clusters`` (M,), such as tasks or workers, which ``n_of`` names; one cluster gives no interval.
+    ValueError: ``clusters`` has another length.
     """
     codes, names = pd.factorize(np.asarray(clusters))
     if len(codes) != len(comparisons):

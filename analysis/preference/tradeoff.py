@@ -18,7 +18,7 @@ from analysis.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Tradeoff:
-    """``points``: (system, score, entropy) by rising entropy. ``spearman``: ρ over systems, no interval."""
+    """Scores by entropy: ``points`` (system, score, entropy) with rising entropy; ``spearman`` is ρ, no interval."""
 
     points: list[tuple[str, Estimate, Estimate]]
     spearman: Estimate

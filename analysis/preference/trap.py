@@ -125,10 +125,10 @@ def quadratic_turn(x: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = Non
 def two_lines(x: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, level: float = 0.95) -> TwoLines:
     """Two lines with a break between them, set by Simonsohn's “Robin Hood” rule.
 
-    A smooth curve (natural cubic spline with 5 knots at quantiles of x; Simonsohn uses a general additive model) finds
-    the flat region around its most extreme inner value: fitted values within one standard error of it. Two lines broken
-    at the region's median x give z values; the break moves within the region so that the line with less evidence gets
-    more data. Errors as `quadratic_turn`, with at least 7 different x.
+    A smooth curve (natural cubic spline with 5 knots at quantiles of x; Simonsohn uses a generalised additive model)
+    finds the flat region around its most extreme inner value: fitted values within one standard error of it. Two lines
+    broken at the region's median x give z values; the break moves within the region so that the line with less evidence
+    gets more data. Errors as `quadratic_turn`, with at least 7 different x.
     """
     one, two, names = _rows(x, y, groups)
     _enough(one, KNOTS + 2)

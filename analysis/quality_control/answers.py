@@ -25,7 +25,7 @@ def gold_wrong(work: Work, threshold: float) -> Iterator[Found]:
 
 
 def attention_failed(work: Work, threshold: float) -> Iterator[Found]:
-    """Wrong answers to items that tell the reader what to answer (Oppenheimer et al. 2009)."""
+    """Wrong answers to items whose text asks for a particular answer (Oppenheimer et al. 2009)."""
     right = work.checked("attention")
     wrong = len(right) - sum(right)
     if right and wrong >= threshold:
@@ -34,7 +34,7 @@ def attention_failed(work: Work, threshold: float) -> Iterator[Found]:
 
 
 def too_fast(work: Work, threshold: float) -> Iterator[Found]:
-    """Less time per question than anybody needs: the whole by the server's clock, or the median in the browser.
+    """Less time per question than anybody needs: the mean by the server's clock, or the median in the browser.
 
     Source of the default of 1 s: Wood et al. 2017, who found that answers below it are not consistent.
     """
@@ -81,11 +81,11 @@ def longest_run(values: Sequence[float]) -> int:
 
 
 def contradictory(work: Work, threshold: float, opposites: Sequence[tuple[str, str]] = ()) -> Iterator[Found]:
-    """An explanation that says the opposite of its answer (Clark 2021, app. C), and agreement with two statements that
-    are opposites, about the same text.
+    """An explanation that contradicts its answer (Clark 2021, app. C), and agreement with two statements that are
+    opposites, about the same text.
 
     ``opposites`` are pairs of topics. Answers as shares of their scales, from 0 to 1, should add up to 1; the value is
-    how far they do not, from 0 to 1. Source: semantic antonyms (Goldberg & Kilonsky 1985; Curran 2016).
+    how far their sum is from 1. Source: semantic antonyms (Goldberg & Kilonsky 1985; Curran 2016).
     """
     for text in work.texts:
         if text.contradicts:

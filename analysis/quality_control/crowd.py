@@ -14,7 +14,7 @@ from common.words import counted
 LEAST_COMPARED, LEAST_OTHERS, LEAST_WORKERS = 10, 2, 5
 #: Scales the median absolute deviation to the standard deviation of a normal distribution.
 NORMAL = 0.6745
-#: The spread between careful workers is not believed to be below this share of the scale.
+#: The spread between careful workers is taken to be at least this share of the scale.
 LEAST_SPREAD = 0.01
 
 
@@ -40,7 +40,7 @@ class Crowd:
                 self._given[unit].setdefault(worker, (each.share, each.level == "nominal"))
 
     def distances(self) -> dict[str, Distance]:
-        """By worker with enough answers to compare. A nominal answer is as far off as the share who disagree."""
+        """The distance of each worker with enough answers to compare; for a nominal answer, the share who disagree."""
         apart: dict[str, list[float]] = defaultdict(list)
         for given in self._given.values():
             if len(given) <= LEAST_OTHERS:

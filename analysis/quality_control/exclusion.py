@@ -1,7 +1,7 @@
 """Rules that exclude submissions from the analysis. A study fixes them at its launch, before there are any data.
 
-The console, the report, the exports and the API all ask `excluded_by`. It does not look at a person's decisions: a rule
-that was fixed in advance has no exceptions afterwards.
+The console, the report, the exports and the API all call `excluded_by`. It does not look at a person's decisions: a
+rule that was fixed in advance has no exceptions afterwards.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Languages whose words can be looked up.
 WORD_LISTS = ("ar", "de", "en", "es", "eu", "fa", "fr", "it", "lv", "nl", "pt", "ru")
-#: Fewer words say too little about a language.
+#: Fewer words are not enough to identify a language.
 LEAST_WORDS = 4
 #: The model's class for text that is in no language.
 NO_LANGUAGE = "zxx"
@@ -35,7 +35,7 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """``unknown``: share of words that no language of the study has; None if none of them has a word list.
+    """A text's language. ``unknown``: share of words that no language of the study has; None if none has a word list.
 
     ``language``: the most likely one of the others; ``probability``, from 0 to 1: that the text is in one of these.
     ``elsewhere``: share of words unknown in that language; None without a word list.
@@ -78,7 +78,7 @@ def is_foreign(found: Assessment, threshold: float) -> bool:
 
 @lru_cache(maxsize=20_000)
 def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
-    """What can be said about a text; None if it is too short or the study names no language."""
+    """What the model and the word lists show about a text; None if it is too short or the study names no language."""
     words = _WORD.findall(text)
     ideographs = len(_IDEOGRAPH.findall(text))
     letters = sum(len(word) for word in words)
@@ -91,21 +91,22 @@ def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
 
 
 def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | None:
-    """The share of words that the best of these languages lacks. None if the text may be in one without a list."""
+    """The lowest share of unknown words in these languages. None if the text may be in one without a list."""
     shares = [unknown_share(words, name) for name in languages]
     found = min((share for share in shares if share is not None), default=None)
     return None if found is not None and found > 1 - KNOWN_ENOUGH and None in shares else found
 
 
 def probabilities(text: str) -> dict[str, float]:
-    """The probability of each language that the model knows, by its code; NO_LANGUAGE for text that is in none."""
+    """The probability of each language in the model, by its code; NO_LANGUAGE for text that is in none."""
     return {str(name): float(share) for name, share in _identifier().rank(text)}
 
 
 def unknown_share(words: Sequence[str], language: str) -> float | None:
     """The share of words that the language's list lacks; None if it has no list.
 
-    Names count as known: words with a capital inside a sentence. German nouns have one, too, so there it says nothing.
+    Names count as known: words with a capital that are not the first. German writes every noun with a capital, so there
+    it does not mark names.
     """
     if language not in WORD_LISTS or not words:
         return None

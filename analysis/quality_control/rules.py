@@ -1,4 +1,4 @@
-"""All rules as data: names, what they say, thresholds. Forms, pages, commands, reports and docs are made from it."""
+"""All rules as data: names, descriptions, thresholds. Forms, pages, commands, reports and docs are made from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Finds = Callable[[Work, float], Iterable[Found]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. ``unit`` says what the threshold counts; ``default`` None means off unless a study sets it.
+    """One rule. ``unit`` is what the threshold counts; ``default`` None means off unless a study sets it.
 
     ``least`` and ``most`` bound the threshold, so that no setting flags everybody or nobody by definition.
     ``whole``: the threshold is a whole number. ``later``: found only when all submissions are checked together, or

@@ -69,7 +69,7 @@ def common_run(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def no_words(work: Work, threshold: float) -> Iterator[Found]:
-    """Texts without letters, of one letter over and over, or of one word over and over.
+    """Texts without letters, of one or two letters over and over, or of one word over and over.
 
     The share of unknown words is 1 for these, so they are found at every threshold. `language` looks words up.
     """
@@ -83,7 +83,7 @@ def meaningless(each: WrittenText, share: float, threshold: float, detail: str) 
 
 
 def is_meaningless(text: str) -> bool:
-    """No letters, one character over and over, or one word over and over."""
+    """No letters, one or two letters over and over, or one word over and over."""
     said = normalised(text)
     letters = {char for char in said if char.isalpha()}
     words = said.split()

@@ -98,7 +98,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A point chosen on the page, before sides are converted back: what the worker's mouse did."""
+    """A point chosen on the page, before sides are converted back."""
 
     scale: str
     value: float
@@ -107,7 +107,7 @@ class Chosen:
 @dataclass(frozen=True, slots=True)
 class WrittenText:
     """A free text. ``sources`` are what the page showed and the writer could copy; ``least_words`` is the shortest
-    answer that is not worth a look. ``contradicts``: how the text says the opposite of the answer that it explains."""
+    answer that is not worth a look. ``contradicts``: how the text contradicts the answer that it explains."""
 
     text: str
     step: int
@@ -143,7 +143,7 @@ class Work:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
     def checked(self, role: str) -> list[bool]:
-        """For each answer that the submission should have right on items with this role, whether it is."""
+        """Whether each answer to an item with this role is right; answers that cannot be wrong are left out."""
         found = (
             check.is_right(each.question, each.target, each.value, each.text)
             for each in self.answers
@@ -156,7 +156,7 @@ class Work:
 class Found:
     """A reason to look at a submission: the ``value`` that was found, and the ``threshold`` that it crossed.
 
-    ``place`` tells several findings of one rule apart; ``other`` is the submission that the finding points to.
+    ``place`` distinguishes several findings of one rule; ``other`` is the submission that the finding points to.
     """
 
     reason: str

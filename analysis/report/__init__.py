@@ -21,11 +21,11 @@ __all__ = ["NUMBERS", "PAGE", "VERSION", "report_numbers", "write_report"]
 def write_report(
     data: StudyData, *, out_dir: Path, draws: int = 1000, seed: int = 1, made_at: datetime | None = None
 ) -> Path:
-    """Write ``report.html`` and ``report.json`` to ``out_dir`` (made if missing). Returns the page's path.
+    """Write ``report.html`` and ``report.json`` to ``out_dir`` (created if missing). Returns the page's path.
 
     Both are replaced whole. ``draws`` resamples make each bootstrapped interval; the same data and seed give the same
-    numbers. ``made_at`` defaults to now. The report of a study without data says that there are none. ValueError: draws
-    below 1.
+    numbers. ``made_at`` defaults to now. The report of a study without data shows that there are none. ValueError:
+    draws below 1.
     """
     from analysis.report.build import write
 

@@ -24,8 +24,9 @@ Kind = Literal["text", "number", "code", "name", "prose", "texts", "how"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A ``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` never wraps. People wrote
-    ``name`` (of an item), ``prose`` and ``texts`` (several), in any script; ``how`` is a sentence about the row."""
+    """One column. A ``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` never wraps; ``how``
+    is a sentence about the row. ``name`` (of an item), ``prose`` and ``texts`` (several) are by people, in any
+    script."""
 
     title: str
     kind: Kind = "number"
@@ -73,7 +74,8 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``fold``: closed at first, for long tables. ``rows`` can contain numbers, text, Estimates and None."""
+    """A table with its caption. ``fold``: closed at first, for long tables. ``rows`` can contain numbers, text,
+    Estimates and None."""
 
     macro: ClassVar[str] = "table"
     caption: str
@@ -130,7 +132,7 @@ class Highlight:
 
 @dataclass(slots=True)
 class Section:
-    """``data`` contains every number of the blocks, for ``report.json``; ``plain`` converts it to JSON."""
+    """One section. ``data`` contains every number of the blocks, for ``report.json``; ``plain`` converts it to JSON."""
 
     key: str
     title: str
@@ -189,8 +191,8 @@ def cell(value: object, column: Column) -> Cell:
 def attempt(make: Callable[[], Estimate], *, n: int = 0, n_of: str = "units") -> Estimate:
     """The estimate, or an undefined one with the reason why it cannot be computed.
 
-    A meaningless interval is removed, and the note says so: a zero-width interval, resampled from a single unit, or an
-    interval that does not contain the estimate, which can happen at the limits of the definition.
+    A meaningless interval is removed, and the note gives the reason: a zero-width interval, resampled from a single
+    unit, or an interval that does not contain the estimate, which can happen at the limits of the definition.
     """
     try:
         found = make()

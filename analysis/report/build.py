@@ -191,7 +191,7 @@ def render_page(*, sections: Sequence[Section], made_at: datetime, **context: ob
 
 
 def write_files(out_dir: Path, *, page: str, numbers: dict[str, Any]) -> None:
-    """Both files, each replaced whole; the folder is made if missing."""
+    """Both files, each replaced whole; the folder is created if missing."""
     out_dir.mkdir(parents=True, exist_ok=True)
     write_whole(out_dir / NUMBERS, json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1))
     write_whole(out_dir / PAGE, page)

@@ -32,7 +32,7 @@ def coding(
     """Agreement of the coders on each label and category, and the share of comments that have each in the end.
 
     ``topic``: a question with several choices; each rating is 1 or 0 about the label that its target names.
-    ``null_labels`` (targets) say that a comment says nothing: comments that end with no other label are counted and
+    ``null_labels`` (targets) mark a comment as uninformative: comments that end with no other label are counted and
     left out of the shares. ``categories`` has the labels of each category by its name. Final labels: see
     `analysis.detection.final_labels`.
     """

@@ -47,7 +47,7 @@ def detection(
     domain: str = "domain",
     human: str = "human",
 ) -> Section:
-    """Accuracy and the like, d′, workers' scores, tests against chance and between models, domains and arms.
+    """Accuracy and related measures, d′, workers' scores, tests against chance and between models, domains and arms.
 
     ``topic``: the question with answers 1 … 4 (`analysis.detection`). ``text_source`` and ``domain`` are columns of the
     items' file; ``human`` is the source of texts by people. Domains and models are those that a worker saw; a worker
@@ -79,7 +79,8 @@ def detection(
 
 
 def judged(source: Source, ratings: pd.DataFrame, text_source: str, domain: str, human: str) -> Judgements:
-    """Judgements with ``domain``, ``model`` (the machine source that the worker saw) and ``arm``."""
+    """Judgements with ``domain``, ``model`` (the machine source that the worker saw) and ``arm``. ValueError: no
+    source."""
     cells = source.items["cells"]
     origin = ratings["item"].map(cells.map(lambda row: str(row.get(text_source, "")).strip()))
     if not (origin != "").any():

@@ -34,7 +34,7 @@ def own_ratings(source: Source) -> Section | None:
 
 
 def topics(source: Source) -> list[str]:
-    """The questions on a scale that writers answered, too, in the order of this study."""
+    """The questions on a scale that writers answered as well, in the order of this study."""
     own = set(source.data.own_ratings["question"])
     return [name for name, each in source.questions.items() if name in own and each.scale.level in NUMERIC]
 

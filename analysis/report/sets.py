@@ -69,7 +69,7 @@ class Sets:
 
     def limits(self, measure: str) -> tuple[float, float] | None:
         """The ends of an axis: for the score ("score") those of its scale and a little more, for a metric those of the
-        data but nothing that the metric cannot reach. None: the data's."""
+        data, cut to what the metric can reach. None: the data's."""
         if measure == "score" and self.scale is not None:
             room = 0.03 * (self.scale[1] - self.scale[0])
             return self.scale[0] - room, self.scale[1] + room

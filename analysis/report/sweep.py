@@ -31,7 +31,7 @@ RANGES: dict[str, tuple[float, float | None]] = {
     "repetition": (0.0, 1.0),
 }
 
-#: By decoder, the only parameter that it sweeps with its value; None if it sweeps none.
+#: By decoder: the parameter that is swept and its value; None if no parameter is.
 Labels = Mapping[str, tuple[str, float] | None]
 
 
@@ -69,7 +69,7 @@ class Sweep:
 def write_sweep_report(data: SweepData, *, out_dir: Path, draws: int = 1000, seed: int = 1) -> Path:
     """Write ``report.html`` and ``report.json`` of the samples so far to ``out_dir``. Returns the page's path.
 
-    The same samples and seed give the same numbers. The report of a run without samples says that there are none.
+    The same samples and seed give the same numbers. The report of a run without samples shows that there are none.
     """
     sections = make_sections(data, draws=draws, seed=seed)
     made_at = datetime.now(UTC)

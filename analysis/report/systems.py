@@ -66,7 +66,7 @@ def systems(
 
     ``topic``: the question, on a scale where higher is better. The other parameters name columns of the items' file:
     the system that made the item, its log-probability under the model (for the likelihood trap) and under the system's
-    own distribution (for the entropy). What has no column has no block.
+    own distribution (for the entropy). A part whose column is missing is left out.
     """
     section = Section(source.key("systems"), "Systems")
     ratings = source.ratings_on(topic)

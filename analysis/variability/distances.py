@@ -39,7 +39,8 @@ def ngram_matrix(texts: Sequence[Sequence[str]], n: int) -> Floats:
 
 
 def cosine_matrix(vectors: ArrayLike) -> Floats:
-    """1 − cosine of every pair of embeddings (k, d), as (k, k); a negative cosine counts as 0, so that 1 is the most.
+    """1 − cosine of every pair of embeddings (k, d), as (k, k); a negative cosine counts as 0, so that 1 is the largest
+    distance.
 
     A vector of zeros has no direction: its distances to all others are NaN. ValueError: not a table of finite numbers.
     """

@@ -53,7 +53,7 @@ def binomial_tests(wins: int, n: int, *, chance: float = 0.5) -> BinomialTests:
 
 
 def choice_share(chosen: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """The share of choices for the first, in [0, 1], with Wilson's interval, which takes choices as independent.
+    """The share of choices for the first, in [0, 1], with Wilson's interval, which assumes independent choices.
 
     NaN is left out. NaN without choices. ValueError: a value other than 0 or 1.
     """

@@ -18,7 +18,7 @@ from scipy import stats
 
 _WORD = re.compile(r"[^\W_]+")
 #: English function words (articles, pronouns, auxiliaries, prepositions, conjunctions, adverbs of place, time and
-#: degree) and the pieces that remain of contractions. A block of only these is no match in USER.
+#: degree) and the pieces that remain of contractions. A block of only these does not count as a match in USER.
 _STOP_WORDS = """
 a an the this that these those some any each every no all both either neither such i me my mine myself you your
 yours yourself yourselves he him his himself she her hers herself it its itself we us our ours ourselves they
@@ -45,7 +45,8 @@ class Edit:
 class Shift:
     """Mann–Whitney U of the first of two samples (``n_first``, ``n_second``) and its two-sided p.
 
-    ``above`` is U / (n_first · n_second): how likely a value of the first is above one of the second, ties one half.
+    ``above`` is U / (n_first · n_second): how likely a value of the first is above one of the second; a tie counts one
+    half.
     """
 
     u: float
@@ -112,7 +113,7 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Shift:
     """Mann–Whitney U of two samples, (n,) and (m,), two-sided; NaN values are left out.
 
     SciPy decides between the exact and the normal distribution (with ties: normal, corrected for ties and continuity).
-    It takes all values as independent, which edits by one writer are not. ValueError: a sample is empty.
+    It assumes that all values are independent, which edits by one writer are not. ValueError: a sample is empty.
     """
     samples = [np.asarray(each, dtype=float) for each in (first, second)]
     left, right = (each[~np.isnan(each)] for each in samples)

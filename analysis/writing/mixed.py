@@ -3,7 +3,7 @@
 Writer i chooses the first with probability logistic(b + s·u_i), where u_i is standard normal: b is the log odds of a
 typical writer, s how far writers differ. The likelihood integrates u_i out by adaptive Gauss–Hermite quadrature
 (Pinheiro & Bates 1995, §2.4; with one node it would be Laplace's approximation). The test compares b with 0 by the
-ratio of likelihoods, and the interval contains every b that the same test does not refuse.
+ratio of likelihoods, and the interval contains every b that the same test does not reject.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _X, _W = np.polynomial.hermite.hermgauss(NODES)
 
 @dataclass(frozen=True, slots=True)
 class MixedLogit:
-    """``share``: the probability that a typical writer (u = 0) chooses the first; ``n`` counts writers.
+    """The fitted model. ``share``: how likely a typical writer (u = 0) chooses the first; its ``n`` counts writers.
 
     ``log_odds`` and ``spread`` are b and s; ``p`` is two-sided, of b = 0 (one half). ``log_likelihood`` leaves out the
     binomial coefficients. All NaN where there is no estimate; ``share.note`` has the reason.

@@ -171,7 +171,7 @@ def mean_over_writers(rows: pd.DataFrame, column: str, *, plan: Bootstrap) -> Es
 
 
 def _several(found: Estimate) -> Estimate:
-    """Without the interval if there is a single writer, of whom every resample is the same."""
+    """The estimate without its interval if there is a single writer, because every resample is the same."""
     if found.n > 1:
         return found
     return replace(found, low=math.nan, high=math.nan, method="", note="no interval from a single writer")

@@ -39,7 +39,7 @@ def mean_sentence_length(text: str) -> float:
 def distinct_shares(lines: Sequence[str], orders: Sequence[int] = ORDERS) -> list[float]:
     """For each order: different / all n-grams of the words of all lines, in (0, 1]; NaN if there are none.
 
-    N-grams never cross from one line to the next. Longer texts repeat more, so only compare texts of like length.
+    N-grams never cross from one line to the next. Longer texts repeat more, so only compare texts of similar length.
     """
     words = [words_in(line) for line in lines]
     shares = []
@@ -52,7 +52,7 @@ def distinct_shares(lines: Sequence[str], orders: Sequence[int] = ORDERS) -> lis
 def read_concreteness(path: str | Path) -> dict[str, float]:
     """Ratings of concreteness by word (lower case), from a table with columns ``word`` and ``rating``.
 
-    The published ratings of Brysbaert et al. 2014 have them as ``Word`` and ``Conc.M``, which are read, too. A word
+    The published ratings of Brysbaert et al. 2014 call them ``Word`` and ``Conc.M``, which is also accepted. A word
     that appears twice keeps its first rating. InputError: anything wrong with the file.
     """
     frame = read_texts(path)

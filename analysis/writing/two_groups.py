@@ -18,7 +18,7 @@ from analysis.writing.edits import Shift, mann_whitney
 
 @dataclass(frozen=True, slots=True)
 class TwoGroups:
-    """``difference``: mean of the first − mean of the second, with the t-test's interval; ``n`` counts both.
+    """The comparison. ``difference``: first mean − second, with the t-test's interval; its ``n`` counts both groups.
 
     ``t``, ``df`` and ``p`` are of Student's t-test, which assumes equal variances, as published; ``p_welch`` of
     Welch's, which does not. ``shift`` is Mann–Whitney's test. NaN where a test is undefined.
@@ -38,7 +38,7 @@ def two_groups(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> T
     """Compare two samples of independent values, (n,) and (m,): one value per person. NaN values are left out.
 
     All tests are two-sided. With fewer than two values on a side, or no variance on both, t is NaN and the note of
-    ``difference`` says why. ValueError: a sample is empty.
+    ``difference`` gives the reason. ValueError: a sample is empty.
     """
     samples = [np.asarray(each, dtype=float) for each in (first, second)]
     left, right = (each[~np.isnan(each)] for each in samples)

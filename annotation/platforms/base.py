@@ -77,6 +77,11 @@ class Call:
     search_on: tuple[str, ...] = ("AlreadyExists",)
     with_token: bool = True
 
+    @classmethod
+    def fixed(cls, key: str, operation: str, params: Json, **more: Any) -> Call:
+        """A call whose parameters do not depend on the calls before it."""
+        return cls(key=key, operation=operation, params=lambda done: params, **more)
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

@@ -29,13 +29,19 @@ class Sources:
     draws_outputs: ClassVar[bool] = False
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
-        """Rows of an items file from all samples of one context, and how many samples are in no row."""
+        """Rows of an items file from all samples of one context, and how many samples are in no row.
+
+        Called only if `sample_form` is not None.
+        """
         raise NotImplementedError
 
     def add_file(
         self, made: Sequence[SourceRow], rows: Sequence[Row], options: Json
     ) -> tuple[list[SourceRow], list[RowProblem]]:
-        """The rows of a file that join those ``made`` from samples, and the problems in the file. See `adds_file`."""
+        """The rows of a file that join those ``made`` from samples, and the problems in the file.
+
+        Called only if `adds_file` is not empty.
+        """
         raise NotImplementedError
 
     def choose_outputs(self, outputs: Sequence[SourceOutput], config: Json) -> Sequence[SourceOutput]:
@@ -45,7 +51,8 @@ class Sources:
     def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
         """Rows of an items file from another study's outputs, of the kinds in ``takes_outputs``.
 
-        Called again with more outputs as they arrive. Rows that already exist must stay the same and come first.
+        Called only if `takes_outputs` is not empty, and again with more outputs as they arrive. Rows that already exist
+        must stay the same and come first.
         """
         raise NotImplementedError
 

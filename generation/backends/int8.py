@@ -1,8 +1,8 @@
 """Weights and activations in eight bits, for a CPU.
 
 Each output of a linear layer has its own scale, and each *row* of its input has its own, computed when it arrives.
-torch's dynamic quantisation uses one scale for a whole batch, which would make a text depend on the others in it.
-Products are of whole numbers and therefore exact.
+torch's dynamic quantisation uses one scale for a whole batch, which would make a text depend on the others in it. The
+products are of whole numbers, and therefore exact.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class Int8Linear(nn.Module):
 
 
 def quantise(model: Any) -> None:
-    """Replace the linear layers of a float32 model, the output layer among them; embeddings stay as they are."""
+    """Replace the linear layers of a float32 model, the output layer among them; embeddings stay as they are.
+
+    Raises BackendError if this torch cannot multiply whole numbers.
+    """
     if not hasattr(torch, "_int_mm"):
         raise BackendError("This torch has no product of whole numbers; use dtype float32 or bfloat16.")
     for block in list(model.modules()):

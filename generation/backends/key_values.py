@@ -61,8 +61,8 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
 
 class KeyValues(Cache):
-    """``room`` rows of ``width`` columns. ``starts``: where each active row begins; ``begin``: the smallest of these;
-    ``end``: the next column to write."""
+    """Buffers for ``room`` rows of ``width`` columns. ``starts``: where each active row begins; ``begin``: the smallest
+    of these; ``end``: the next column to write."""
 
     def __init__(self, n_layers: int, *, room: int, width: int) -> None:
         self.all_layers = [_Layer(self) for _ in range(n_layers)]

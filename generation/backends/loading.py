@@ -80,6 +80,7 @@ def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[A
 
 
 def device_of(spec: ModelSpec) -> torch.device:
+    """The device by name; ``auto`` is a CUDA device if there is one. Raises BackendError."""
     name = spec.device
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -102,7 +103,7 @@ def device_of(spec: ModelSpec) -> torch.device:
 
 
 def dtype_of(spec: ModelSpec, device: torch.device) -> str:
-    """The dtype by name; ``auto`` is bfloat16 if the device multiplies it faster than float32."""
+    """The dtype by name; ``auto`` is bfloat16 if the device multiplies it faster than float32. Raises BackendError."""
     if spec.dtype == "auto":
         return "bfloat16" if device.type == "cuda" or _cpu_has_bfloat16() else "float32"
     if spec.dtype not in (*DTYPES, "int8"):
@@ -221,7 +222,7 @@ def _tokenizer(where: dict[str, Any], spec: ModelSpec) -> Any:
 
 @contextmanager
 def plainly(spec: ModelSpec) -> Iterator[None]:
-    """Turn errors from the libraries into one sentence that a researcher can act on."""
+    """Turn errors from the libraries into a BackendError or NoMemory with one sentence that a researcher can act on."""
     local = Path(spec.source).expanduser().exists()
     try:
         yield

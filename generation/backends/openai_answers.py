@@ -10,7 +10,7 @@ from generation.backends.rows import HALF_A_CHARACTER
 from generation.decoding.decoders import Limits
 from generation.decoding.sentences import first_sentence_end
 
-# For the logarithm of 0, llama.cpp writes the least float there is.
+# For the logarithm of 0, llama.cpp writes the lowest float there is.
 LEAST = -1e30
 
 
@@ -28,7 +28,7 @@ class Answer:
     lists_end: bool = True
 
     def cut_to(self, limits: Limits) -> tuple[str, float | None, str, int]:
-        """Text, log p, why it ended, number of tokens; up to the end of the sentence if the limits say so."""
+        """Text, log p, why it ended, number of tokens; up to the end of the sentence if the limits require it."""
         reason = "length" if self.finish == "length" else "end"
         end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
         if end is None or (reason == "end" and end == len(self.text)):
@@ -62,7 +62,7 @@ class Answer:
 
 
 def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
-    """The answer as the API defines it. Raises BackendError that says what is wrong with it."""
+    """The answer as the API defines it. Raises BackendError with what is wrong with it."""
     choices = getattr(raw, "choices", None)
     if not choices:
         shown = raw if isinstance(raw, str) else type(raw).__name__

@@ -227,7 +227,7 @@ def _generated(
     answer: Answer, request: Request, cut: int, seconds: float, *, barred: int, processed: bool
 ) -> Generated:
     text, found, reason, count = answer.cut_to(request.limits)
-    # With nothing tempered, truncated or barred, the two distributions are the same.
+    # Without temperature, truncation and excluded ends, the two distributions are the same.
     plain = request.decoder.name == "ancestral" and not barred
     return Generated(
         text=text,

@@ -27,7 +27,7 @@ class Listing:
 
 
 class Client:
-    """The openai library's client for one model. Raises BackendError if the server cannot be used now."""
+    """The openai library's client for one model. All methods raise BackendError if the server cannot be used now."""
 
     def __init__(self, spec: ModelSpec, *, timeout: int, retries: int) -> None:
         self.spec, self._timeout, self._retries = spec, timeout, retries
@@ -65,7 +65,7 @@ class Client:
         return self._client.completions.create(model=self.spec.source, prompt=prompt, **wanted, **body)
 
     def listing(self) -> Listing:
-        """A server that lists no models may still answer."""
+        """What the server lists; empty if it has no list, because such a server may still answer."""
         import openai
 
         try:

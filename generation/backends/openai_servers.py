@@ -25,11 +25,11 @@ def _nothing(request: Request, barred: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Server:
-    """``draws``: parameters it supports. ``exact``, ``least``: whether the end of a text can be excluded throughout, or
-    for its first tokens. ``tell``: the parameters beyond the API's own, from a request and the number of tokens that
-    must not end the text. ``lists_models``: whether it lists all models it serves. ``lists_end``: whether its
-    log-probabilities may include the end of the text. ``tempers_last``: the temperature is applied after truncation.
-    ``one_at_a_time``: parallel requests would only wait, or use each other's seeds."""
+    """One kind of server. ``draws``: parameters it supports. ``exact``, ``least``: whether the end of a text can be
+    excluded throughout, or for its first tokens. ``tell``: the parameters beyond the API's own, from a request and the
+    number of tokens that must not end the text. ``lists_models``: whether it lists all models it serves. ``lists_end``:
+    whether its log-probabilities may include the end of the text. ``tempers_last``: the temperature is applied after
+    truncation. ``one_at_a_time``: parallel requests would only wait, or use each other's seeds."""
 
     name: str
     draws: frozenset[str]
@@ -108,13 +108,13 @@ def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
 
 
 def _llama_cpp_python(request: Request, barred: int) -> dict[str, Any]:
-    """It silently ignores the order of samplers, typical and ignore_eos."""
+    """llama-cpp-python silently ignores the order of samplers, typical and ignore_eos."""
     told: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repeat_penalty": 1.0}
     return told | ({"min_tokens": barred} if barred else {})
 
 
 def _transformers(request: Request, barred: int) -> dict[str, Any]:
-    """``transformers serve`` samples only if the model's settings or these say so, and uses the model's settings for
+    """``transformers serve`` samples only if the model's settings or these enable it, and uses the model's settings for
     everything that is not given."""
     decoder = request.decoder
     told: dict[str, Any] = {

@@ -18,6 +18,8 @@ Forward = Callable[[Tensor, KeyValues], Tensor]
 
 @dataclass(frozen=True)
 class Unread:
+    """A prompt to read, of which the first ``n_known`` tokens are ``known``."""
+
     prompt: Prompt
     known: Read | None
     n_known: int

@@ -37,7 +37,7 @@ class PromptCache:
         return self._kept.get(prompt)
 
     def beginning(self, prompt: Prompt) -> tuple[Read, int] | None:
-        """The stored prompt that shares the longest beginning, and its length in tokens, without the prompt's last."""
+        """The stored prompt that shares the longest beginning, and how many tokens of it, never the prompt's last."""
         if not self.beginnings:
             return None
         longest, found = LEAST_SHARED - 1, None

@@ -1,10 +1,10 @@
 """The next token of many rows at once, each by its own decoder, with its exact log-probabilities.
 
-The end of text is excluded if the request says so; then come temperature, truncation, renormalisation, and the inverse
-of the cumulative distribution in the order of token numbers. Tokens that tie with the last one kept are all kept, so
-that the distribution does not depend on the order of a sort. Rows are processed by kind of decoder and, on a CPU, a few
-at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only as much of the vocabulary as
-holds its mass.
+The end of text is excluded if the request requires it; then come temperature, truncation, renormalisation, and the
+inverse of the cumulative distribution in the order of token numbers. Tokens that tie with the last one kept are all
+kept, so that the distribution does not depend on the order of a sort. Rows are processed by kind of decoder and, on a
+CPU, a few at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only as much of the
+vocabulary as holds its mass.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ MOST_SWEEP_STEPS = 1000
 
 
 class DecoderError(ValueError):
-    """A decoder that is not valid. The message says what is wrong and what is accepted."""
+    """A decoder that is not valid. The message gives the problem and what is accepted."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Decoder:
 
     @property
     def samples(self) -> bool:
-        """Whether it draws at random, so that two seeds can give different texts and log q is defined."""
+        """Whether it draws at random: two seeds can give different texts, and log q is defined."""
         return not self.greedy and self.beams == 1
 
     @property

@@ -15,7 +15,7 @@ _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class TemplateError(ValueError):
-    """A template that cannot be used: the message says what is wrong and how to fix it."""
+    """A template that cannot be used: the message gives the problem and how to fix it."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,10 @@ def diversify_run(
 
 
 def draw_more_of(run: GenerationRun) -> DrawMore:
-    """A function that draws with the run's limits, and with the seeds that the run would have used next."""
+    """A function that draws with the run's limits, and with the seeds that the run would have used next.
+
+    The function raises ValueError if the model refuses a prompt.
+    """
 
     def draw(context: RunContext, model: LanguageModel, decoder: str, first: int, n: int) -> Sequence[str]:
         places = [place_of(run, context, model.name, decoder, number) for number in range(first, first + n)]

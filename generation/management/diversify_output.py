@@ -47,7 +47,7 @@ def write_sets(
     """Write one row for each trial of each set, in the columns of diversity evaluation. Returns a summary for each
     model and decoder.
 
-    ``stop``: whether the threshold belongs to a different metric from the scores; its values get two more columns.
+    ``stop``: whether a metric other than that of the scores is compared with the threshold; it gets two more columns.
     ``relevance``: the mean over a set's responses is written for the first and for the last set.
     """
     measures = dict(relevance or {})

@@ -106,7 +106,7 @@ class Presence:
 
 
 def alive(role: str = RUNS) -> QuerySet[ModelWorker]:
-    """Processes of this role that were seen in the last half minute."""
+    """Processes of this role that were seen in the last half minute, by name."""
     return all_alive().filter(role=role)
 
 

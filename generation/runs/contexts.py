@@ -51,7 +51,7 @@ class Source:
 
 
 def read_contexts(source: Source) -> tuple[list[Context], list[Problem]]:
-    """The contexts, empty if there are problems."""
+    """The contexts and the problems of the file. If a row or a column cannot be read, there are no contexts."""
     try:
         rows, problems = _read_rows(source.path)
     except UnicodeDecodeError as error:

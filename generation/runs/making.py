@@ -44,7 +44,7 @@ def work_on(
     """Make chunks of a run until none are left or ``seconds`` have passed. Returns how many were stored.
 
     ``on_more`` is called once, as soon as more chunks are waiting behind the first: another worker may join.
-    ``on_model`` is called with the name of each chunk's model, ``on_chunk`` after each turn.
+    ``on_model`` is called before each turn with the name of its model, ``on_chunk`` after each turn.
     """
     begin, stored, turn = time.monotonic(), 0, TurnSize()
     while True:

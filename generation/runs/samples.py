@@ -59,7 +59,7 @@ def samples_of(run: GenerationRun) -> Generator[list[SampleRow]]:
 
 
 def swept_parameters(decoders: Iterable[str]) -> set[str]:
-    """The parameters in which these decoders differ, ignoring decoders that have several."""
+    """The parameters that these decoders set, ignoring decoders that set several."""
     return {parameter[0] for name in decoders if (parameter := parse_decoder(name).parameter)}
 
 

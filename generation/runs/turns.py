@@ -52,7 +52,7 @@ class LeaseKeeper:
         self._thread.join(timeout=60)
 
     def check(self) -> None:
-        """End the work early if no lease is left."""
+        """Raise LeaseLost if no lease is left, to end the work early."""
         if not self.held:
             raise LeaseLost
 

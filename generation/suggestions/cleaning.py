@@ -1,7 +1,7 @@
 """Turns what a model wrote into what a writer sees: a clean line of whole sentences, or the reason why there is none.
 
-The steps, in this order: remove the prompt's echo and unprintable characters, cut the text at a sentence end, replace
-white space with single spaces, check the length, and check for words from the list.
+The steps, in this order: remove the prompt's echo and unprintable characters, replace white space with single spaces,
+cut the text at a sentence end, check the length, and check for words from the list.
 """
 
 from __future__ import annotations

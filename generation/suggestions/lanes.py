@@ -89,7 +89,7 @@ class Job:
 
 
 class Lane:
-    """``state``: loading, ready, or failed (it is opened again after a pause)."""
+    """One model and its engine. ``state``: loading, ready, or failed (it is opened again after a pause)."""
 
     def __init__(self, *, model: LanguageModel, open_backend: OpenBackend, rows: int) -> None:
         self.model, self.name, self.rows = model, model.name, rows
@@ -211,7 +211,7 @@ class Lane:
             self._engine.add([job.request() for job in jobs])
 
     def _judge(self, job: Job, outcome: Outcome) -> Result | None:
-        """What the writer gets; None if another draw is worth it."""
+        """What the writer gets; None if it is worth drawing again."""
         row, suggester = job.suggestion, job.suggestion.suggester
         if isinstance(outcome, NotGenerated):
             return Result(row.pk, "", f"Model {self.name}: {outcome.reason}", tries=job.tries)

@@ -46,8 +46,8 @@ NOTHING_DONE_SECONDS = 0.005
 
 
 class SuggesterProcess:
-    """``models``: the names of the models it holds; if empty, all that active suggesters use. ``rows``: the most
-    suggestions in one model's batch."""
+    """Answers suggestions until it is stopped. ``models``: the names of the models it holds; if empty, all that active
+    suggesters use. ``rows``: the most suggestions in one model's batch."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class SuggesterProcess:
         self._stop.set()
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Work until asked to stop, or until ``until``, called at every turn, is true."""
+        """Work until asked to stop, or until ``until``, called at every turn, returns true."""
         self._write_row("starting")
         pulse = Pulse(self, self._lease)
         pulse.start()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Assignment, Offer, Study
@@ -17,6 +18,11 @@ from tests.generation.support.toy_suggestions import make_pool, make_suggester
 
 FIRST = "The door was open when we came home."
 TEXTS = {"1": "Behind it stood a very old piano.", "2": "The wind pushed it shut again at once."}
+PICKED = {"pick": "1", "pick_history": "1", "turn": f"{TEXTS['1']} It was out of tune."}
+LAST = dict.fromkeys(("satisfied", "collaborative", "useful", "connected", "inspiring"), "4") | {
+    "why_chosen": "It was the stranger of the two.",
+    "looked_for": "Something that I did not expect.",
+}
 
 
 def story_study(*, rounds: int = 1, pool: bool = True, **values: Any) -> Study:
@@ -81,3 +87,10 @@ def offers(study: Study) -> dict[str, Offer]:
 
 def assignment_of(study: Study) -> Assignment:
     return Assignment.objects.get(hit__study=study)
+
+
+def poll(browser: WorkerBrowser, step: int = 1) -> dict[str, Any]:
+    response = browser.client.get(reverse("work_offers", args=[browser.token]), {"step": step})
+    assert response.status_code == 200
+    found: dict[str, Any] = response.json()
+    return found

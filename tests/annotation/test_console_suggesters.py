@@ -13,9 +13,8 @@ from annotation.models import Membership
 from generation.models import PoolText, Suggester, Suggestion
 from generation.suggestions.holding import hold_suggesters
 from tests.annotation.console_helpers import make_user, signed_in
-from tests.annotation.offers_helpers import TEXTS, answer, answer_all, is_waiting, story_study, writer
+from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer, answer_all, is_waiting, story_study, writer
 from tests.annotation.pages import fields
-from tests.annotation.test_offers import LAST, PICKED
 from tests.factories import make_study
 from tests.generation.support.finished_runs import make_run
 from tests.generation.support.toy_suggestions import make_model, make_pool, make_suggester

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from generation.suggestions.asking import read_suggestions
 from generation.suggestions.delivering import deliver
 from tests.annotation.offers_helpers import (
     FIRST,
+    LAST,
+    PICKED,
     TEXTS,
     answer,
     answer_all,
@@ -27,6 +28,7 @@ from tests.annotation.offers_helpers import (
     is_waiting,
     offers,
     pass_time,
+    poll,
     shown_texts,
     story_study,
     writer,
@@ -34,18 +36,6 @@ from tests.annotation.offers_helpers import (
 from tests.annotation.pages import WorkerBrowser, fields
 
 pytestmark = pytest.mark.django_db
-PICKED = {"pick": "1", "pick_history": "1", "turn": f"{TEXTS['1']} It was out of tune."}
-LAST = dict.fromkeys(("satisfied", "collaborative", "useful", "connected", "inspiring"), "4") | {
-    "why_chosen": "It was the stranger of the two.",
-    "looked_for": "Something that I did not expect.",
-}
-
-
-def poll(browser: WorkerBrowser, step: int = 1) -> dict[str, Any]:
-    response = browser.client.get(reverse("work_offers", args=[browser.token]), {"step": step})
-    assert response.status_code == 200
-    found: dict[str, Any] = response.json()
-    return found
 
 
 def test_suggestions_are_asked_for_when_the_page_before_is_saved(
@@ -134,138 +124,6 @@ def test_a_whole_story_becomes_ratings_outputs_and_a_submission() -> None:
     assert rows["turn", "2"] == PICKED["turn"]
     assert rows["switches", "1"] == 0
     assert Output.objects.get(kind="text").texts == [f"{FIRST} {PICKED['turn']}"]
-
-
-# --- late, missing, odd ---
-
-
-def test_a_late_suggestion_is_asked_for_again_and_the_writer_reads_why() -> None:
-    browser = writer(story_study())
-    assert "2 suggestions are being written" in fields(browser.get()).text
-    answer(asked("1"), TEXTS["1"])
-    assert "The suggestion is being written" in fields(browser.get()).text
-    pass_time(6)
-
-    assert "This is taking longer than usual" in fields(browser.get()).text
-
-    again = asked("2", again=True)
-    assert again.seed != asked("2").seed
-    assert again.deadline == pytest.approx(asked("2").deadline, abs=timedelta(seconds=1))
-    assert Suggestion.objects.count() == 3, "the one that came is not asked for again"
-    told = poll(browser)
-    assert told["reload"] is False
-    assert "We have asked again. If nothing comes within 4 seconds" in told["text"]
-
-
-def test_the_second_try_counts_if_it_comes_first_and_is_marked() -> None:
-    study = story_study()
-    browser = writer(study)
-    is_waiting(browser)
-    answer(asked("1"), TEXTS["1"])
-    pass_time(6)
-    is_waiting(browser)
-
-    answer(asked("2", again=True), TEXTS["2"])
-
-    assert shown_texts(browser) == [TEXTS["1"], TEXTS["2"]]
-    assert [offers(study)[side].source for side in ("1", "2")] == ["live", "second_try"]
-    assert asked("2").state == "cancelled"
-    assert (offers(study)["2"].latency or 0) > 5, "counted from the first request"
-
-
-def test_after_the_deadline_the_pool_steps_in_and_is_marked() -> None:
-    study = story_study()
-    browser = writer(study)
-    is_waiting(browser)
-    answer(asked("1"), TEXTS["1"])
-    pass_time(6)
-    is_waiting(browser)
-    pass_time(5)
-
-    page = fields(browser.get())
-
-    offer = offers(study)["2"]
-    assert offer.source == "pool"
-    assert offer.text.startswith(f"A line from the pool of {offer.suggester}")
-    assert (offer.model, offer.seed) == ("", None), "nobody knows who wrote a text of a file"
-    assert "At least one of those below was prepared earlier." in page.text
-    assert asked("2", again=True).state == "cancelled"
-    assert Suggestion.objects.filter(from_pool=True).count() == 1, "one text of the pool is used"
-
-
-def test_with_an_empty_pool_the_writer_continues_alone() -> None:
-    study = story_study(pool=False)
-    browser = writer(study)
-    is_waiting(browser)
-    pass_time(11)
-
-    page = browser.get()
-
-    assert "There is no suggestion this time" in fields(page).text
-    assert "pick" not in fields(page).options
-    assert {offer.source for offer in offers(study).values()} == {"none"}
-    assert browser.send(turn="We went in without saying a word.").status_code == 303
-    assert {offer.chosen for offer in offers(study).values()} == {False}
-
-
-def test_one_missing_suggestion_leaves_the_other() -> None:
-    study = story_study(pool=False)
-    browser = writer(study)
-    is_waiting(browser)
-    answer(asked("2"), TEXTS["2"])
-    pass_time(11)
-
-    assert shown_texts(browser) == [TEXTS["2"]]
-    assert browser.send(pick="1", turn=TEXTS["2"]).status_code == 422
-    assert browser.send(pick="2", turn=TEXTS["2"]).status_code == 303
-
-
-def test_where_a_model_wrote_nothing_usable_the_pool_steps_in_at_once() -> None:
-    study = story_study()
-    browser = writer(study)
-    is_waiting(browser)
-    answer(asked("1"), TEXTS["1"])
-    answer(asked("2"), "")
-
-    assert len(shown_texts(browser)) == 2
-    assert offers(study)["2"].source == "pool"
-
-
-def test_html_in_a_suggestion_is_shown_as_it_is() -> None:
-    browser = writer(story_study())
-    is_waiting(browser)
-    answer_all({"1": "<b>Bold</b> & <script>alert(1)</script> it was.", "2": TEXTS["2"]})
-
-    html = browser.get().content.decode()
-
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    assert "<script>alert(1)" not in html
-
-
-def test_a_suggester_that_is_not_there_never_stops_a_writer() -> None:
-    study = story_study()
-    Suggester.objects.filter(name="model-b").update(name="gone")
-    browser = writer(study)
-    is_waiting(browser)
-    known = Suggestion.objects.get()
-    answer(known, TEXTS["1"])
-
-    assert shown_texts(browser) == [TEXTS["1"]]
-    assert sorted(offer.source for offer in offers(study).values()) == ["live", "none"]
-
-
-def test_a_template_that_does_not_fit_never_stops_a_writer() -> None:
-    study = story_study()
-    Suggester.objects.update(template="{keywords}")
-
-    assert "There is no suggestion this time" in fields(writer(study).get()).text
-
-
-def test_an_inactive_suggester_answers_from_its_pool_at_once() -> None:
-    study = story_study()
-    Suggester.objects.update(active=False)
-
-    assert ["from the pool" in text for text in shown_texts(writer(study))] == [True, True]
 
 
 # --- twice, at once, and after a restart ---

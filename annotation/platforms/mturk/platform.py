@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -314,8 +314,7 @@ class Mturk(Platform):
 def _call(
     key: str, operation: str, params: Json, search: Search | None = None, search_on: tuple[str, ...] = ()
 ) -> Call:
-    params_of: Callable[[Sequence[Json]], Json] = lambda done: params  # noqa: E731
-    return Call(key=key, operation=operation, params=params_of, search=search, search_on=search_on, with_token=False)
+    return Call.fixed(key, operation, params, search=search, search_on=search_on, with_token=False)
 
 
 def fees_of(endpoint: str) -> Fees:

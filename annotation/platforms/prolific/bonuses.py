@@ -29,7 +29,7 @@ def bonus_calls(
     ``name`` tells bonuses apart: an equal one is the same bonus. ``look`` gets a submission from Prolific.
     """
     params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
-    set_up = Call(key=f"{SET_UP}{name}", operation="set_up_bonus", params=lambda done: params)
+    set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
     pay = Call(
         key=f"{PAY}{name}",
         operation="pay_bonus",

@@ -35,14 +35,7 @@ class ProlificChanges(Changes):
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
         """The number is the new total, so asking twice adds nothing more."""
         params = {"id": posting.external_id, "total_available_places": places}
-        return [
-            Call(
-                key=f"places/{posting.pk}/{places}",
-                operation="update_study",
-                params=lambda done: params,
-                search=self._has_grown,
-            )
-        ]
+        return [Call.fixed(f"places/{posting.pk}/{places}", "update_study", params, search=self._has_grown)]
 
     def _has_grown(self, call: PlatformCall) -> Json | None:
         there = self._look("look_up_study", str(call.params["id"])).get("total_available_places")
@@ -72,14 +65,7 @@ class ProlificChanges(Changes):
 
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
         params = {"id": outside.external_id, "request_return_reasons": [reason]}
-        return [
-            Call(
-                key=f"ask-back/{outside.pk}",
-                operation="request_return",
-                params=lambda done: params,
-                search=self._was_asked,
-            )
-        ]
+        return [Call.fixed(f"ask-back/{outside.pk}", "request_return", params, search=self._was_asked)]
 
     def _was_asked(self, call: PlatformCall) -> Json | None:
         there = self._look("look_up_submission", str(call.params["id"]))

@@ -314,11 +314,11 @@ def _barred(study: Study) -> list[str]:
 
 def _transition(key: str, posting: Posting, action: str, search: Search) -> Call:
     params = {"id": posting.external_id, "action": action}
-    return Call(key=key, operation="transition_study", params=lambda done: params, search=search)
+    return Call.fixed(key, "transition_study", params, search=search)
 
 
 def _decision(key: str, params: Json, search: Search) -> Call:
-    return Call(key=key, operation="transition_submission", params=lambda done: params, search=search)
+    return Call.fixed(key, "transition_submission", params, search=search)
 
 
 def _refused(problem: Problem) -> Exception:

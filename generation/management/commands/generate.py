@@ -50,7 +50,7 @@ class Command(ActionCommand):
         add("models", "list the models", self.models)
         retire = add("retire", "stop new runs from using a model; what it generated stays", self.retire)
         retire.add_argument("name")
-        retire.add_argument("--undo", action="store_true", help="allow it again")
+        retire.add_argument("--undo", action="store_true", help="allow a retired model again")
 
     def _add_run_actions(self, add: AddAction) -> None:
         apply = add("apply", "make the run that a run file describes, and start it", self.apply)
@@ -67,11 +67,11 @@ class Command(ActionCommand):
         status = add("status", "show the progress of a run, or list all runs", self.status)
         status.add_argument("name", nargs="?", default="")
         status.add_argument("--watch", action="store_true", help="show the progress until the run has ended")
-        status.add_argument("--json", action="store_true", dest="as_json")
+        status.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
         add("cancel", "stop a run; the samples made so far stay", self.cancel).add_argument("name")
         resume = add("resume", "continue a failed or cancelled run", self.resume)
         resume.add_argument("name")
-        resume.add_argument("--here", action="store_true", help="in this process, without the task queue")
+        resume.add_argument("--here", action="store_true", help="generate in this process, without the task queue")
         export = add("export", "write the samples, one row per sample", self.export)
         export.add_argument("name")
         export.add_argument(
@@ -79,7 +79,9 @@ class Command(ActionCommand):
         )
         reproduce = add("reproduce", "generate one sample again from its seed and compare", self.reproduce)
         reproduce.add_argument("name")
-        reproduce.add_argument("--sample", type=int, required=True, metavar="ID", help="column “sample” of an export")
+        reproduce.add_argument(
+            "--sample", type=int, required=True, metavar="ID", help="the id in column “sample” of an export"
+        )
 
     # --- models ---
 
@@ -218,18 +220,20 @@ class Command(ActionCommand):
 
 
 def _add_registration(register: CommandParser) -> None:
-    register.add_argument("name", nargs="?", default="", help="what runs and suggesters call it")
-    register.add_argument("--embedded", action="store_true", help="the model that comes with the requirements")
+    register.add_argument("name", nargs="?", default="", help="the name that runs and suggesters will use")
+    register.add_argument("--embedded", action="store_true", help="register the model that comes with the requirements")
     register.add_argument("--backend", default="", help="transformers, llama_cpp or openai")
     register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
-    register.add_argument("--revision", default="", help="of a hub model: branch, tag or commit")
-    register.add_argument("--dtype", default="auto", help=", ".join(registration.DTYPES))
-    register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    register.add_argument("--revision", default="", help="branch, tag or commit of a hub model")
+    register.add_argument("--dtype", default="auto", help=f"{', '.join(registration.DTYPES)} (default: auto)")
+    register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
     register.add_argument("--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1")
-    register.add_argument("--key-variable", default="", metavar="NAME", help="environment variable with its key")
-    register.add_argument("--chat", action="store_true", help="send prompts as a user's turn of a chat")
+    register.add_argument(
+        "--key-variable", default="", metavar="NAME", help="environment variable with the server's key"
+    )
+    register.add_argument("--chat", action="store_true", help="send each prompt as a user's turn in a chat")
     register.add_argument("--option", action="append", default=[], dest="options", metavar="NAME=VALUE",
-                          help="of the backend; VALUE is JSON or text; can be repeated")  # fmt: skip
+                          help="an option of the backend; VALUE is JSON or text; can be repeated")  # fmt: skip
     register.add_argument("--no-check", action="store_false", dest="check", help="do not load the model now")
 
 

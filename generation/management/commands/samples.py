@@ -25,9 +25,9 @@ class Command(ActionCommand):
     def add_actions(self, add: AddAction) -> None:
         report = add("report", "write report.html and report.json of a run", self.report)
         report.add_argument("run_name", metavar="run")
-        report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: run-NAME)")
-        report.add_argument("--draws", type=int, default=1000, help="resamples for each interval (default 1000)")
-        report.add_argument("--seed", type=int, default=1)
+        report.add_argument("--out", type=Path, metavar="DIR", help="folder to write to (default: run-NAME)")
+        report.add_argument("--draws", type=int, default=1000, help="resamples for each interval (default: 1000)")
+        report.add_argument("--seed", type=int, default=1, help="seed of the resamples (default: 1)")
         _add_diversify(add("diversify", "resample each set until it is diverse enough; writes CSV", self.diversify))
 
     def explain(self, error: Exception) -> CommandError | None:
@@ -75,19 +75,24 @@ def _add_diversify(sets: CommandParser) -> None:
     add = sets.add_argument
     metrics = f"{known_metrics()}; or the dotted path of a function"
     add("run_name", metavar="run")
-    add("--metric", default="distinct-n", help=f"decides which response is dropped: {metrics}")
-    above = "a set is resampled until it is above this (distinct-n goes up to 1, cos-sim up to 0)"
+    add("--metric", default="distinct-n", help=f"decides which response is dropped: {metrics} (default: distinct-n)")
+    above = "responses of a set are replaced until its score is above this (distinct-n goes up to 1, cos-sim up to 0)"
     add("--threshold", type=float, required=True, help=above)
     compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
     add("--stop", default="", metavar="METRIC", help=compared)
     add("--metric-model", default="", metavar="NAME", help="hub name or folder of the model of these metrics")
-    add("--size", type=int, default=5, help="responses in a set (default 5)")
-    add("--most", type=int, default=MOST_SAMPLED, help="responses drawn in one trial, the first set included (20)")
-    trials = f"trials for each context, each with its own samples (default 1; the paper has {TRIALS})"
+    add("--size", type=int, default=5, help="responses in a set (default: 5)")
+    add(
+        "--most",
+        type=int,
+        default=MOST_SAMPLED,
+        help=f"most responses drawn in one trial, the first set included (default: {MOST_SAMPLED})",
+    )
+    trials = f"trials for each context, each with its own samples (default: 1; the paper has {TRIALS})"
     add("--trials", type=int, default=1, help=trials)
-    add("--decoder", action="append", default=[], help="only this one; can be repeated")
-    add("--live", action="store_true", help="draw more with the model if the run has too few")
+    add("--decoder", action="append", default=[], help="only this decoder; can be repeated")
+    add("--live", action="store_true", help="draw more samples with the model if the run has too few")
     relevance = "hub name or folder of a model for BERTScore with the context (BLEU needs none)"
     add("--relevance-model", default="", metavar="NAME", help=relevance)
-    add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N")
+    add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N (default: auto)")
     add("--out", default="-", metavar="FILE", help="file to write (default: standard output)")

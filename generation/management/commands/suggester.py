@@ -48,11 +48,17 @@ class Command(ActionCommand):
         ask = add("ask", "ask once, by hand", self.ask)
         ask.add_argument("names", nargs="+", metavar="NAME")
         ask.add_argument("--story", required=True, help="the story so far; for other fields: --field NAME=TEXT")
-        ask.add_argument("--field", action="append", default=[], metavar="NAME=TEXT", help="another field")
-        ask.add_argument("--round", type=int, default=1)
+        ask.add_argument(
+            "--field",
+            action="append",
+            default=[],
+            metavar="NAME=TEXT",
+            help="another field of the template; can be repeated",
+        )
+        ask.add_argument("--round", type=int, default=1, help="the round of the suggestion (default: 1)")
         ask.add_argument("--seed", type=int, default=None, help="the same seed and story give the same suggestion")
         again = add("reproduce", "generate a stored suggestion again, from its seed", self.reproduce)
-        again.add_argument("suggestion", type=int, help="its id")
+        again.add_argument("suggestion", type=int, help="the id of the suggestion")
 
     def explain(self, error: Exception) -> CommandError | None:
         return CommandError(str(error)) if isinstance(error, BackendError) else None
@@ -80,14 +86,14 @@ class Command(ActionCommand):
             help="samples of this generation run, made with the suggester's model",
         )  # fmt: skip
         source.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file with the columns text and round")
-        fill.add_argument("--decoder", default="", help="of the run's samples (default: the suggester's)")
+        fill.add_argument("--decoder", default="", help="the decoder of the run's samples (default: the suggester's)")
         fill.add_argument("--round", type=int, help="the round that the run's samples are for; 0: every round")
         fill.add_argument(
             "--round-field", default=pool_filling.ROUND_FIELD, metavar="FIELD",
             help="the field of the contexts that holds the round (default: round)",
         )  # fmt: skip
         status = add("pool-status", "how many texts are left for each round", self.pool_status)
-        status.add_argument("names", nargs="*", metavar="NAME", help="of these suggesters (default: all)")
+        status.add_argument("names", nargs="*", metavar="NAME", help="only these suggesters (default: all)")
 
     # --- The process ---
 
@@ -221,7 +227,7 @@ def _add_run(run: CommandParser) -> None:
 
 
 class Value(argparse.Action):
-    """A field of a suggester: collected in ``values``, which has only the fields that were given."""
+    """A field of a suggester: collected in ``values``, which contains only the fields that were given."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         value = self.const if self.nargs == 0 else values
@@ -241,11 +247,11 @@ def _add_values(parser: CommandParser) -> None:
     add("--limit", dest="limits", metavar="NAME=VALUE", help=limits)
     add("--template", help="the prompt; {story} is the story so far (default: {story})")
     add("--priming-file", type=Path, dest="priming", metavar="FILE", help="a text to put before every prompt")
-    add("--least", type=int, dest="least_characters", help="fewest characters of a suggestion (20)")
-    add("--most", type=int, dest="most_characters", help="most characters of a suggestion (260)")
+    add("--least", type=int, dest="least_characters", help="fewest characters of a suggestion (default: 20)")
+    add("--most", type=int, dest="most_characters", help="most characters of a suggestion (default: 260)")
     add("--word-list", type=Path, metavar="FILE", help="words that no suggestion may contain, one per line")
-    add("--wait", type=float, dest="wait_seconds", help="seconds before the pool steps in (10)")
-    add("--tries", type=int, help="draws until one is usable (3)")
+    add("--wait", type=float, dest="wait_seconds", help="seconds before the pool steps in (default: 10)")
+    add("--tries", type=int, help="most draws until one is usable (default: 3)")
 
 
 def _read(values: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:

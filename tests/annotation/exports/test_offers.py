@@ -12,8 +12,7 @@ from annotation.exports import ExportError, export, kinds_of
 from annotation.frames import study_data
 from annotation.models import Offer, Study
 from tests.annotation.exports.helpers import exported, read_csv, read_jsonl
-from tests.annotation.offers_helpers import TEXTS, answer_all, is_waiting, story_study, writer
-from tests.annotation.test_offers import LAST, PICKED
+from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer_all, is_waiting, story_study, writer
 from tests.factories import make_study, make_submission
 
 pytestmark = pytest.mark.django_db
