@@ -19,7 +19,7 @@ Kind = LogEntry.Kind
 def record(
     *, kind: str, actor: str, action: str, about: str = "", request: HttpRequest | None = None, **detail: Any
 ) -> LogEntry:
-    """Append one entry, in the same transaction as the change."""
+    """Appends one entry, in the same transaction as the change. ``detail`` can hold anything that JSON can."""
     return LogEntry.objects.create(
         at=timezone.now(),
         kind=kind,
@@ -32,10 +32,11 @@ def record(
 
 
 def entries(kind: str = "") -> QuerySet[LogEntry]:
-    """Newest first. With ``kind``, only entries of that kind."""
+    """The entries of one kind, or of all kinds if ``kind`` is empty or unknown. Newest first."""
     found = LogEntry.objects.filter(kind=kind) if kind in Kind.values else LogEntry.objects.all()
     return found.order_by("-pk")
 
 
 def address_of(request: HttpRequest) -> str:
+    """The network address that a request came from, as the log stores it."""
     return brake.address_of(request)[:60]

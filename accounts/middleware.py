@@ -9,8 +9,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
 def keep_session_alive(get_response: GetResponse) -> GetResponse:
-    """Saves a session again after use. A page that refreshes itself does not count as use; otherwise an open tab would
-    keep its user signed in."""
+    """Saves a session again when it is used. A page that refreshes itself does not count as use; otherwise an open tab
+    would keep its user signed in forever."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -18,7 +18,7 @@ _FOUND = "_is_researcher"
 
 
 def is_researcher(user: AnyUser) -> TypeGuard[User]:
-    """Asks the database once per request, because every request has its own user object."""
+    """Whether the user can use the console. Asks the database once for each user object, so once per request."""
     if not (user.is_authenticated and user.is_active):
         return False
     if user.is_superuser:
@@ -29,6 +29,7 @@ def is_researcher(user: AnyUser) -> TypeGuard[User]:
 
 
 def is_workers_account(user: User) -> bool:
+    """Whether this is the account of a worker on the marketplace."""
     return in_group(user, WORKERS)
 
 
@@ -49,5 +50,6 @@ def join_group(user: User, name: str) -> None:
 
 
 def leave_group(user: User, name: str) -> None:
+    """Removes the user from the group. Doing it twice changes nothing."""
     user.groups.remove(*Group.objects.filter(name=name))
     user.__dict__.pop(_FOUND, None)

@@ -21,6 +21,8 @@ TOUCH_SECONDS = 60
 
 
 class SessionStore(DatabaseStore):
+    """Stores sessions as ``accounts.models.Session``."""
+
     seen_at: datetime | None = None
 
     @classmethod
@@ -45,5 +47,5 @@ class SessionStore(DatabaseStore):
 
     @property
     def is_due(self) -> bool:
-        """Whether the time of last use in the database is out of date."""
+        """Whether the time of last use in the database is more than ``TOUCH_SECONDS`` old."""
         return self.seen_at is not None and timezone.now() - self.seen_at > timedelta(seconds=TOUCH_SECONDS)

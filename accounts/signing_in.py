@@ -1,7 +1,8 @@
 """Signing in: one way for the console, the operators' site and the workers' site.
 
 Each is an ``Entrance`` that admits only its own people: workers cannot sign in to the console, nor researchers to the
-workers' site. The brake counts wrong passwords for all of them together, and the server's log has every attempt.
+workers' site. The brake counts wrong passwords for all of them together, and the server's log records every attempt,
+except those that the brake holds back.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class Entrance:
 
 
 class SignInRefused(Exception):
+    """Nobody was signed in. ``message`` is for the page, ``code`` is TOO_MANY, WRONG_PASSWORD or NOT_HERE."""
+
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.message, self.code = message, code
@@ -62,7 +65,7 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
 
 
 def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "password") -> None:
-    """Open a session for a user whose password or link has been checked."""
+    """Opens a session for a user whose password or link has been checked, and deletes expired sessions of everybody."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()
     open_session(request, user, backend=BACKEND)
     request.session[ORIGIN] = {

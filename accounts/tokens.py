@@ -24,7 +24,7 @@ USE_NOTED_AFTER = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A new token with its text, which nobody can see again."""
+    """A new token with its text, which is shown this one time."""
 
     token: ApiToken
     text: str
@@ -32,7 +32,7 @@ class NewToken:
 
 @transaction.atomic
 def create_token(*, user: User, name: str) -> NewToken:
-    """Raises Invalid for a user who already has too many."""
+    """Makes a token for the user. Raises Invalid if they already have ``MOST_TOKENS``."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if tokens_of(user).count() >= MOST_TOKENS:
         raise invalid("name", f"You have {MOST_TOKENS} tokens.", "Revoke one that you no longer use.")
@@ -44,7 +44,7 @@ def create_token(*, user: User, name: str) -> NewToken:
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: str) -> None:
-    """Doing it twice changes nothing."""
+    """Makes the token useless from now on. Doing it twice changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
         about = token.user.get_username()
         record(kind=Kind.USERS, actor=actor, action="token revoked", about=about, token=token.name)
@@ -56,7 +56,7 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 
 
 def find_user(text: str) -> User | None:
-    """The active user whose token this is. Records the use."""
+    """The active user whose token this is; None if there is none. Records the use."""
     found = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
     if found is None or not found.user.is_active:
         return None

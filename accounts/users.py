@@ -1,4 +1,4 @@
-"""Changes to users: make researchers, allow sign-ins, end sessions. The log records every change."""
+"""Changes to users: make researchers, allow or stop sign-ins, end sessions. The log records every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from common.problems import invalid
 
 @transaction.atomic
 def create_researcher(*, username: str, password: str, administrator: bool = False, actor: str) -> User:
-    """A new user of the console. The caller has checked name and password."""
+    """Makes a new user of the console. The caller has checked the name and the password."""
     make = User.objects.create_superuser if administrator else User.objects.create_user
     user: User = make(username, password=password)
     roles.join_group(user, roles.RESEARCHERS)
@@ -36,7 +36,10 @@ def grant_researcher(*, user: User, actor: str) -> None:
 
 @transaction.atomic
 def revoke_researcher(*, user: User, actor: str) -> None:
-    """Takes away access to the console, ends their sessions and revokes their tokens. Studies and memberships stay."""
+    """Takes away the user's access to the console, ends their sessions and revokes their tokens.
+
+    Studies and memberships stay. Raises Invalid for an administrator.
+    """
     if user.is_superuser:
         what = f"{user.get_username()} is an administrator, and administrators are researchers."
         raise invalid("user", what, "Deactivate the user instead.")
@@ -48,7 +51,10 @@ def revoke_researcher(*, user: User, actor: str) -> None:
 
 @transaction.atomic
 def deactivate(*, user: User, actor: str) -> None:
-    """Ends every session at once and revokes the tokens. Nobody can sign in as this user any more."""
+    """Ends every session at once and revokes the tokens. Nobody can sign in as this user any more.
+
+    Raises Invalid for the only active administrator.
+    """
     if user.is_superuser and not User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk).exists():
         what = f"{user.get_username()} is the only administrator."
         raise invalid("user", what, "Make another administrator first: manage.py createsuperuser")
@@ -68,7 +74,7 @@ def activate(*, user: User, actor: str) -> None:
 
 @transaction.atomic
 def end_sessions(*, user: User, actor: str, keep: str | None = None) -> int:
-    """Sign the user out everywhere except in the session with the key ``keep``. Returns how many sessions ended."""
+    """Signs the user out everywhere except in the session with the key ``keep``. Returns how many sessions ended."""
     ended, _ = Session.objects.filter(user=user).exclude(session_key=keep).delete()
     if ended:
         record(kind=Kind.USERS, actor=actor, action="sessions ended", about=user.get_username(), sessions=ended)
@@ -77,7 +83,7 @@ def end_sessions(*, user: User, actor: str, keep: str | None = None) -> int:
 
 @transaction.atomic
 def end_session(*, user: User, handle: str, actor: str) -> bool:
-    """End one session. Returns whether there was one."""
+    """Ends one session. Returns whether there was one."""
     ended = [session for session in Session.objects.filter(user=user) if session.handle == handle]
     Session.objects.filter(pk__in=[session.pk for session in ended]).delete()
     if ended:

@@ -1,4 +1,4 @@
-"""Who may do what with which study or generation run. To anybody else, a study or run seems not to exist.
+"""Who may do what with which study or generation run. For everybody else, a study or run does not exist.
 
 Only researchers (``accounts.roles``) see any. A member who is no longer a researcher has no access.
 """

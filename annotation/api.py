@@ -48,7 +48,7 @@ class Pages(PageNumberPagination):
 
 
 class RatingPages(CursorPagination):
-    """By primary key, so a page does not change while ratings arrive, and the last page is as fast as the first."""
+    """In the order of primary keys: pages do not change while ratings arrive, and the last is as fast as the first."""
 
     page_size = 1000
     ordering = "pk"

@@ -1,8 +1,8 @@
 """Simulated workers. They do everything over HTTP, from the start page through every page to the completion code.
 
 Use them to try out a study, for the demo and for load tests. A token that only this server can sign marks their
-participants as simulated from the start, and everything that shows their data marks it as simulated. One latent state
-decides all answers of one simulated worker. The server assigns their arm, as it does for people.
+participants as simulated from the start, and every page and export marks their data. One latent state decides all
+answers of one simulated worker. The server assigns their arm, as it does for people.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LOOK_AGAIN, LONGEST_WAIT = 0.25, 300.0
 
 
 class BotError(RuntimeError):
-    """The server sent an answer that no page should send."""
+    """The server sent a response that a worker should never get."""
 
 
 class TurnedAway(Exception):
-    """The start page said that this simulated worker cannot take part."""
+    """The start page did not admit this simulated worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Tally:
 
 
 class _Reader(HTMLParser):
-    """What a bot needs from a page: hidden fields, whether it asks for consent, whether it waits for suggestions, the
+    """What a bot needs from a page: hidden fields, whether the page asks for consent or waits for suggestions, and the
     completion code."""
 
     def __init__(self, html: str) -> None:
@@ -235,7 +235,7 @@ class Bot:
         return True
 
     def _ask(self, path: str, form: dict[str, str]) -> None:
-        """Press the page's button for suggestions, and wait for them."""
+        """Press the page's button for suggestions and wait until they arrive."""
         sent = self.browser.post(f"{path}suggest", form)
         if not sent.goes_on or "?" in sent.location:
             raise BotError(f"POST {path}suggest answered {sent.status} and led to {sent.location or 'nowhere'}")
@@ -259,7 +259,7 @@ class Bot:
 
 
 def timing(page: Page, worker: SimulatedWorker) -> dict[str, dict[str, float]]:
-    """Times that such a worker might need: log-normal, with the profile's median."""
+    """Seconds per question that such a worker might need: log-normal, with the profile's median."""
     rng = worker.rng("timing", page.name)
     at, known = 0.0, {}
     for question in page.questions:
@@ -281,7 +281,7 @@ def simulate_workers(
     hits_per_worker: int | None = None,
     progress: Callable[[], object] = lambda: None,
 ) -> Tally:
-    """Let ``workers`` simulated workers do the study at ``base_url``, with ``at_once`` at a time.
+    """Let simulated workers do the study at ``base_url``, ``at_once`` of them at a time.
 
     The same seed gives the same workers with the same profiles, numbered from ``first``. As with people, who gets which
     hit depends on who is faster. If the caller is interrupted, each worker stops after its current hit.

@@ -23,7 +23,7 @@ def run_bulk(bulk_id: int) -> int:
 
 @shared_task(name="annotation.tasks.continue_bulk")  # type: ignore[untyped-decorator]
 def continue_bulk() -> int:
-    """Continue the actions that stopped: a process ended, or a platform could not be reached. Returns how many."""
+    """Continue actions that stopped because a process ended or a platform could not be reached. Returns how many."""
     running = BulkAction.objects.filter(state=BulkAction.State.RUNNING).order_by("pk").values_list("pk", flat=True)
     for pk in list(running):
         bulk.run_action(bulk_id=pk, connect=connect)

@@ -19,7 +19,7 @@ DEFAULT_GROUP = Text("", "", "").group
 
 
 def describe_study(study: Study) -> StudyDescription:
-    """Everything about the study that is not data. Three queries."""
+    """Everything about the study that is not data. The number of queries is always the same."""
     arms = list(study.arms.all())
     instruments = instruments_of(study, arms)
     whole, task = instruments[0], instruments[0].task
@@ -91,7 +91,7 @@ def study_scores(study: Study) -> tuple[list[Arm], list[Score]]:
 
 
 def labelled_settings(fields: Mapping[str, forms.Field], config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The type's settings as its form labels them."""
+    """The type's settings as pairs of label and value, in the words of its form."""
     told = []
     for name, value in config.items():
         field = fields.get(name)

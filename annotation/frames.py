@@ -47,7 +47,8 @@ TEXT = "text"
 def study_data(study: Study) -> StudyData:
     """Everything that reports, bundles and notebooks need. Submissions that a review excluded are included and marked.
 
-    A submission that arrives while this runs is left out with all its ratings.
+    Submissions that the platform has not confirmed are missing. A submission that arrives while this runs is left out
+    with all its ratings.
     """
     submissions = list(_submissions(study))
     known = {row[0] for row in submissions}
@@ -73,7 +74,7 @@ def study_data(study: Study) -> StudyData:
 def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
     """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings.
 
-    ``files`` are put beside the tables, and so are the images that items show.
+    ``files`` are added to the bundle next to the tables, and so are the images that items show.
     """
     known: set[int] = set()
     names: dict[int, str] = {}
@@ -114,13 +115,13 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
 
 
 def _images(study: Study) -> dict[str, Iterable[bytes]]:
-    """The images that items show, by the names that the items' cells have for them."""
+    """The images that items show, by the names that the items use for them."""
     rows = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
     return {name: _content(key) for name, key in rows}
 
 
 def _content(key: str) -> Iterator[bytes]:
-    """Read when it is written, so that no two images are in memory."""
+    """An image, read only when it is written, so that only one is in memory at a time."""
     yield file_of(key).read_bytes()
 
 

@@ -1,6 +1,7 @@
 """One arm of a study, as the code that shows and scores it needs it: type, config, texts and items together.
 
-Each process caches an arm's config and texts and a hit's items here. They never change once a study is live.
+Each process caches an arm's config and texts and a hit's items here. Once a study is live, they never change, except
+that a worker's texts can be deleted from items.
 """
 
 from __future__ import annotations
@@ -155,9 +156,9 @@ WHERE p.hit_id = %s ORDER BY p.position
 
 
 def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database ids and data of a hit's items, in order. Hits are planned when a study goes live.
+    """Database ids and data of a hit's items, in order.
 
-    They are remembered until a worker's texts are deleted: only that changes items that somebody may have seen.
+    They are cached until a worker's texts are deleted: nothing else changes items that somebody may have seen.
     """
     return _hit_items(hit_id, texts_epoch())
 

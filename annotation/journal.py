@@ -1,8 +1,8 @@
 """The journal of redactions: ``VAR/redactions.jsonl``, a file beside the database. Needs no tables.
 
-It has one line per redacted participant: their number and their study's, and when. It has nothing about the person.
-Its time of change tells other processes that items have changed, and after a backup was restored, it names whom to
-redact again.
+It has one line per redacted participant: the numbers of the participant and the study, and the time. It contains
+nothing about the person. When the file changes, other processes notice that items have changed. After a backup was
+restored, it lists whom to redact again.
 """
 
 from __future__ import annotations

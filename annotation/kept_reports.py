@@ -1,9 +1,9 @@
 """Reports saved on disk, one per state of the data of a study or a generation run. Opening one again costs nothing.
 
-A study's report is in ``VAR/reports/<number of the study>/<fingerprint>/``: other people may reuse the short name of a
-deleted draft. A run's report is in ``VAR/run-reports/``. The fingerprint changes with everything that the report is
-made from. What it does not cover (who is working right now) may be as old as the report. Web machines and workers that
-build reports must share VAR.
+A study's report is in ``VAR/reports/<number of the study>/<fingerprint>/``. The path has no short name, because other
+people may reuse the short name of a deleted draft. A run's report is in ``VAR/run-reports/``. The fingerprint changes
+with everything that the report is made from. What it does not cover (who is working right now) may be as old as the
+report. Web machines and workers that build reports must share VAR.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def fingerprint(study: Study) -> str:
 
 
 def look(subject: Subject) -> Kept:
-    """What has been saved. Builds nothing."""
+    """Which report is saved, and whether one is being built. Builds nothing."""
     home, name = subject.home, subject.fingerprint()
     wanted = home / name
     building = recent(home / f"{name}.building", GIVEN_UP_AFTER)
@@ -184,6 +184,7 @@ def make(subject: Subject) -> bool:
 
 
 def is_whole(folder: Path) -> bool:
+    """Whether the folder contains a complete report."""
     return (folder / PAGE).is_file() and (folder / NUMBERS).is_file()
 
 

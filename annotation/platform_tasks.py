@@ -15,11 +15,11 @@ def run_job(job_id: int) -> bool:
 
 @shared_task(name="annotation.platform_tasks.sync_due")  # type: ignore[untyped-decorator]  # Celery has no types
 def sync_due() -> int:
-    """Request the syncs that are due, and wake workers for jobs that were left behind. Returns the number of both."""
+    """Request the syncs that are due, and wake workers for jobs that were left behind. Returns how many in total."""
     return platform_work.request_due_syncs() + platform_jobs.send_forgotten()
 
 
 @shared_task(name="annotation.platform_tasks.listen")  # type: ignore[untyped-decorator]  # Celery has no types
 def listen() -> int:
-    """Read the platforms' notifications, if there are any. Returns how many postings they made us poll."""
+    """Read the platforms' notifications and poll the postings that they are about. Returns the number of postings."""
     return platform_work.handle_notices()

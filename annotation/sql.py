@@ -126,7 +126,7 @@ def _insert_text(
 
 
 def run(*statements: Statement, returning: bool = False, savepoint: bool = True) -> int:
-    """Run statements in one transaction: all or none. Returns the last one's number with ``returning``, else 0.
+    """Run statements in one transaction: all or none. With ``returning``, returns the last one's id; otherwise 0.
 
     PostgreSQL gets them in one message, which is itself a transaction: a round trip costs more than a statement.
     Use ``savepoint=False`` if the caller's own transaction ends when they fail.
@@ -171,8 +171,8 @@ def quick_transaction(*, announced: bool = True) -> Iterator[None]:
     """An atomic block whose commit does not wait for the disk. Use it for what a power cut may lose.
 
     The next ordinary commit makes it durable, because both databases write their logs in order. So nothing that depends
-    on it is ever stored without it. A killed process loses nothing. ``announced=False`` saves a round trip when the
-    block starts with `fetch_first`.
+    on it is ever stored without it. A killed process loses nothing. Use ``announced=False`` when the block starts with
+    `fetch_first`: it saves a round trip.
     """
     if connection.in_atomic_block:
         with transaction.atomic():

@@ -78,14 +78,14 @@ class StudyFile:
 
 
 class FileRefused(Refused):
-    """A study file that cannot be read or contains something impossible. Lists every problem with its line."""
+    """A study file cannot be read, or contains something impossible. Lists every problem with its line."""
 
     def __init__(self, problems: list[Problem], lines: Mapping[str, int] | None = None) -> None:
         self.lines = lines or {}
         super().__init__(problems)
 
     def line(self, problem: Problem) -> int | None:
-        """The line that the problem is about, or the line of the nearest part of the file around it."""
+        """The line that the problem is about, or else the line of the smallest part of the file that contains it."""
         where = problem.where
         while where and where not in self.lines:
             where = where.rpartition(".")[0]
@@ -311,7 +311,7 @@ def _items(
 
 
 def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
-    """The file of this name beside the study file."""
+    """The file of this name, relative to the study file's folder."""
     found = path.parent / name
     if found.is_file():
         return found

@@ -32,7 +32,7 @@ MAX_COLUMNS = 1_000
 MAX_CELLS = 5_000_000
 #: Characters in one line of a file.
 MAX_LINE = 4_000_000
-#: Further problems are counted but not stored: a broken file of 50 MB has millions.
+#: Further problems are counted but not stored: a broken file of 50 MB can have millions.
 KEPT_PROBLEMS = 10_000
 SHOWN_PROBLEMS = 200
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
@@ -50,7 +50,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 class TableProblems(ValueError):
-    """Why a file was not read. ``total`` also counts the problems that were not stored."""
+    """The problems of a file that was not read. ``total`` also counts those that were not stored."""
 
     def __init__(self, problems: Iterable[RowProblem], total: int | None = None) -> None:
         self.problems = list(problems)
@@ -103,7 +103,7 @@ class _TooBig(Exception):
 
 
 class _LongLine(Exception):
-    """``args[0]`` is the number of the line."""
+    """A line is longer than allowed. ``args[0]`` is its number."""
 
 
 class _Limited(io.RawIOBase):
@@ -153,7 +153,7 @@ def read_table(file: BinaryIO, *, name: str, limit: int | None = -1) -> Table:
 
 
 def _lines(text: TextIO) -> Iterator[str]:
-    """The lines. A parser needs far more memory than the text of a line, so a line as long as a file is refused."""
+    """The lines. A parser needs far more memory than a line's text, so a line that is too long is refused."""
     for number in itertools.count(1):
         line = text.readline(MAX_LINE + 1)
         if not line:
@@ -164,7 +164,7 @@ def _lines(text: TextIO) -> Iterator[str]:
 
 
 def _read_utf16(buffered: io.BufferedReader[_Limited], name: str, suffix: str) -> Table:
-    """Half a surrogate pair stays as it is, so that a message can name its cell."""
+    """Reads a UTF-16 file. Half a surrogate pair stays as it is, so that a message can name its cell."""
     try:
         whole = io.TextIOWrapper(buffered, encoding="utf-16", errors="surrogatepass", newline="").read()
     except UnicodeDecodeError:
@@ -197,7 +197,7 @@ def _refuse_other_formats(buffered: io.BufferedReader[_Limited]) -> None:
 def table_of(rows: Iterable[SourceRow], *, name: str, origin: Literal["run", "study"]) -> Table:
     """A table of the rows that a task type made from samples or outputs. Raises TableProblems.
 
-    Characters that cannot be stored become U+FFFD. A model that samples single bytes may well generate some.
+    Characters that cannot be stored become U+FFFD. A model that samples single bytes can generate some.
     """
     found = _Found()
     made = list(rows)

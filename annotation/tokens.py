@@ -19,7 +19,7 @@ class BadToken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FormToken:
-    """What one page's form is about: an assignment and the number of the step."""
+    """What one page's form is about: an assignment and the number of the step, from 0."""
 
     assignment: int
     step: int
@@ -90,7 +90,8 @@ def read_form_token(token: str) -> FormToken:
 
 @dataclass(frozen=True, slots=True)
 class EventsToken:
-    """A page that may record edits: whose step it is, when it was rendered (ms since 1970), and of which boxes."""
+    """A page that may record edits: its assignment and step, when it was rendered (milliseconds since 1970), and the
+    boxes whose edits it may send."""
 
     assignment: int
     step: int

@@ -1,6 +1,7 @@
 """What the beginning of an HTTP request reveals about the rest of it, while it is still arriving.
 
-Gunicorn parses requests. This module only finds out how many bytes to wait for, and refuses early what no view reads.
+Gunicorn parses requests. This module only finds out how many bytes to wait for, and refuses early what Gunicorn or the
+views would not accept.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ END = b"\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The request line and the headers, with the number of their bytes and of the body's."""
+    """A request's path, and the sizes of its head (request line and headers) and its body in bytes.
+
+    ``waits_for_continue``: the client sends the body only after “100 Continue”.
+    """
 
     path: str
     head_bytes: int
@@ -31,7 +35,7 @@ class Head:
 
 
 class Unacceptable(Exception):
-    """A request that is answered with this status and sentence, and read no further."""
+    """The request gets this status and sentence as its response, and is read no further."""
 
     def __init__(self, status: str, text: str) -> None:
         self.status, self.text = status, text
@@ -39,7 +43,8 @@ class Unacceptable(Exception):
 
 
 def read_head(held: bytes | bytearray) -> Head | None:
-    """The head of a request; None until it is complete. Raises Unacceptable."""
+    """The head of a request; None until it is complete. Raises Unacceptable for a head that is too large, and for a
+    body in chunks."""
     end = held.find(END, 0, MOST_HEAD_BYTES)
     if end < 0:
         if len(held) >= MOST_HEAD_BYTES:

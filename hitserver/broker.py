@@ -1,12 +1,12 @@
 """The default broker: a folder that the processes of one machine share.
 
-Kombu's own file-system transport, without its gaps under load and after a crash. A message gets its name only when it
-is complete. A message that a process took stays on disk, beside a lock of that process, until it is acknowledged. If
-the process ends first, for whatever reason, the message goes back into the queue.
+Kombu's own file-system transport has gaps under load and after a crash. This one closes them. A message gets its name
+only when it is complete. A message that a process has taken stays on disk, next to that process's lock, until it is
+acknowledged. If the process ends first, for whatever reason, the message goes back into the queue.
 
     queue/    <time>_<unique>.<queue>.msg     waiting
     taken/    <holder>/.lock, <holder>/….msg  being worked on
-    control/  <exchange>.exchange             which queues listen to what
+    control/  <exchange>.exchange             which queues get an exchange's messages
 """
 # Kombu has only a few type annotations.
 # mypy: disallow-untyped-calls=False
@@ -139,7 +139,7 @@ class Channel(filesystem.Channel):
             self._holder.close()
             self._holder = self._holder_folder = None
 
-    # --- which queue listens to what ---
+    # --- which queues get an exchange's messages ---
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         binding = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
@@ -161,5 +161,5 @@ class Transport(filesystem.Transport):
     Channel = Channel
 
     def drain_events(self, connection: Any, timeout: float | None = None, **kw: Any) -> None:
-        """With an empty folder, returns often enough for a worker to notice that it should stop."""
+        """While the folder is empty, returns often enough for a worker to notice that it should stop."""
         super().drain_events(connection, timeout=timeout and min(timeout, LOOK_UP_SECONDS))

@@ -1,4 +1,4 @@
-"""The task queue. Tasks are in `<app>/tasks.py`; the settings decide how they run."""
+"""The task queue. Tasks are in `<app>/tasks.py` and in the modules that the setting CELERY_IMPORTS lists."""
 
 import os
 import warnings
@@ -42,7 +42,7 @@ def note_queues(options: Any = None, **kwargs: Any) -> None:
 
 
 def show_that_it_is_there(**kwargs: Any) -> None:
-    """An idle worker has to be visible, or nobody would know that it can be woken."""
+    """Registers an idle worker that can run models. Otherwise nobody would know that there is one to wake."""
     if _works_on_models:
         from generation.registry.presence import present
 

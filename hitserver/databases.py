@@ -1,4 +1,4 @@
-"""Django's DATABASES entry from one address."""
+"""Turns the address in DATABASE_URL into Django's entry for DATABASES."""
 
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,10 @@ def sqlite_database(path: Path) -> dict[str, Any]:
 def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
     """The PostgreSQL database that an address names. Every option in its query goes to libpq unchanged.
 
-    Over a network, both ends notice within a minute if the other is lost, unless the address sets other values.
+    Over a network, each end notices within a minute if it loses the other, unless the address sets other values.
 
     Percent escapes work everywhere: a password may contain any character, a host may be the folder of a Unix socket
-    (`%2Fvar%2Frun%2Fpostgresql`).
+    (`%2Fvar%2Frun%2Fpostgresql`). Raises EnvError, without the password, for anything else.
     """
     try:
         parts = urlsplit(url)
@@ -74,5 +74,5 @@ def postgres_database(url: str, *, variable: str = "DATABASE_URL") -> dict[str, 
 
 
 def database(url: str, *, sqlite_path: Path) -> dict[str, Any]:
-    """The database that an address names. No address means the file."""
+    """The database that an address names. Without an address, the SQLite file."""
     return postgres_database(url) if url else sqlite_database(sqlite_path)

@@ -74,11 +74,11 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
         "--platform",
         choices=("link", "marketplace"),
         default="link",
-        help="how workers come: by the study's link (default), or as HITs on this server's own marketplace",
+        help="where workers find the study: at its link (default), or as HITs on this server's own marketplace",
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="where report and exports go (default demo-output)")
-    parser.add_argument("--no-serve", action="store_true", help="stop once everything is written")
-    parser.add_argument("--port", type=int, default=8000, help="where the server listens (default 8000; 0: any)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder for the report and exports (default demo-output)")
+    parser.add_argument("--no-serve", action="store_true", help="stop after writing the report and exports")
+    parser.add_argument("--port", type=int, default=8000, help="port of the server (default 8000; 0: any free port)")
     options = parser.parse_args(given)
     options.data = options.data or example_data(options.task)
     if options.ratings is not None and options.ratings < 1:
@@ -201,12 +201,13 @@ def rate(study: Study, base_url: str) -> None:
 
 
 def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
-    """Publish the study as HITs, have them done, then sync, approve and pay."""
+    """Publishes the study as HITs, lets simulated workers do them, then syncs, approves and pays."""
     from tqdm import tqdm
 
     from annotation.bots import BotError
 
-    # With parts of at most nine, a worker who did one part would be offered the other, and would have to return it.
+    # A HIT split into parts of at most nine assignments would be offered again to a worker who did one part, and that
+    # worker would have to return it.
     lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=")
     wanted = sum(study.hits.values_list("wanted", flat=True))
     begin = time.monotonic()

@@ -54,7 +54,7 @@ class Form:
 
 
 class Page(HTMLParser):
-    """A page's address, its forms with the values that they hold, and the address in its frame."""
+    """A page's address, its forms with their values, and the address of the page in its frame."""
 
     def __init__(self, url: str, html: str) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class Page(HTMLParser):
             self.forms[-1].fields[found.get("name", "")] = found.get("value", "")
 
     def form(self, action: re.Pattern[str]) -> Form | None:
-        """The first form that is sent to such an address."""
+        """The first form whose path matches ``action``; None if there is none."""
         return next((form for form in self.forms if action.search(urlsplit(form.action).path)), None)
 
 
@@ -101,7 +101,7 @@ class MarketWorker:
         self.site = Visitor()
 
     def join(self, link: str, password: str) -> None:
-        """Follow the invitation and sign in as a new worker."""
+        """Follows the invitation and signs in as a new worker."""
         form = self.site.open(link).forms[-1]
         given = {"username": self.worker.name, "password": password, "country": "DE"}
         joined = self.site.open(form.action, form.fields | given)
@@ -109,7 +109,7 @@ class MarketWorker:
             raise OffTrack(f"{self.worker.name} could not join: {joined.url}")
 
     def work(self) -> int:
-        """Accept, answer and submit HITs until the marketplace has no more. Returns how many were submitted."""
+        """Accepts, answers and submits HITs until the marketplace has no more. Returns how many were submitted."""
         submitted = 0
         while (task := self._accept()) is not None:
             if self._answer(task):
@@ -135,7 +135,7 @@ class MarketWorker:
         self.site.open(form.action, form.fields)
 
     def _answer(self, task: Page) -> bool:
-        """Do the work in the frame, without a cookie. False if the study has nothing for this worker in this HIT."""
+        """Does the work in the frame, without a cookie. False if the study has nothing for this worker in this HIT."""
         from annotation.bots import Bot, Browser, TurnedAway
 
         parts = urlsplit(task.frame)
@@ -152,13 +152,13 @@ class MarketWorker:
         return True
 
     def _mark_simulated(self, worker_id: str) -> None:
-        """Everything that shows this worker's data says that it is simulated."""
+        """Marks the worker as simulated, so that every page with their data shows it."""
         from annotation.models import Worker
 
         Worker.objects.get_or_create(platform=PLATFORM, platform_id=worker_id, defaults={"synthetic": True})
 
     def _hand_in(self, path: str) -> None:
-        """Submit the HIT, as the last page in the frame does: with a form, and again without a cookie."""
+        """Submits the HIT as the last page in the frame does: with a form, and again without a cookie."""
         browser = Visitor()
         last = browser.open(f"{self.base_url}{path}")
         form = last.form(re.compile(r"/mturk/externalSubmit$"))
@@ -189,7 +189,7 @@ class Lab:
         return cls((made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"]), say)
 
     def study(self, *arguments: str) -> None:
-        """Run ``manage.py study`` and print the command and its output. Raises CommandFailed."""
+        """Runs ``manage.py study`` and prints the command and its output. Raises CommandFailed."""
         self.say(f"$ manage.py study {' '.join(arguments)}")
         names = ("HITSERVER_MTURK_ACCESS_KEY_ID", "HITSERVER_MTURK_SECRET_ACCESS_KEY")
         for line in manage("study", *arguments, **dict(zip(names, self.key, strict=True))).splitlines():
@@ -219,7 +219,7 @@ class Lab:
 
 
 def manage(*arguments: str, **environment: str) -> str:
-    """What a command of ``manage.py`` prints. Raises CommandFailed."""
+    """Runs a command of ``manage.py`` and returns what it prints. Raises CommandFailed."""
     command = [sys.executable, str(ROOT / "manage.py"), *arguments]
     done = subprocess.run(command, env=os.environ | environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -230,7 +230,7 @@ def manage(*arguments: str, **environment: str) -> str:
 def work_on_marketplace(
     study: Study, base_url: str, *, workers: int, seed: int, progress: Callable[[], object]
 ) -> tuple[int, int]:
-    """Let simulated workers join and do every HIT. Returns how many workers and submissions there were.
+    """Lets simulated workers join and do every HIT. Returns how many workers and submissions there were.
 
     Raises OffTrack, CommandFailed, BotError, OSError.
     """
@@ -258,7 +258,7 @@ def work_on_marketplace(
 
 
 def places_to_look(user: str, base_url: str) -> Sequence[str]:
-    """Where to look at the marketplace: as its operator, and as a worker who joins with a new invitation."""
+    """Lines with the addresses of the marketplace: for its operator, and for a worker who joins by a new invitation."""
     manage("marketplace", "make-operator", user)
     return [
         f"Marketplace:     {base_url}/marketplace/operate/  the same user: requesters, workers, HITs, money",

@@ -93,7 +93,7 @@ def _make(need: SuggesterNeed, decoder: str) -> str:
 
 
 def told_sources(study: Study) -> str:
-    """Where the suggestions came from that writers saw; empty if there were none."""
+    """A line about the sources of the suggestions that writers saw; empty if there were none."""
     from annotation.models import Offer
 
     counts = Counter(Offer.objects.filter(study=study).values_list("source", flat=True))

@@ -17,7 +17,7 @@ FALSE = ("0", "false", "no", "off")
 
 
 class EnvError(ImproperlyConfigured):
-    """A variable has no acceptable value."""
+    """A variable is missing, or its value is not acceptable."""
 
     def __init__(self, name: str, value: str | None, accepts: str) -> None:
         problem = "is not set" if value is None else f"is {value!r}"
@@ -116,7 +116,7 @@ class Env:
         return value
 
     def unknown(self, prefix: str, *, known_prefixes: tuple[str, ...] = ()) -> list[str]:
-        """Variables with the prefix that nothing reads: most likely typing mistakes."""
+        """Variables with the prefix that nothing reads: most likely typos."""
         names = (name for name in self._environ if name.startswith(prefix))
         return sorted(n for n in names if n not in self.variables and not n.startswith(known_prefixes))
 

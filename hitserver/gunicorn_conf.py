@@ -17,7 +17,7 @@ preload_app = True
 keepalive = 15
 timeout = 60
 graceful_timeout = 8
-# The heartbeat is a file that changes all the time: better in memory than on a disk.
+# The heartbeat is a file that changes all the time, so it belongs in memory, not on a disk.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - Gunicorn makes a file of its own there
 # The proxies that we trust to report that a request came over https.
 forwarded_allow_ips = ",".join(settings.PROXY_IPS)

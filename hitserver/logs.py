@@ -36,7 +36,7 @@ def masked(text: str) -> str:
 
 
 class PrivateFormatter(logging.Formatter):
-    """Leaves out what a log must not show."""
+    """Removes secrets in addresses and rows that the database refused."""
 
     def format(self, record: logging.LogRecord) -> str:
         return masked(super().format(record))

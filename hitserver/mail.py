@@ -1,4 +1,4 @@
-"""What happens to e-mail in production if no mail server is set."""
+"""Refuses to send e-mail in production if no mail server is set."""
 
 from collections.abc import Sequence
 

@@ -13,8 +13,8 @@ HEADER = "Content-Security-Policy"
 
 
 def policy(frame_ancestors: Sequence[str] = (), form_sites: Sequence[str] = ()) -> str:
-    """Only the server's own files; frames only on the sites in ``frame_ancestors``; forms only to this server or
-    ``form_sites``."""
+    """The policy for pages. They load only this server's own files, appear in frames only on the sites in
+    ``frame_ancestors``, and send forms only to this server or to ``form_sites``."""
     framed_by = " ".join(frame_ancestors) or "'none'"
     sent_to = " ".join(["'self'", *form_sites])
     return (
@@ -45,9 +45,9 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
 
 
 def upload_limit(get_response: GetResponse) -> GetResponse:
-    """Refuses a request that is larger than any view at its address reads, before reading a byte of it.
+    """Refuses a request that is larger than any view at its address reads, before reading a byte of its body.
 
-    ``web_worker`` does the same before the request has arrived. This is for all other servers.
+    ``web_worker`` does the same while the request is still arriving. This is for all other servers.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -69,7 +69,7 @@ def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(("/w/", "/p/")):
             return get_response(request)
-        request.get_host()  # raises DisallowedHost: one thing that what comes behind would see to
+        request.get_host()  # raises DisallowedHost, as the skipped middleware would
         try:
             match = resolve(request.path_info)
         except Resolver404:  # perhaps the last slash is missing

@@ -15,9 +15,9 @@ LEAST_DIFFERENT, LEAST_COMPRESSED = 12, 40
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in a file that only its owner can read, made on first use, so that signed links survive a restart.
+    """The secret in a file that only its owner can read. The first use makes the file; signed links survive a restart.
 
-    If two processes are first at the same time, each links its own file into place, and one of them wins.
+    If two processes are first at the same time, each tries to link its own file into place, and one of them wins.
     """
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
@@ -46,9 +46,10 @@ def weakness(secret: str) -> str:
 
 
 def private_folder(folder: Path) -> str:
-    """Makes a folder that only this user can open. Returns why an existing one stays open to others, or an empty text.
+    """Makes a folder that only this user can open. Returns a warning if an existing one stays open to others, else "".
 
-    It closes an existing folder that is empty or that this server has used before. Any other may be somebody's home.
+    It closes an existing folder that is empty or that this server has used before. Any other may be somebody's home
+    folder.
     """
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)

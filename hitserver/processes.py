@@ -33,7 +33,7 @@ def limit_memory(most_bytes: int) -> None:
 
 
 def note_port(folder: Path, port: int) -> None:
-    """Record the server's port, so that commands in another terminal print addresses that work."""
+    """Records the server's port, so that commands in another terminal print addresses that work."""
     draft = folder / f"{PORT_FILE}.{os.getpid()}"
     draft.write_text(f"{os.getpid()} {port}")
     draft.replace(folder / PORT_FILE)

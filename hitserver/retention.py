@@ -1,7 +1,7 @@
 """Old data to delete: what it is, where it is, and how long it stays.
 
-Answers, payments and the ledger are never deleted by age. This is the only place that may delete rows that the
-database protects from deletion. It does so in one transaction.
+Answers, payments and the ledger are never deleted because of their age. This is the only place that switches off the
+triggers that protect rows from deletion.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MOST_TRIES = 10
 
 @dataclass(frozen=True)
 class Rule:
-    """Rows of one table. ``old`` selects those that ended before a moment; ``setting`` names the number of days to keep
-    them."""
+    """Old rows of one table. ``old`` selects those from before a moment; ``setting`` is the name of the Django setting
+    with the number of days to keep them."""
 
     name: str
     model: str
@@ -95,9 +95,9 @@ def find(rules: Sequence[Rule] = RULES) -> list[Found]:
 
 
 def delete(rules: Sequence[Rule] = RULES) -> list[Found]:
-    """Deletes it, and returns how many rows of each there were. Each rule is one transaction.
+    """Deletes what is old enough and returns how many rows of each rule that was. Each rule is one transaction.
 
-    Image files that no study has any longer go as well.
+    Also removes image files that no study uses any more.
     """
     now = timezone.now()
     found = [Found(rule, _delete(rule.rows(now))) for rule in rules]
@@ -113,7 +113,7 @@ def _delete(rows: QuerySet[Any]) -> int:
 
 @contextmanager
 def unprotected(model: type[Model]) -> Iterator[None]:
-    """Disables the table's triggers during a transaction. Nobody else sees that."""
+    """Disables the table's triggers during a transaction. No other connection notices."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

@@ -143,13 +143,13 @@ MEDIA_FILES = env.path("HITSERVER_MEDIA_FILES", VAR / "media")
 MEDIA_MAX_BYTES = env.integer("HITSERVER_MEDIA_MAX_MB", 10, least=1, most=100) * 1024 * 1024
 MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, most=100) * 1_000_000
 
-# How many people can have started an open study from one address without sending anything; 0 means no limit.
+# How many people at one address can have an open study started but nothing sent; 0 means no limit.
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 
 # --- Data ---------------------------------------------------------------------------------------------------
 
 DATABASES = {"default": database(env.secret("DATABASE_URL", ""), sqlite_path=VAR / "db.sqlite3")}
-# How many copies of an SQLite database, made before changes to its tables, to keep; 0 makes none.
+# How many copies to keep of an SQLite database, each made before its tables change; 0 makes none.
 MIGRATION_COPIES = env.integer("HITSERVER_MIGRATION_COPIES", 3, least=0, most=1000)
 # Days after which `manage.py retention --delete` deletes data; 0 keeps it forever.
 KEEP_DRAFTS_DAYS = env.integer("HITSERVER_KEEP_DRAFTS_DAYS", 90, least=0, most=36_500)
@@ -284,7 +284,7 @@ MARKETPLACE_REGION = env.text("HITSERVER_MARKETPLACE_REGION", "us-east-1")
 MARKETPLACE_FEE_PERCENT = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT", 20, least=0, most=100)
 MARKETPLACE_FEE_PERCENT_MANY = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MANY", 40, least=0, most=100)
 MARKETPLACE_FEE_PERCENT_MASTERS = env.integer("HITSERVER_MARKETPLACE_FEE_PERCENT_MASTERS", 5, least=0, most=100)
-# How many requests per second one requester can make for long, and how many at once; 0 means no limit.
+# How many requests per second one requester can keep making, and how many at once; 0 means no limit.
 MARKETPLACE_RATE_LIMIT = env.integer("HITSERVER_MARKETPLACE_RATE_LIMIT", 50, least=0, most=100_000)
 MARKETPLACE_RATE_BURST = env.integer("HITSERVER_MARKETPLACE_RATE_BURST", 200, least=1, most=1_000_000)
 # Files that workers upload, in a folder that no web server shows.
@@ -321,8 +321,8 @@ MTURK_SECRET_ACCESS_KEY = env.secret("HITSERVER_MTURK_SECRET_ACCESS_KEY", "")
 MTURK_SUBMIT_SITES = env.items(
     "HITSERVER_MTURK_SUBMIT_SITES", ("https://www.mturk.com", "https://workersandbox.mturk.com")
 )
-# Another server's marketplace frames workers' pages, and takes finished work, on the host of its endpoint; Amazon does
-# neither there.
+# A marketplace on another server shows workers' pages in a frame, and accepts finished work, on the host of its
+# endpoint. Amazon uses other hosts for both.
 _endpoint = urlsplit(MTURK_ENDPOINT)
 _market = f"{_endpoint.scheme}://{_endpoint.netloc}"
 if _market != BASE_URL and not (_endpoint.hostname or "").endswith(".amazonaws.com"):
@@ -340,7 +340,7 @@ MTURK_QUEUE_WAIT_SECONDS = env.integer("HITSERVER_MTURK_QUEUE_WAIT_SECONDS", 5, 
 
 PROLIFIC_API = env.url("HITSERVER_PROLIFIC_API", "https://api.prolific.com/api/v1/", schemes=("https", "http"))
 PROLIFIC_TOKEN = env.secret("HITSERVER_PROLIFIC_TOKEN", "")
-# Where participants go back to with their completion code.
+# Where participants return with their completion code.
 PROLIFIC_SITE = env.url("HITSERVER_PROLIFIC_SITE", "https://app.prolific.com", schemes=("https", "http"))
 PROLIFIC_ATTEMPTS = env.integer("HITSERVER_PROLIFIC_ATTEMPTS", 5, least=1, most=20)
 PROLIFIC_FEE_PERCENT = env.decimal("HITSERVER_PROLIFIC_FEE_PERCENT", "33.3", least="0", most="100")

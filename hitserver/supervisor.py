@@ -294,7 +294,7 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
 
 
 def warn(bind: str) -> None:
-    """Warns about what is open to others without need."""
+    """Warns if others can reach the server, or open its folder, without need."""
     if settings.OPEN_FOLDER:
         say(settings.OPEN_FOLDER)
     if not settings.PRODUCTION and not is_loopback(bind):
@@ -322,7 +322,7 @@ def main() -> int:
     script = "script/server" if "studies" in settings.PARTS else "script/marketplace"
     parser = argparse.ArgumentParser(prog=script, description="Run the web server and its workers.")
     parser.add_argument("--bind", default=bind, help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=port, help="port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=port, help="port; 0 picks a free one (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")
     options = parser.parse_args()
     if not 0 <= options.port <= 65535:

@@ -29,7 +29,7 @@ from hitserver.upload_limits import most_bytes, too_large_page
 READ_BYTES = 64 * 1024
 #: There is always room for a body up to the first size. Larger ones share a budget; beyond it, a thread reads them.
 SMALL_BYTES, HELD_BYTES, ALL_HELD_BYTES = 64 * 1024, 4 * 1024 * 1024, 64 * 1024 * 1024
-#: The least average speed of a connection, after the seconds that any request may take.
+#: The lowest average speed that a connection may have, after the seconds that any request may take.
 BYTES_PER_SECOND = 16 * 1024
 #: How long one call may take to send its data.
 SEND_SECONDS = 60.0

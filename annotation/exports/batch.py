@@ -54,7 +54,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns that depend on the study. ``inputs`` and ``answers`` are (place in the hit, name)."""
+    """The columns that depend on the study. ``inputs`` and ``answers`` are pairs (place in the hit, name)."""
 
     inputs: list[tuple[int, str]]
     answers: list[tuple[int, str]]
@@ -70,12 +70,12 @@ class _Columns:
 
 
 def _numbered(name: str, place: int) -> str:
-    """The name for the first item of a hit or for no item; ``name_2`` for the second item."""
+    """The name itself for the first item of a hit or for no item; ``name_2`` for the second item, and so on."""
     return name if place <= 0 else f"{name}_{place + 1}"
 
 
 def batch_csv(study: Study) -> Iterator[bytes]:
-    """One row per assignment that was sent, by people only, in pieces."""
+    """The file in pieces: one row per assignment that a person sent."""
     columns = _columns(study)
     names = columns.names
     ids = ("HITId", "AssignmentId", "WorkerId")

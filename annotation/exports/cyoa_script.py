@@ -17,7 +17,7 @@ from annotation.models import Rating, Study
 from annotation.task_types.registry import get_type
 
 ROUNDS, QUESTIONS = 5, 5
-#: Suggestions are for every second turn: a line written alone, then one from suggestions.
+#: Every second turn has suggestions: a line is written alone, then one from suggestions.
 EVERY = 2
 _NUMBERED = ("modelLines", "baselineLines", "userLines", "userEdits", "isModelAccepted")
 COLUMNS = (
@@ -51,7 +51,7 @@ def script_shape(study: Study) -> Shape | None:
 
 
 def script_bytes(request: Request) -> Iterator[tuple[bytes, int]]:
-    """The table in pieces with their number of rows: complete stories of included submissions.
+    """The table in pieces, each with its number of rows: complete stories of included submissions.
 
     A story is complete if both models suggested a text in every round and every statement has an answer. Texts are on
     one line: the script reads line by line. Raises ExportError if the study has another shape.

@@ -30,7 +30,7 @@ _TEXTS = ("study", "worker", "arm", "question", "how", "inserted")
 
 
 def events_sheet(request: Request) -> Sheet:
-    """In the order in which people came and edits happened. Hits in progress are included, without ``submission``."""
+    """The edits, by assignment and then in order of time. Hits in progress are included, without ``submission``."""
     if not records_edits(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} records no edits in this study. Export “long” for what workers sent.")
@@ -38,7 +38,7 @@ def events_sheet(request: Request) -> Sheet:
 
 
 def events_file(study: Study) -> Iterator[bytes]:
-    """The whole sheet as CSV, for a bundle: cells are as they are, not changed for spreadsheets."""
+    """The whole sheet as CSV for a bundle. Unlike in exports, cells are not changed for spreadsheets."""
     sheet = replace(events_sheet(Request(study, yes_no=("false", "true"))), texts=())
     return (data for data, _ in csv_bytes(sheet))
 
@@ -54,7 +54,7 @@ def _batches(request: Request) -> Iterator[list[Record]]:
 
 
 def _assignments(request: Request) -> QuerySet[Assignment]:
-    """Those with a page that was sent or recorded."""
+    """The assignments with a page that was sent or recorded."""
     steps, batches = (model.objects.filter(assignment=OuterRef("pk")) for model in (Step, EventBatch))
     found = (
         Assignment.objects.filter(Q(Exists(steps)) | Q(Exists(batches)), hit__study=request.study)

@@ -22,7 +22,7 @@ DECIDED = {"settled": "settled", "agree": "agreed", "differ": "", "waiting": ""}
 
 
 def final_sheet(request: Request) -> Sheet:
-    """In the order of the items and options. ``final`` is empty while people differ and nobody has settled it."""
+    """One row per item and option, in order. ``final`` is empty if people differ and nobody has settled the item."""
     question = adjudicated_question(request.study)
     if question is None:
         raise ExportError("This type has no answers to settle. Export “long” for all answers.")

@@ -70,8 +70,8 @@ def wide_sheet(request: Request) -> Sheet:
 def diversity_sheet(request: Request) -> Sheet:
     """The rows of the file that the items came from, with ``metric_<type>_mean`` and ``_std`` filled in.
 
-    Their place is as in the released files: before the other metrics, or in place of existing columns with these names.
-    An item with several rows has its figures in the first row. Ratings from all arms count together.
+    The columns are where the released files have them, before the other metrics; existing columns with these names are
+    replaced. An item with several rows has its figures in the first row. Ratings from all arms count together.
     """
     study = request.study
     task = get_type(study.task_type)
@@ -137,7 +137,7 @@ class Rated:
 
 
 def merged_columns(headers: Iterable[Iterable[str]]) -> list[str]:
-    """All columns of all items. A column that the first items lack follows its neighbour in the item that has it."""
+    """All columns of all items. A column that the first items lack follows the same column as in its own item."""
     merged: list[str] = []
     known: set[str] = set()
     for header in headers:
@@ -151,7 +151,7 @@ def merged_columns(headers: Iterable[Iterable[str]]) -> list[str]:
 
 
 def with_metrics(source: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """``source`` with all of ``metrics``: at the place of the first of them, or before the first other metric."""
+    """``source`` with ``metrics`` before its first metric, or at the end. Columns with the same names are replaced."""
     rest = [column for column in source if column not in metrics]
     before = next((column for column in source if column.startswith("metric_")), None)
     place = source.index(before) if before else len(rest)
@@ -159,7 +159,7 @@ def with_metrics(source: Sequence[str], metrics: Sequence[str]) -> list[str]:
 
 
 def score_columns(scores: Sequence[Score], stem: str) -> dict[str, Score]:
-    """A column for each score: only the stem if there is one score, otherwise followed by the topic."""
+    """A column name for each score: the stem and, if there are several scores, the topic."""
     if len(scores) == 1:
         return {stem: scores[0]}
     return {f"{stem}_{score.topic}": score for score in scores}

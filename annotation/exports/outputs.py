@@ -20,7 +20,7 @@ _REST = ("submission__participant__arm__name", "submission__received_at")
 
 
 def outputs_sheet(request: Request) -> Sheet:
-    """In the order made. ``text_0`` … contain the texts, with as many columns as the longest set needs."""
+    """One row per output, in the order made. ``text_0`` … contain the texts: as many as the longest set has."""
     task = get_type(request.study.task_type)
     if not task.output_kinds:
         what = f"{task.title} makes no texts that another study could judge."

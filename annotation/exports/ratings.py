@@ -60,8 +60,8 @@ _WORKER_FIELDS = (
 
 
 def long_sheet(request: Request) -> Sheet:
-    """Study, item and its source, question, answer; then the submission and its worker, and ``place`` and ``order`` as
-    shown."""
+    """One row per rating: study, item and its source, question, answer; then the submission and its worker, and the
+    ``place`` and ``order`` in which the worker saw the item."""
     columns = [*RATING_COLUMNS, "place", *SUBMISSION_COLUMNS, *(WORKER_COLUMNS if request.with_worker_ids else ())]
     return Sheet(columns, [columns.index(name) for name in TEXTS if name in columns], _batches(request))
 
@@ -81,7 +81,7 @@ def _batches(request: Request) -> Iterator[list[Record]]:
 
 
 def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
-    """Pages by primary key: no cursor and no transaction stays open while a slow client reads."""
+    """Ratings in pages by primary key, so that no cursor and no transaction stays open while a slow client reads."""
     found = Rating.objects.filter(study=request.study).order_by("pk")
     if request.simulated is not None:
         found = found.filter(participant__synthetic=request.simulated)

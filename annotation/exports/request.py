@@ -9,12 +9,13 @@ from annotation.queries.marks import Marks
 
 
 class ExportError(ValueError):
-    """An export that cannot be made. ``str()`` is what to do instead."""
+    """An export cannot be made. ``str()`` explains why, and what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options. ``simulated``: None for everybody, True for simulated workers only, False for people only.
+    """The options of an export. ``simulated``: None for everybody, True for simulated workers only, False for people
+    only.
 
     ``yes_no`` is how the format writes False and True.
     """

@@ -25,13 +25,13 @@ COLUMNS = (
     *("turn", "round", "author", "text", "chosen", "submitted"),
 )
 _TEXTS = ("study", "story", "worker", "arm", "item", "author", "text", "submitted")
-#: Sections of the report that are about the turns of stories. A type that declares one has turns to export.
+#: Sections of the report about the turns of stories. A type that declares one of them has turns to export.
 _SECTIONS = ("choices", "edits", "story_texts")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRules:
-    """Where turns are: ratings on ``topic``, with suggestions for every ``every``-th turn."""
+    """How a type stores turns: as ratings on ``topic``. Every ``every``-th turn has suggestions."""
 
     topic: str = "turn"
     every: int = 2
@@ -61,7 +61,7 @@ def turn_rules(study: Study) -> TurnRules | None:
 
 
 def turns_sheet(request: Request) -> Sheet:
-    """In the order of submissions, items and turns. Raises ExportError for types without turns."""
+    """The turns, in the order of submissions, items and turns. Raises ExportError for types without turns."""
     rules = turn_rules(request.study)
     if rules is None:
         title = get_type(request.study.task_type).title
@@ -86,7 +86,7 @@ def _records(story: Story, request: Request) -> Iterator[Record]:
 
 
 def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
-    """All stories, those of a few hundred submissions at a time, with four queries each time."""
+    """All stories, in batches of a few hundred submissions, with four queries per batch."""
     from analysis.writing.lines import story_lines  # loads pandas
 
     marks = Marks(request.study)

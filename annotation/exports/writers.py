@@ -52,7 +52,7 @@ def _csv_lines(batch: list[Record], texts: Sequence[int]) -> bytes:
 
 
 def _write_quoting_returns(out: io.StringIO, batch: list[Record]) -> None:
-    """The csv module writes a lone carriage return without quotes, then reads it as the end of the row."""
+    """Writes rows, and quotes those with a carriage return: the csv module does not, but reads it as the row's end."""
     plain = csv.writer(out, lineterminator="\n")
     quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for record in batch:
@@ -74,7 +74,7 @@ def utc(moment: datetime) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    """Half a character becomes a question mark. Only a database that somebody edited by hand can contain one."""
+    """The text as UTF-8. Half a surrogate pair, which only a database edited by hand can contain, becomes “?”."""
     return text.encode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""The actions of ``manage.py study`` for work that is on a platform: longer, more, deleted, compensated, reconciled."""
+"""The actions of ``manage.py study`` for work on a platform: extend it, add ratings, delete, compensate, reconcile."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class LifecycleActions:
         longer.add_argument("--days", type=int, default=7, help="days from now (default: 7)")
         more = add("add-ratings", "raise the ratings per item and offer the new places", self.add_ratings)
         more.add_argument("slug")
-        more.add_argument("ratings", type=int, help="ratings per item, above what it is now")
-        more.add_argument("--dry-run", action="store_true", help="show what it would cost")
-        gone = add("delete-hits", "delete on the platform what has ended and is decided", self.delete_hits)
+        more.add_argument("ratings", type=int, help="ratings per item, more than now")
+        more.add_argument("--dry-run", action="store_true", help="show what it would cost, but change nothing")
+        gone = add("delete-hits", "delete HITs on the platform that have ended and are decided", self.delete_hits)
         gone.add_argument("slug")
-        gone.add_argument("--dry-run", action="store_true", help="say how many")
+        gone.add_argument("--dry-run", action="store_true", help="show how many, but delete nothing")
         owed = add(
             "compensate",
             "pay a worker whose own work cannot be paid: by a HIT that only they can accept, or a bonus",
@@ -54,9 +54,9 @@ class LifecycleActions:
         back.add_argument("slug")
         back.add_argument("assignment", help="the platform's id of the submission")
         back.add_argument("--reason", required=True, help="as the worker reads it")
-        both = add("reconcile", "show what only one side has, and what to do about it", self.reconcile)
+        both = add("reconcile", "show work that only one side has, and what to do about it", self.reconcile)
         both.add_argument("slug")
-        both.add_argument("--fetch", default="", metavar="ASSIGNMENT", help="make this one a submission if complete")
+        both.add_argument("--fetch", default="", metavar="ASSIGNMENT", help="make it a submission if it is complete")
 
     def extend(self, *, slug: str, days: int) -> None:
         study, platform = self._posted(slug)
@@ -146,7 +146,7 @@ def _reported(study: Study, name: str) -> OutsideAssignment:
 
 
 def remedy_lines(study: Study) -> Iterator[str]:
-    """What only one side has, each with what to do about it."""
+    """Lines about work that only one side has, each with what to do about it."""
     found, now = queries.differences(study), timezone.now()
     for ours in found.here_only:
         time_left = ours.submit_to and ours.expires_at > now

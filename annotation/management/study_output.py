@@ -106,7 +106,7 @@ def problem_lines(refused: FileRefused) -> Iterator[str]:
 
 
 def table_problem_lines(refused: TableProblems) -> Iterator[str]:
-    """Row, column, problem and fix, in columns that are as wide as needed."""
+    """The row, column, problem and fix of each problem, in columns as wide as needed."""
     rows = [(str(p.row) if p.row else "file", p.column or "–", p.what, p.fix) for p in refused.shown]
     yield from aligned([("row", "column", "what is wrong", "how to fix it"), *rows], most=(8, 20, 90, 400))
     if refused.n_hidden:

@@ -49,7 +49,7 @@ def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str,
 
 
 def _as_given(field: forms.Field | None, text: str) -> Any:
-    """What was typed, as the field takes it: a list has commas between its entries."""
+    """What was typed, in the form that the field accepts. In a list, commas separate the entries."""
     if isinstance(field, ListField):
         return [part.strip() for part in text.split(",") if part.strip()]
     return text
@@ -69,7 +69,7 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
 
 
 def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
-    """Where workers come in, for a platform that has to be given the address by hand."""
+    """The address for workers, for a platform on whose site a person enters it."""
     settings = publishing.settings_of(study, platform)
     for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
         places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
@@ -164,7 +164,7 @@ def resume_lines(study: Study, *, actor: str) -> Iterator[str]:
 
 
 def _job_lines(job: PlatformJob | None) -> Iterator[str]:
-    """Do the job now, unless a worker process is already doing it, and tell how it ended."""
+    """Do the job now, unless a worker process is already doing it, and report how it ended."""
     if job is None:
         return
     platform_work.do_job(job.pk)
@@ -195,5 +195,5 @@ def _platforms_of(study: Study, *, connected: bool = True) -> list[Platform]:
 
 
 def explain(error: Exception) -> CommandError | None:
-    """What a platform's error means to the person who runs the command; None for another error."""
+    """A platform's error in words for the person who runs the command; None for any other error."""
     return CommandError(str(error)) if isinstance(error, PlatformTrouble) else None

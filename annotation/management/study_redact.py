@@ -25,18 +25,18 @@ class RedactActions:
     actor: str
 
     def add_to(self, add: AddAction) -> None:
-        one = add("redact", "delete a worker's data at their request; there is no way back", self.redact)
+        one = add("redact", "delete a worker's data at their request; this cannot be undone", self.redact)
         one.add_argument("slug", nargs="?", default="", help="short name of the study")
         who = one.add_mutually_exclusive_group()
         who.add_argument("--worker", default="", metavar="NAME", help="the worker's pseudonym (w-…)")
         who.add_argument("--code", default="", help="the worker's completion code")
-        who.add_argument("--requests", action="store_true", help="list who asked for it")
+        who.add_argument("--requests", action="store_true", help="list the workers who asked for it")
         who.add_argument(
             "--again", action="store_true", help="after a restore: repeat the deletions that the backup undid"
         )
-        who.add_argument("--vacuum", action="store_true", help="make the database's file forget deleted content")
+        who.add_argument("--vacuum", action="store_true", help="remove deleted content from the database's files")
         one.add_argument("--everywhere", action="store_true", help="in all studies in which this worker took part")
-        one.add_argument("--dry-run", action="store_true", help="say what would be deleted, and delete nothing")
+        one.add_argument("--dry-run", action="store_true", help="show what would be deleted, but delete nothing")
 
     def redact(
         self,

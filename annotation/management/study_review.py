@@ -26,7 +26,7 @@ ACTOR = "manage.py study"
 
 
 class ReviewActions(ActionCommand):
-    """Actions that `manage.py study` has besides its own."""
+    """The actions that decide on work. ``manage.py study`` adds its own."""
 
     def add_review(self, add: AddAction) -> None:
         reject = add("reject", "refuse to pay submissions; their workers read the reason", self.reject)
@@ -34,8 +34,8 @@ class ReviewActions(ActionCommand):
         for each in (reject, bonus):
             each.add_argument("slug")
             whose = each.add_mutually_exclusive_group(required=True)
-            whose.add_argument("--worker", default="", metavar="NAME", help="all of this worker (w-…)")
-            whose.add_argument("--code", default="", help="all of the worker with this completion code")
+            whose.add_argument("--worker", default="", metavar="NAME", help="all submissions of this worker (w-…)")
+            whose.add_argument("--code", default="", help="all submissions of the worker with this completion code")
             whose.add_argument("--submission", type=int, metavar="NUMBER", help="only this submission")
             each.add_argument("--reason", required=True, help="the worker reads it")
             each.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
@@ -44,9 +44,7 @@ class ReviewActions(ActionCommand):
         write = add("batch-export", "write the results with workers' ids, for decisions in a spreadsheet", self.batch)
         write.add_argument("slug")
         write.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
-        read = add(
-            "batch-import", "approve and reject work as in such a file, if every row is right", self.batch_import
-        )
+        read = add("batch-import", "approve and reject work as in an edited results file", self.batch_import)
         read.add_argument("slug")
         read.add_argument("file", type=Path)
         read.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")

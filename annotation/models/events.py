@@ -8,13 +8,13 @@ from annotation.models.work import Assignment
 
 
 class EventBatch(models.Model):
-    """Edits that a page sent together. Written once: triggers refuse UPDATE and DELETE.
+    """Edits that a page sent together. Triggers refuse UPDATE and DELETE.
 
     ``view`` is one loading of the page: when the server rendered it (milliseconds since 1970, 13 digits), a hyphen, and
     a random part from the browser. Views in the order of their names and batches in the order of their numbers give the
-    whole log of a page. ``edits`` is a list of ``[field, at, position, deleted, inserted, how]``: milliseconds since
-    the page was loaded, position and number of deleted characters in code points, the inserted text, and ``start`` (the
-    box as it was when the page was loaded), ``type``, ``paste`` or ``script``.
+    whole log of a page. ``edits`` is a list of ``[field, at, position, deleted, inserted, how]``: the box, milliseconds
+    since the page was loaded, the position and the number of deleted characters (both in code points), the inserted
+    text, and ``start`` (the box as it was when the page was loaded), ``type``, ``paste`` or ``script``.
     """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, db_index=False, related_name="event_batches")

@@ -12,7 +12,7 @@ from common.words import money
 class PartPayment(models.Model):
     """What a worker is owed for a hit that they stopped. Written once, in the transaction that ends the hit.
 
-    It is what was promised. The money that was paid for it is a ``Payment`` of the kind ``partial``.
+    This is the promise. The money that was paid for it is a ``Payment`` of the kind ``partial``.
     """
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="part_payment")
@@ -35,9 +35,9 @@ class PartPayment(models.Model):
 
 
 class DeletionRequest(models.Model):
-    """A participant asked for the deletion of their data. An owner of the study deletes them, or has to answer why not.
+    """A participant asked for the deletion of their data. An owner of the study deletes them, or must explain why not.
 
-    One per participant. It is done when the data are deleted.
+    There is one per participant. It is done when the data are deleted.
     """
 
     participant = models.OneToOneField(Participant, on_delete=models.PROTECT, related_name="deletion_request")

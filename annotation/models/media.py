@@ -12,8 +12,9 @@ from annotation.models.study import Study
 class Media(models.Model):
     """An image of one study. ``key`` names the file in MEDIA_FILES: the SHA-256 of its content, and its format.
 
-    Several studies may have the same image: the file is there once. ``source`` is the SHA-256 of the file as it was
-    uploaded, so that the same upload is recognised whatever encodes images now. An item may have another ``alt``.
+    If several studies have the same image, the file is stored once. ``source`` is the SHA-256 of the file as it was
+    uploaded, so that the same upload is recognised even if images are encoded differently now. An item may have another
+    ``alt``.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="media")

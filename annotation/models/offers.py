@@ -13,7 +13,7 @@ from generation.models import Suggestion
 class Pull(models.Model):
     """One press of a page's button for suggestions, with what the writer had typed. A trigger refuses changes.
 
-    Its offers have the same assignment, step and number. Without them, the suggestions have not come yet.
+    Its offers have the same assignment, step and number. If there are none, the suggestions have not arrived yet.
     """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, db_index=False, related_name="pulls")
@@ -33,9 +33,9 @@ class Pull(models.Model):
 class Offer(models.Model):
     """One suggestion on one side of one page, stored when the page first shows it.
 
-    It never changes afterwards: a trigger refuses that. The only exception is what became of it, ``chosen`` and
-    ``switches``, written once in the transaction that stores the page's step. ``model``, ``decoder`` and ``seed`` are
-    those that wrote the text, also for a text from the pool.
+    Afterwards, a trigger refuses changes. The only exception is what became of the suggestion: ``chosen`` and
+    ``switches`` are written once, in the transaction that stores the page's step. ``model``, ``decoder`` and ``seed``
+    are those that wrote the text, also for a text from the pool.
     """
 
     class Source(models.TextChoices):

@@ -58,9 +58,10 @@ class PlatformJob(models.Model):
 
 
 class Compensation(models.Model):
-    """A payment through a separate HIT, for work that the platform cannot pay through the work's HIT. Once per work.
+    """A payment for work that the platform cannot pay in the usual way: through a separate HIT, or as a bonus.
 
-    The rows of ``PlatformCall`` for it say how far it has come; ``external_id`` is the HIT that pays.
+    There is at most one per assignment. Its rows of ``PlatformCall`` show how far it has come; ``external_id`` is the
+    HIT or the bonus that pays.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="compensations")

@@ -14,8 +14,8 @@ class Posting(models.Model):
     """Work offered on a platform: one of the study's hits, or all of its hits that pay ``reward`` (``hit`` empty; for a
     plain link, all hits).
 
-    A hit that needs many submissions may be offered in several ``part``s, which cost less on MTurk. ``external_id`` is
-    the platform's name for the posting, empty until it has been posted.
+    A hit that needs many submissions may be offered in several parts, which cost less on MTurk; ``part`` counts them.
+    ``external_id`` is the platform's name for the posting, empty until it has been posted.
     """
 
     class State(models.TextChoices):
@@ -106,7 +106,7 @@ class PlatformCall(models.Model):
 
 
 class QualificationType(models.Model):
-    """A qualification on a platform that stands for something workers did in ``study``. Its id there is stored once."""
+    """A qualification on a platform for something that workers did in ``study``. Its id there is stored once."""
 
     class Purpose(models.TextChoices):
         EXAM = "exam", "The result of the exam, as a percentage"
@@ -130,7 +130,7 @@ class QualificationType(models.Model):
 class OutsideAssignment(models.Model):
     """An assignment as the platform reports it: who has it there, and what became of it. Only a poll writes this.
 
-    ``answer`` is what arrived at the platform, saved for work that never reached this server.
+    ``answer`` is what arrived at the platform. It is saved for work that never reached this server.
     """
 
     class State(models.TextChoices):

@@ -177,10 +177,10 @@ class Membership(models.Model):
 
 
 class Arm(models.Model):
-    """A between-subjects condition. A study without arms has one arm with an empty name.
+    """A between-subjects condition. A live study without arms has one arm with an empty name.
 
-    ``config`` and ``texts`` contain what differs from the study's. ``shown_config`` and ``shown_texts`` are both in
-    full, as workers get them, fixed when the study goes live. ``n_enrolled`` counts participants. It changes in the
+    ``config`` and ``texts`` contain only what differs from the study. ``shown_config`` and ``shown_texts`` contain
+    everything that workers see, fixed when the study goes live. ``n_enrolled`` counts participants. It changes in the
     transaction that enrols one, under this row's lock.
     """
 
@@ -243,7 +243,7 @@ class Item(models.Model):
 
 
 class ItemFeed(models.Model):
-    """A study whose items are the outputs of another. ``arms`` narrows it to some arms of that study (empty: all).
+    """Where a study's items come from if they are outputs of another study: of ``arms`` there (empty: all).
 
     ``kind``: the kind of outputs. Empty: the first kind that this study's type judges and the other study makes. With
     ``follow``, outputs that arrive after this study went live become items too.
@@ -263,7 +263,7 @@ class Hit(models.Model):
     """An ordered bundle of items that one worker does in one session, in one arm.
 
     ``n_live`` counts assignments in progress or submitted; ``n_submitted`` counts only the submitted ones. Both change
-    in the transaction that changes the assignment. The constraint below makes over-allocation impossible.
+    in the transaction that changes the assignment. A constraint keeps ``n_live`` from exceeding ``wanted``.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="hits")
@@ -295,7 +295,7 @@ class Hit(models.Model):
 
 
 class HitItem(models.Model):
-    """The place of an item in a hit."""
+    """The position of an item in a hit."""
 
     hit = models.ForeignKey(Hit, on_delete=models.CASCADE, db_index=False, related_name="places")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="places")

@@ -13,11 +13,11 @@ from common.words import money
 
 
 class Flag(models.Model):
-    """A reason to look at a submission. A machine raises it; only a person decides (``Review``).
+    """A reason to look at a submission. A rule raises it; only a person decides (``Review``).
 
-    ``value`` is what was found and ``threshold`` what it crossed. ``other`` is the submission that the reason points
-    to, such as an earlier one with the same text. A rule flags each ``place`` of a submission once, however often the
-    submission is checked; ``place`` is NULL in flags from before places were recorded.
+    ``value`` is what was measured and ``threshold`` the limit that it crossed. ``other`` is another submission that the
+    reason is about, such as an earlier one with the same text. A rule flags each ``place`` of a submission only once,
+    even if the submission is checked again; ``place`` is NULL in flags from before places were recorded.
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
@@ -77,7 +77,7 @@ class Review(models.Model):
 
 
 class PayDecision(models.Model):
-    """Whether work that no platform pays for is to be paid. The newest counts; earlier ones stay.
+    """Whether work that no platform pays for should be paid. The newest decision counts; earlier ones stay.
 
     For work on a platform, the platform stores the decision: see ``OutsideAssignment``.
     """
@@ -102,9 +102,9 @@ class PayDecision(models.Model):
 class Payment(models.Model):
     """Money that a worker got for a study. Written once: the database refuses UPDATE and DELETE.
 
-    A reward is paid once per submission, and once per assignment of a platform (``platform_id``). ``key`` tells
-    bonuses, compensations and part pay apart; the database refuses the same key twice. ``submission`` is empty if the
-    worker sent nothing to this server; ``worker_id`` is then their id on the platform.
+    A reward is paid once per submission, and once per assignment of a platform (``platform_id``). ``key`` identifies a
+    bonus, a compensation or part pay; the database refuses the same key twice. ``submission`` is empty if the worker
+    sent nothing to this server; ``worker_id`` is then their id on the platform.
     """
 
     class Kind(models.TextChoices):
@@ -152,7 +152,7 @@ class Payment(models.Model):
 
 
 class Adjudication(models.Model):
-    """The final answer to a question with several choices about an item, where those who answered it differ.
+    """The final answer to a question with several choices about an item, where people gave different answers.
 
     ``question`` is its topic and ``chosen`` has the chosen options. The newest counts; earlier ones stay.
     """
@@ -175,8 +175,8 @@ class Adjudication(models.Model):
 class BulkAction(models.Model):
     """One action on many submissions: first shown to a person, then confirmed, then done row by row.
 
-    ``rows`` has what to do with which submission, fixed when the preview was made. Each row may be done again without
-    harm, so an action that was interrupted starts again at ``position``.
+    ``rows`` lists what to do with which submission, fixed when the preview was made. Doing a row twice does no harm, so
+    an action that was interrupted starts again at ``position``.
     """
 
     class State(models.TextChoices):

@@ -12,7 +12,10 @@ LIVE_STATES = ("accepted", "submitted")
 
 
 class Worker(models.Model):
-    """A person or a bot on one platform. Never shown or exported: see ``Participant.pseudonym``."""
+    """A person or a simulated worker on one platform.
+
+    Exports contain ``platform_id`` only if an owner asks for it. Pages show ``Participant.pseudonym`` where they can.
+    """
 
     platform = models.CharField(max_length=20)
     platform_id = models.CharField(max_length=200)
@@ -94,11 +97,12 @@ class Participant(models.Model):
 class Assignment(models.Model):
     """One worker's work on one hit.
 
-    State machine: accepted → submitted | returned | abandoned | stopped; abandoned → submitted if the worker sends the
-    last step late and the place is still free; submitted → released if the submission is excluded and its place is to
-    be filled again. Stopped: the worker ended it for part of the reward (``PartPayment``), and its place is free.
-    ``slot`` is the worker's place among those that the hit wants (sides are balanced over it); ``ordinal`` counts the
-    worker's hits in the study.
+    State machine: accepted → submitted | returned | abandoned | stopped; abandoned → accepted if the worker comes back
+    or sends a step late, and a place is still free; submitted → released if the place should be filled again, because
+    the submission was excluded or the platform does not count it; released → submitted if the submission is included
+    again and a place is free. Stopped: the worker ended it for part of the reward (``PartPayment``), and its place is
+    free. ``slot`` is the worker's place on the hit (sides are balanced over the places); ``ordinal`` counts the hits of
+    the worker in the study.
     """
 
     class State(models.TextChoices):

@@ -1,6 +1,6 @@
-"""How workers reach a study: each platform offers studies and identifies workers, and some of them pay.
+"""How workers reach a study: platforms offer studies and identify workers, and some of them pay.
 
-Nothing outside this package names a platform: `known` lists them, `connect` gives one that can make calls.
+Code outside this package uses `known`, which lists the platforms, and `connect`, which gives one that can make calls.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A platform *describes* its calls (`Call`); ``services.platform_calls`` records e
 nothing takes effect twice. Everything that platforms share (planning, confirmation, payments, states) is in
 ``services``; what only one platform knows (operations, parameters, statuses, addresses) is in its own module here.
 
-An instance is connected: it can make calls. What a worker's request needs is a class method, because it must never need
-a key or a network.
+An instance can make calls, unless it is `Platform.offline`. What a worker's request needs is a class method, because it
+must never need a key or a network.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from common.problems import Problem
 from common.words import counted
 
 Json = dict[str, Any]
-#: Stands for an id that the platform has not given yet, in a dry run.
+#: In a dry run, stands for an id that the platform has not given yet.
 NOT_MADE = "…"
 #: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
 Search = Callable[[PlatformCall], Json | None]
@@ -54,7 +54,7 @@ class PostingGone(PlatformTrouble):
 
 
 class BadArrival(Exception):
-    """The address that a worker came with is incomplete or wrong. ``heading`` and ``line`` are shown to the worker."""
+    """The address that a worker opened is incomplete or wrong. The worker sees ``heading`` and ``line``."""
 
     def __init__(self, heading: str, line: str) -> None:
         super().__init__(heading)
@@ -63,10 +63,10 @@ class BadArrival(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call to make once. ``key`` identifies what it is for; an equal key is the same call.
+    """A call to make once. ``key`` identifies what it is for; calls with equal keys are the same call.
 
     ``params`` gets the results of the calls before it in the same list. ``search`` looks for what an earlier try did;
-    it runs if that try may have been forgotten (`Platform.token_life`), or after an error whose code contains a part of
+    it runs if that try may have been forgotten (`Platform.token_life`), or after an error whose code contains one of
     ``search_on``. ``with_token``: the operation accepts the platform's token.
     """
 
@@ -100,7 +100,7 @@ class Claim:
 class Finish:
     """How a worker reports to the platform that the work is done: by a form, or by opening a link.
 
-    ``code`` is shown in any case, so that it can be copied. Without ``form_url`` and ``link`` there is only the code.
+    Pages always show ``code``, so that workers can copy it. Without ``form_url`` and ``link`` there is only the code.
     """
 
     code: str
@@ -128,7 +128,7 @@ class Platform(ABC):
     #: Pages show classes; a template would otherwise call them.
     do_not_call_in_templates: ClassVar[bool] = True
     name: ClassVar[str]
-    #: As people call it.
+    #: Its name for people.
     title: ClassVar[str]
     #: The settings of a study on this platform.
     form: ClassVar[type[ConfigForm]]
@@ -137,9 +137,9 @@ class Platform(ABC):
     #: What the platform calls one posting, and several (empty: with an s).
     unit: ClassVar[str] = "posting"
     units: ClassVar[str] = ""
-    #: What a worker does there, and what they should do if there is nothing for them.
+    #: What a worker does there, and what they should do if they get no work.
     task: ClassVar[str] = "task"
-    #: As a worker knows it: “Back to …”.
+    #: Its name for workers, as in “Back to …”.
     site: ClassVar[str] = "the site that you came from"
     way_out: ClassVar[str] = "Please go back to the site that you came from."
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
@@ -148,9 +148,9 @@ class Platform(ABC):
     by_hand: ClassVar[bool] = False
     #: Whether approving there pays. If not, the researcher pays by completion code.
     pays: ClassVar[bool] = True
-    #: Why work can be rejected, where the platform asks for one of these besides the reason.
+    #: The categories of rejections, if the platform requires one besides the reason.
     categories: ClassVar[tuple[str, ...]] = ()
-    #: Whether it has qualifications, which keep workers from accepting work that is not for them.
+    #: Whether it has qualifications. They keep workers from accepting work that is not for them.
     qualifies: ClassVar[bool] = False
     #: The parameter for the token that keeps a call from taking effect twice; empty: the platform has none.
     token_field: ClassVar[str] = ""
@@ -194,7 +194,7 @@ class Platform(ABC):
         return ""
 
     def balance(self) -> Decimal | None:
-        """USD left to spend there; None if the platform does not say."""
+        """The money left to spend there, in the account's currency; None if the platform does not report it."""
         return None
 
     # --- publish ---
@@ -216,7 +216,7 @@ class Platform(ABC):
         return posting_url(posting)
 
     def expire(self, posting: Posting) -> Sequence[Call]:
-        """The calls that end the offer. Work in progress may be finished."""
+        """The calls that end the offer. Work in progress can still be finished."""
         return ()
 
     def pause(self, posting: Posting, times: int) -> Sequence[Call]:
@@ -232,7 +232,7 @@ class Platform(ABC):
     @classmethod
     @abstractmethod
     def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
-        """Who comes, according to the address; None for a preview. ``here`` is this server's origin, as they see it.
+        """The worker whom the address names; None for a preview. ``here`` is this server's origin, as they see it.
 
         Raises BadArrival.
         """
@@ -240,7 +240,7 @@ class Platform(ABC):
     @classmethod
     @abstractmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:
-        """How the worker of sent work reports to the platform."""
+        """How the worker of this work, which is sent here, reports it to the platform."""
 
     # --- afterwards ---
 
@@ -257,11 +257,11 @@ class Platform(ABC):
         raise self._cannot("reject work")
 
     def bonus(self, outside: OutsideAssignment, *, amount: Decimal, reason: str, key: str) -> Sequence[Call]:
-        """The calls that pay ``amount`` USD more."""
+        """The calls that pay a bonus of ``amount`` USD. ``key`` makes them unique."""
         raise self._cannot("pay a bonus")
 
     def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
-        """The calls that keep a worker from all work of this account."""
+        """The calls that exclude a worker from all work of this account."""
         raise self._cannot("block workers")
 
     def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
@@ -308,7 +308,7 @@ class ByReward(Platform):
 
 
 def posting_url(posting: Posting) -> str:
-    """The address at which the posting's workers arrive. The platform adds who the worker is."""
+    """The address at which the posting's workers arrive. The platform adds the worker's ids."""
     return f"{django_settings.BASE_URL}{reverse('platform_arrival', args=[posting_token(posting.pk)])}"
 
 

@@ -1,4 +1,4 @@
-"""What can be done to work after it was offered. A platform that can do less says which of it must be done there."""
+"""What can be done to work after it was offered. For everything else, an error explains what to do on the platform."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message from the platform: the postings (their ids there) to poll, and how to say that they were polled."""
+    """A message from the platform: the postings to poll (their ids there), and a function to call after that."""
 
     external_ids: Sequence[str]
     handled: Callable[[], object]
 
 
 class Changes:
-    """The calls that change what a connected platform offers. They are described here and made by services.
+    """The calls that change what a connected platform offers. They are described here; services make them.
 
-    A platform that does not override a method raises PlatformTrouble. The flags tell pages what to offer.
+    A platform that does not override a method raises PlatformTrouble. Pages offer what the flags allow.
     """
 
     #: Pages show classes; a template would otherwise call them.
@@ -38,7 +38,7 @@ class Changes:
         self.platform = platform
 
     def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
-        """Offer the posting until then, also if it has ended. Places that are left can be taken again."""
+        """The calls that offer the posting until ``until``, even if it has ended. Workers can take the places left."""
         raise self._cannot("change how long work is offered")
 
     def may_hold(self, posting: Posting, places: int) -> bool:
@@ -46,15 +46,15 @@ class Changes:
         return False
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
-        """Give the posting this many places in total. ``may_hold`` was asked before."""
+        """The calls that give the posting this many places in total. The caller has checked ``may_hold``."""
         raise self._cannot("add places")
 
     def delete(self, posting: Posting) -> Sequence[Call]:
-        """Remove the posting. It has ended, nobody works on it and everything sent is decided."""
+        """The calls that remove the posting. It has ended, nobody is working on it and everything sent is decided."""
         raise self._cannot("delete work")
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
-        """Pay one worker outside the reward, such as by a posting without work that only they can accept."""
+        """The calls that pay one worker apart from the reward, such as by a posting that only they can accept."""
         raise self._cannot("pay a worker outside their work")
 
     def paying_id(self, results: Sequence[Json]) -> str:
@@ -62,7 +62,7 @@ class Changes:
         raise self._cannot("pay a worker outside their work")
 
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
-        """Ask the worker to return work that waits for a decision, which is kinder than a rejection."""
+        """The calls that ask a worker to return work that waits for a decision, which is kinder than a rejection."""
         raise self._cannot("ask workers to return work")
 
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
@@ -70,7 +70,7 @@ class Changes:
         return ()
 
     def notices(self) -> Iterable[Notice]:
-        """Notices that have arrived; may wait a few seconds for one. Raises PlatformTrouble."""
+        """The notices that have arrived. May wait a few seconds for one. Raises PlatformTrouble."""
         return ()
 
     def _cannot(self, what: str) -> PlatformTrouble:

@@ -12,7 +12,7 @@ _CHANGES: dict[str, type[Changes]] = {"mturk": MturkChanges, "prolific": Prolifi
 
 
 def changes_class(name: str) -> type[Changes]:
-    """What the platform of this name can change. It needs no connection."""
+    """What the platform with this name can change. Needs no connection."""
     return _CHANGES.get(name, Changes)
 
 

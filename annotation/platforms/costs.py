@@ -22,7 +22,7 @@ MOST_AT_LOW_FEE = 9
 class Fees:
     """A platform's fees as shares of the reward, and its minimum fee for one assignment, in USD.
 
-    ``each_rounded``: round the fee of every single assignment to the cent, as this server's marketplace does.
+    ``each_rounded``: the fee of each assignment is rounded to the cent, as on this server's marketplace.
     """
 
     few: Decimal = Decimal("0.20")
@@ -66,7 +66,8 @@ class Cost:
 
 
 def parts_of(wanted: int, *, split: bool) -> list[int]:
-    """The sizes of the HITs that together offer ``wanted`` assignments: at most nine if split, as equal as possible.
+    """The sizes of the HITs that offer ``wanted`` assignments: one HIT or, if split, HITs of at most nine, as equal as
+    possible.
 
     >>> parts_of(10, split=True)
     [5, 5]

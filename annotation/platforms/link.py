@@ -1,4 +1,4 @@
-"""The plain link: the researcher hands out the study's address. A personal link also identifies its holder."""
+"""The plain link: the researcher gives people the study's address. A personal link also identifies one person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLATFORM = "link"
 
 
 def decision_time() -> forms.IntegerField:
-    """The setting of a way in that nobody approves on: when work without a decision is to be paid."""
+    """The setting for platforms that do not pay: after how many hours work without a decision is due."""
     return forms.IntegerField(
         label="Hours until a reward is to be paid",
         required=False,
@@ -28,7 +28,7 @@ def decision_time() -> forms.IntegerField:
 
 
 class LinkForm(ConfigForm):
-    """How long work waits for a decision. Who may come and how people are told apart is decided in the study itself."""
+    """How long work waits for a decision. The study's own settings decide who may come and how they are recognised."""
 
     approve_after_hours = decision_time()
 

@@ -1,4 +1,4 @@
-"""One pace for all processes of this machine, so that a platform does not have to refuse calls."""
+"""Limits the pace of calls over all processes of this machine, so that a platform does not have to refuse any."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.core.files import locks
 
 
 def wait_for_turn(account: str, per_second: float) -> float:
-    """Wait until the next call may be made, at most ``per_second`` calls a second together. Returns the seconds waited.
+    """Wait until the next call is allowed. Returns the seconds waited.
 
-    ``account`` names who is limited: each has a separate pace. 0 calls per second means no limit.
+    All processes together make at most ``per_second`` calls per second on one ``account``; 0 means no limit.
     """
     if per_second <= 0:
         return 0.0
@@ -30,7 +30,7 @@ def _next_turn(path: Path, gap: float) -> float:
         try:
             file.seek(0)
             now = time.time()
-            # A clock that was set back must not stop all calls: nobody ever waits for more than a thousand others.
+            # If the clock was set back, calls must not stop: no call waits for more than a thousand others.
             last = min(_number(file.read()), now + 1000 * gap)
             turn = max(now, last + gap)
             file.seek(0)

@@ -1,7 +1,7 @@
-"""Any site that sends people to an address with their ids in it, and takes a completion code.
+"""Any site that sends people to an address with their ids in it, and accepts a completion code.
 
-For example CloudResearch, Sona or a course. Such a site confirms nothing and is paid by hand: its work counts as
-claimed.
+For example CloudResearch, Sona or a course. Such a site confirms nothing, so its work counts as claimed, and people are
+paid by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARK = re.compile(r"\{[^{}]*\}?|\}")
 
 
 class PanelForm(ConfigForm):
-    """Settings for a panel: which parameters it adds to the address, and how its people go back."""
+    """Settings for a panel: which parameters it adds to the address, and where its people return to."""
 
     panel = forms.CharField(
         max_length=40,
@@ -110,7 +110,7 @@ class PanelForm(ConfigForm):
 
 
 class PanelChanges(Changes):
-    """A panel is not told anything. Places that are added here must be added on its site, too."""
+    """A panel gets no calls. Places that are added here must be added on its site by hand, too."""
 
     grows = True
 

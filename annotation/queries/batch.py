@@ -1,4 +1,4 @@
-"""What the results file says about assignments besides their answers: states, reasons, and workers' approval rates."""
+"""What the results file contains about assignments besides their answers: states, reasons, and approval rates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OURS = "assignment-"
 
 
 def our_id(assignment: int) -> str:
-    """The id of an assignment that no platform gave an id."""
+    """An id for an assignment that did not come from a platform."""
     return f"{OURS}{assignment}"
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRates:
-    """How many of a worker's assignments this server's studies approved and rejected: in all, in 30 days, in 7."""
+    """How many of a worker's assignments this server's studies approved and rejected: ever, in 30 days, in 7 days."""
 
     approved: tuple[int, int, int] = (0, 0, 0)
     rejected: tuple[int, int, int] = (0, 0, 0)
@@ -38,7 +38,7 @@ class ApprovalRates:
 
 
 def approval_rates(study: Study) -> dict[str, ApprovalRates]:
-    """By the platform's id of the worker, over all studies on this server."""
+    """The rates of the study's workers over all studies on this server, by the worker's id on the platform."""
     now = timezone.now()
     since = (None, now - timedelta(days=30), now - timedelta(days=7))
     ids = OutsideAssignment.objects.filter(posting__study=study).values("worker_id")
@@ -74,7 +74,8 @@ def reasons_of(study: Study) -> dict[str, str]:
 
 @dataclass(slots=True)
 class States:
-    """The platform's record of each submission; what was decided (with when); what is unconfirmed; what only it has."""
+    """The platform's record of each submission, what was decided and when, what is unconfirmed, and what only the
+    platform has."""
 
     outside: dict[int, OutsideAssignment] = field(default_factory=dict)
     decided: dict[int, tuple[str, datetime | None]] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class States:
 
 
 def batch_states(study: Study, submissions: Collection[int] | None = None) -> States:
-    """For these submissions; with None, only ``there_only`` is filled."""
+    """The states of these submissions; with None, only ``there_only``."""
     found = States()
     outside = OutsideAssignment.objects.filter(posting__study=study).select_related("posting__hit")
     sent = Submission.objects.filter(study=study, assignment__posting__isnull=False)

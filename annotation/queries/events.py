@@ -34,7 +34,7 @@ class Edit:
 
     @property
     def moment(self) -> datetime:
-        """When it happened: by the server's clock for the page, by the browser's for the time since."""
+        """When it happened: the server's time of the page, plus the browser's time since then."""
         return self.loaded_at + timedelta(milliseconds=self.at)
 
 
@@ -62,7 +62,7 @@ class BoxLog:
 
 
 def changed(text: str, edit: Edit) -> str:
-    """``text`` after the edit. What lies beyond its end, because a batch was lost, counts as its end."""
+    """``text`` after the edit. A position beyond its end, because a batch was lost, counts as its end."""
     if edit.how == "start":
         return edit.inserted
     return text[: edit.position] + edit.inserted + text[edit.position + edit.deleted :]

@@ -11,7 +11,7 @@ PLACEHOLDER = "Here workers see a suggestion that a model has written for their 
 
 
 def example_offers(page: Page, step: int) -> list[OfferData]:
-    """One offer per ask of the page, with a text from the suggester's pool if there is one."""
+    """One offer for each ask of the page, with a text from the suggester's pool if there is one."""
     offers: list[OfferData] = []
     used: set[int] = set()
     for ask in page.asks:

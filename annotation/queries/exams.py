@@ -1,4 +1,4 @@
-"""Results of exams, which are studies whose items have right answers. Another study may ask for a result."""
+"""Results of exams, which are studies whose items have right answers. Another study can require a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def exam_percent(exam: Study, worker_id: int) -> int | None:
     """The worker's result in whole percent, rounded down, over all that they sent there. None if they sent nothing, or
     if the exam has no right answers.
 
-    Excluded submissions count, too: whether work is analysed and whether an exam was passed are two questions.
+    Excluded submissions count, too: passing an exam does not depend on whether the work is analysed.
     """
     sent = Submission.objects.filter(study=exam, participant__worker=worker_id).first()
     if sent is None:
@@ -32,7 +32,7 @@ def exam_percent(exam: Study, worker_id: int) -> int | None:
 
 
 def has_passed(study: Study, worker_id: int) -> bool:
-    """Whether the worker has the result that the study asks for. A study without an exam asks for none."""
+    """Whether the worker has the result that the study requires. True for a study that requires no exam."""
     if not study.exam_study:
         return True
     exam = Study.objects.filter(slug=study.exam_study).first()
@@ -41,6 +41,6 @@ def has_passed(study: Study, worker_id: int) -> bool:
 
 
 def exams_in_use() -> list[Study]:
-    """The studies whose exam another study asks for."""
+    """The studies whose exam another study requires."""
     named = Study.objects.exclude(exam_study="").values("exam_study")
     return list(Study.objects.filter(slug__in=named).order_by("pk"))

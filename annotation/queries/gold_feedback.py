@@ -16,7 +16,7 @@ from annotation.task_types.questions import Answer, Question, ScaleQuestion
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """One answer to a gold item. ``right`` has the right answers as the page named them."""
+    """One answer to a gold item. ``right`` contains the right answers in the page's words."""
 
     question: str
     given: str
@@ -81,7 +81,7 @@ class _Judge:
     def is_right(self, question: Question, given: Answers) -> bool | None:
         """Whether the last page's answer would be right; None if the item has no right answer to the question.
 
-        It goes through the ratings, because a type may store an answer in other terms than the page shows.
+        It compares ratings, because a type may store an answer in other terms than the page shows.
         """
         rows = self.task.ratings(self.shown, self.pages, [*self.answers[:-1], given])
         mine = [
@@ -106,7 +106,7 @@ class _Judge:
 
 
 def _named(question: Question, answer: Answer) -> str:
-    """An answer as the page named it."""
+    """An answer in the page's words."""
     if isinstance(question, ScaleQuestion):
         return next((point.text for point in question.scale.points if point.value == answer), str(answer))
     return ", ".join(answer) if isinstance(answer, list) else str(answer)

@@ -1,4 +1,4 @@
-"""Items that workers cannot tell apart: usually a row that is in the file twice."""
+"""Items that workers cannot distinguish: usually a row that is in the file twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def identical_items(study: Study) -> list[list[str]]:
 
 
 def identical_ids(task: TaskType, items: Iterable[tuple[str, Json, str]]) -> list[list[str]]:
-    """The same for items given as (id, payload, role)."""
+    """Like ``identical_items``, for items given as (id, payload, role)."""
     groups: dict[bytes, list[str]] = {}
     for name, payload, role in items:
         groups.setdefault(_fingerprint(task, payload, role), []).append(name)

@@ -43,7 +43,7 @@ def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
 
 
 def may_leave_out(study: Study) -> bool:
-    """Whether `left_out_submissions` may find any."""
+    """Whether `left_out_submissions` can find any. False saves its query."""
     reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
     return bool(Exclusion.of(study.exclusion)) or reviews.exists() or is_posted(study)
 

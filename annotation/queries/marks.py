@@ -1,4 +1,4 @@
-"""What exports and the API say about a submission: whether the analysis includes it, and who confirms its worker."""
+"""What exports and the API show about a submission: whether the analysis includes it, and who confirms its worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotation.queries.platforms import platforms_of, unconfirmed_submissions
 class Confirmation(StrEnum):
     """Whether the platform confirms who did the work. Only confirmed and claimed work is analysed and paid.
 
-    NONE: it came by the study's link, or is not sent yet. CLAIMED: the platform cannot confirm anything.
+    NONE: it came by the study's link, or was not sent yet. CLAIMED: the platform cannot confirm anything.
     """
 
     NONE = ""
@@ -42,7 +42,7 @@ class Marks:
             self._by_link = frozenset(by_link.values_list("pk", flat=True))
 
     def included(self, submission: int | None) -> bool:
-        """Whether the analysis includes the submission. None stands for work that was not sent: it does not."""
+        """Whether the analysis includes the submission. False for None, which stands for work that was not sent."""
         return submission is not None and submission not in self._left_out
 
     def confirmation(self, submission: int | None) -> Confirmation:

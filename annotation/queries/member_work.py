@@ -1,4 +1,4 @@
-"""What members of a study have done as its workers: who codes, how far they are, and where their codes differ."""
+"""What members of a study have done as its workers: who codes, how much they have done, and where they differ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Coder:
 
 
 def coders_of(study: Study) -> list[Coder]:
-    """All members who started, also those who have left since, in the order of their start. Two queries."""
+    """All members who started, including those who have left since, in the order of their start. Two queries."""
     found = Participant.objects.filter(study=study, worker__platform=MEMBER).select_related("worker")
     sent = Q(assignments__state=Assignment.State.SUBMITTED)
     found = found.annotate(items=Count("assignments__hit__items", filter=sent)).order_by("pk")
@@ -50,7 +50,7 @@ def coders_of(study: Study) -> list[Coder]:
 
 
 def has_left(participant: Participant) -> bool:
-    """Whether this was a member of the study who is none any more. What they sent stays and counts."""
+    """Whether this was a member of the study and no longer is. What they sent stays and counts."""
     if participant.excluded_at is None or participant.worker.platform != MEMBER:
         return False
     user_id = int(participant.worker.platform_id)
@@ -88,7 +88,7 @@ class CodedItem:
 
     @property
     def final(self) -> frozenset[str] | None:
-        """The final options; None if nobody has settled a difference, or answers are missing."""
+        """The final options; None if there is a difference that nobody has settled, or answers are missing."""
         if self.settled:
             return self.settled.chosen
         return next(iter(self.given.values())) if self.state == "agree" else None
@@ -97,8 +97,8 @@ class CodedItem:
 def coded_items(study: Study, *, only: int | None = None, simulated: bool | None = None) -> list[CodedItem]:
     """All items that the study asks about, or ``only`` the one with this id, in the order of the file. Four queries.
 
-    ``simulated``: None for everybody's answers, False for those of people. Excluded submissions do not
-    count. A study with one rating per item has nothing to compare: its items agree.
+    ``simulated``: None for everybody's answers, True for those of simulated workers, False for those of people.
+    Excluded submissions do not count. In a study with one rating per item there is nothing to compare: all items agree.
     """
     topic = get_type(study.task_type).adjudicates
     items = Item.objects.filter(study=study, role=Item.Role.MAIN).order_by("position")

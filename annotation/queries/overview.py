@@ -21,12 +21,12 @@ from annotation.task_types.registry import get_type
 
 
 def _per_study(rows: QuerySet[Any], value: Any) -> Subquery:
-    """``value`` aggregated over the rows of the outer study."""
+    """A subquery: ``value`` aggregated over the rows of each study."""
     return Subquery(rows.filter(study=OuterRef("pk")).order_by().values("study").annotate(found=value).values("found"))
 
 
 def studies_of(user: User) -> QuerySet[Study]:
-    """The studies a user may see, those with the latest activity first.
+    """The studies that a user may see, those with the latest activity first.
 
     Each has ``n_items``, ``n_wanted`` and ``n_submitted`` (hits × workers), ``n_simulated`` (submissions) and
     ``last_activity``.
@@ -72,7 +72,7 @@ class ItemRow:
 
     @property
     def text(self) -> str:
-        """The text that identifies the item best: the first of its columns with more than one word."""
+        """The text that identifies the item best: the first column with more than one word."""
         cells = list(self.cells.values())
         return next((cell for cell in cells if " " in cell.strip()), "".join(cells[1:2]))
 

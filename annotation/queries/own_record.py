@@ -1,4 +1,4 @@
-"""What is recorded about one participant, as they themselves may read and download it."""
+"""Everything recorded about one participant, which they can read and download."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from annotation.models import (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One fact: what it is about, which part of it, when it was recorded, and its content (any JSON value)."""
+    """One fact: its subject, which part of that, when it was recorded, and its content (any JSON value)."""
 
     about: str
     what: str
@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class OwnRecord:
-    """For the page: the participant, their request for deletion if they made one, and how much there is of what."""
+    """For the page: the participant, their request for deletion if they made one, and how many records of each kind."""
 
     participant: Participant
     asked: DeletionRequest | None
@@ -43,7 +43,7 @@ class OwnRecord:
 
 
 def own_record(participant_id: int) -> OwnRecord:
-    """Raises Participant.DoesNotExist."""
+    """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
     mine = Assignment.objects.filter(participant=participant)
     counts = [

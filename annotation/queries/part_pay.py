@@ -1,4 +1,4 @@
-"""What a worker gets who stops in the middle of a hit, and what is still owed for that."""
+"""What workers get who stop in the middle of a hit, and what is still owed for that."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def part_of_reward(
 ) -> Decimal | None:
     """USD in whole cents for a hit that is stopped after ``done`` of ``in_all`` steps. None: no part pay.
 
-    ``rule`` is the study's ``part_pay``. There is none before the first step. A share of the reward needs the number of
-    steps, which some task types do not know in advance. Shares are rounded up.
+    ``rule`` is the study's ``part_pay``. There is no part pay before the first step. A share of the reward needs the
+    number of steps, which some task types do not know in advance. Shares are rounded up.
     """
     if done < 1:
         return None

@@ -49,7 +49,7 @@ class ArmPay:
 
 
 def pay_of(study: Study) -> list[ArmPay]:
-    """One per arm where people have submitted and are paid, in the arms' order, as in the report. One query."""
+    """One entry per arm with a reward and submissions by people, in the arms' order, as in the report. One query."""
     counted = (
         Submission.objects.filter(study=study, participant__synthetic=False)
         .exclude(pk__in=left_out_submissions(study))
@@ -78,7 +78,7 @@ def _paid(study: Study, times: dict[tuple[str, Decimal | None, int], list[float]
 
 @dataclass(frozen=True, slots=True)
 class TimePerHit:
-    """How long a hit takes, and the basis: ``estimate``, or ``people`` or ``simulated`` in the study ``of``."""
+    """How many seconds a hit takes, and the basis: ``estimate``, or ``people`` or ``simulated`` in the study ``of``."""
 
     seconds: float
     source: str

@@ -33,7 +33,7 @@ OutsideState = OutsideAssignment.State
 
 
 def delay_of(study: Study) -> timedelta | None:
-    """How long work without a decision waits until it is to be paid; None if it does not wait at all.
+    """How long work without a decision waits until it is due; None if it is due at once.
 
     This is for work that no platform pays for: a platform has its own delay.
     """

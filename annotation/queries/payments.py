@@ -1,4 +1,4 @@
-"""What a study owes to whom: one row per worker, found by their completion code.
+"""What a study owes to its workers: one row per worker, found by their completion code.
 
 Simulated workers are never paid and never listed. Nothing is owed for a submission that a person excluded, unless
 somebody decides to pay it anyway.
@@ -33,9 +33,9 @@ NOTHING = Decimal(0)
 class PaymentRow:
     """One worker: what they did, what the study owes them and what they were paid, in USD.
 
-    ``hits_due`` are paid by hand; ``hits_open`` wait for an approval on the platform, which pays them; ``hits_later``
-    are due when the time for a decision has passed. ``paid`` includes bonuses, compensations and part pay, ``hits_due``
-    stopped hits.
+    ``hits_due`` are paid by hand and include stopped hits; ``hits_open`` wait for an approval on the platform, which
+    pays them; ``hits_later`` are due when the time for a decision has passed. ``paid`` includes bonuses, compensations
+    and part pay.
     """
 
     pseudonym: str
@@ -94,7 +94,7 @@ class Due:
 
 
 def as_code(typed: str) -> str:
-    """A completion code in its stored form, however somebody typed it."""
+    """A completion code in its stored form: capital letters and digits, without spaces and hyphens."""
     return "".join(letter for letter in typed.upper() if letter.isalnum())[:20]
 
 
@@ -157,7 +157,7 @@ _ORDER = {
 
 
 def _narrowed(state: str) -> dict[str, int]:
-    """Rows whose ``state`` this is: they have hits of it, and none of those that come before it."""
+    """A filter for rows with this ``state``: they have hits in it, and none in the states that come before it."""
     before = list(_ORDER.values())
     if state not in _ORDER:
         return dict.fromkeys(before, 0)
@@ -165,7 +165,7 @@ def _narrowed(state: str) -> dict[str, int]:
 
 
 def payment_rows(study: Study, found: Sequence[Participant]) -> list[PaymentRow]:
-    """Rows for participants of `payments`, with the name on their personal link if they have one."""
+    """Rows for participants from `payments`, with the name on their personal link if they have one."""
     workers = [each.worker_id for each in found]
     names = dict(Invitation.objects.filter(study=study, worker__in=workers).values_list("worker_id", "name"))
     return [_row(each, names.get(each.worker_id, "")) for each in found]
@@ -180,9 +180,9 @@ def payment_page(
 
 
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
-    """What is to be paid by hand to everybody, or to the worker with this pseudonym or code.
+    """What must be paid by hand to everybody, or to the worker with this pseudonym or code.
 
-    Never what a platform pays when its work is approved: that would pay it twice.
+    Leaves out what a platform pays when work is approved: that would be paid twice.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
     found = Submission.objects.filter(pk__in=in_state(study, *states))

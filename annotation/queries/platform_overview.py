@@ -1,4 +1,4 @@
-"""Where a study's work on a platform stands: what is offered, out, sent, decided and lost, in a few queries."""
+"""The state of a study's work on a platform: what is offered, in progress, sent, decided and lost, in a few queries."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from annotation.queries.pay import exact_sum
 Outside = OutsideAssignment.State
 Work = Assignment.State
 State = Posting.State
-#: What workers have had from the platform and given back decided or undecided: these have used a place there.
+#: States of work that was sent on the platform, decided or not. It has used a place there.
 USED = (Outside.SUBMITTED, Outside.APPROVED, Outside.REJECTED)
 #: States of postings that the platform still has.
 POSTED = (State.OPEN, State.PAUSED, State.EXPIRED)
 #: The platform ends an assignment a little later than this server (`GRACE` of the arrival page).
 GRACE = timedelta(minutes=10)
-#: A posting on which nothing is known to happen is polled this rarely; notifications and arrivals make it due at once.
+#: How often a posting is polled when nothing is known to happen on it. Notifications and arrivals make it due at once.
 QUIET = timedelta(hours=1)
 
 
 def posted_on(study: Study) -> str:
-    """The platform that the study's hits are offered on; empty if they are offered nowhere one by one."""
+    """The platform on which the study's hits are posted; empty if they are on none."""
     first = Posting.objects.filter(study=study).exclude(platform=LINK).order_by("pk").first()
     return first.platform if first is not None else ""
 
@@ -40,7 +40,7 @@ def posted_on(study: Study) -> str:
 class Stand:
     """Postings by state, places offered, and assignments by what became of them.
 
-    ``out``: assignments in progress, as this server knows. ``here_only``: sent here and not (yet) reported by the
+    ``out``: assignments in progress, by this server's data. ``here_only``: sent here and not (yet) reported by the
     platform. ``rewards``: paid through the platform, in USD. ``refused``: calls that the platform refused.
     """
 
@@ -133,10 +133,10 @@ def open_calls(study: Study) -> QuerySet[PlatformCall]:
 
 
 def lost(study: Study, platform: str) -> QuerySet[OutsideAssignment]:
-    """Assignments that used a place on the platform and give the study nothing.
+    """Assignments that used a place on the platform and gave the study nothing.
 
-    Rejected ones; ones that were sent here and released (excluded); and decided ones of which nothing arrived here from
-    this worker. What is still undecided is not lost.
+    These are rejected ones, ones that were sent here and then released (excluded), and decided ones of which nothing
+    arrived here from this worker. What is still undecided is not lost.
     """
     mine = Q(
         posting=OuterRef("posting"),
@@ -154,7 +154,7 @@ def lost(study: Study, platform: str) -> QuerySet[OutsideAssignment]:
 
 
 def missing_places(study: Study, platform: str) -> dict[int, int]:
-    """How many places of each hit (by id) nobody can take any more on the platform. Hits that miss none are left out.
+    """How many places of each hit (by id) nobody can take any more on the platform. Hits that lack none are left out.
 
     A posting that is offered, or about to be, gives as many places as it wants, less those lost. An ended one gives
     only those that were used or are still in progress. Work that was sent here and never reported holds its place.
@@ -176,10 +176,11 @@ def missing_places(study: Study, platform: str) -> dict[int, int]:
 
 
 def shared_places(study: Study, platform: str) -> dict[int, int]:
-    """By posting that offers all hits of a reward: how many places it needs in total. Those with enough are left out.
+    """For postings that offer all hits of a reward (by id): how many places each needs in total. Postings with enough
+    places are left out.
 
-    On a platform that confirms its workers, rejected and returned work gives its place back. Work that is lost here
-    without that needs one more place; work that was sent here and never reported has used one that was given out.
+    On a platform that confirms its workers, rejected and returned work frees its place. Work that is lost here in any
+    other way needs one more place; work that was sent here and never reported has used one that was given out.
     """
     shared = Posting.objects.filter(study=study, platform=platform, reward__isnull=False, hit__isnull=True)
     if not shared.exists():
@@ -198,7 +199,7 @@ def shared_places(study: Study, platform: str) -> dict[int, int]:
 
 
 def unplaced(study: Study, platform: str) -> int:
-    """How many places nobody can take any more, or that were added here and not there yet."""
+    """How many places nobody can take any more, or that were added here but not yet on the platform."""
     shared = shared_places(study, platform)
     has = Posting.objects.filter(pk__in=shared).aggregate(n=Sum("wanted"))["n"] or 0
     return sum(missing_places(study, platform).values()) + sum(shared.values()) - has
@@ -214,8 +215,8 @@ def _per_hit(rows: QuerySet, by: str) -> dict[int, int]:  # type: ignore[type-ar
 def unsettled(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
     """Postings on which something can still happen: offered, in progress, or waiting for a decision.
 
-    After the end, a worker may still have an assignment for as long as the study's time limit. A posting is settled
-    once it was polled after that and nothing on it is undecided.
+    After its end, a worker can still have an assignment until the study's time limit is over. A posting is settled once
+    it was polled after that and nothing on it is undecided.
     """
     moment = now or timezone.now()
     ended = moment - timedelta(minutes=study.time_limit_minutes) - GRACE
@@ -227,7 +228,8 @@ def unsettled(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
 
 
 def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
-    """The unsettled postings to poll now: those where work is in progress or waits, and the others once an hour."""
+    """The unsettled postings to poll now: those with work in progress, with work that the platform has not reported
+    yet, or with an automatic approval that is due. The others are polled once an hour (``QUIET``)."""
     moment = now or timezone.now()
     busy = Exists(Assignment.objects.filter(posting=OuterRef("pk"), state=Work.ACCEPTED))
     reported = OutsideAssignment.objects.filter(

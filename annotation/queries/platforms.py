@@ -15,12 +15,12 @@ from annotation.platforms import known
 from annotation.platforms.link import PLATFORM as LINK
 
 OutsideState = OutsideAssignment.State
-#: What a platform says about work that was done there, whatever became of it.
+#: The states in which a platform reports work that was done there, decided or not.
 CONFIRMING = (OutsideState.SUBMITTED, OutsideState.APPROVED, OutsideState.REJECTED)
 
 
 def platforms_of(study: Study) -> list[str]:
-    """The platforms on which the study is or was offered; the plain link is none of them."""
+    """The platforms on which the study is or was offered, not counting the plain link."""
     postings = Posting.objects.filter(study=study).exclude(platform=LINK)
     return list(postings.order_by("platform").values_list("platform", flat=True).distinct())
 
@@ -64,7 +64,7 @@ def unconfirmed_submissions(study: Study) -> QuerySet[Submission]:
 
 
 def claimed_submissions(study: Study) -> QuerySet[Submission]:
-    """Submissions that count although only the worker's browser says who sent them: the platform cannot confirm it."""
+    """Submissions that count although only the worker's browser names the sender: the platform cannot confirm it."""
     return Submission.objects.filter(study=study, assignment__posting__platform__in=_without_confirmation())
 
 
@@ -82,7 +82,7 @@ class Differences:
 
 
 def differences(study: Study) -> Differences:
-    """Submitted here but unknown there; submitted there but not here; the same assignment with another worker.
+    """Work submitted here but unknown there, work submitted there but not here, and assignments with different workers.
 
     Returned work counts as unknown there.
     """

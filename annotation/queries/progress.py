@@ -1,4 +1,4 @@
-"""A study's progress, in a fixed number of queries, however many items, hits and workers there are."""
+"""A study's progress, in a number of queries that does not depend on the numbers of items, hits and workers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ArmProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Current counts of one study. The totals include synthetic ones, which are also counted separately.
+    """Current counts of one study. The totals include simulated workers, who are also counted separately.
 
     ``wanted`` and ``submitted`` count submissions (a hit done by one worker). Submissions whose place was released
     count only in ``released``. ``in_progress`` counts the hits that somebody can still finish in time: a hit past its

@@ -35,7 +35,8 @@ class ExclusionRow:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """``before``: submissions that no person excluded; ``after``: those of them that no rule excludes."""
+    """What the last check found. ``before``: submissions that no person excluded; ``after``: how many of those no rule
+    excludes either."""
 
     rules: list[RuleRow]
     exclusions: list[ExclusionRow]

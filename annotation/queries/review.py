@@ -28,7 +28,7 @@ from annotation.queries.pay_states import paying, with_pay_state
 
 #: A platform lets a rejection be undone for this long.
 UNDO = timedelta(days=30)
-#: States in which approving, rejecting or rewarding changes something; the reasons why not, in words.
+#: The states in which approving, rejecting or rewarding changes something, and the reasons if it does not.
 APPROVABLE = ("to_approve", "waiting", "to_pay", "excluded", "rejected")
 REJECTABLE = ("to_approve", "waiting", "to_pay", "excluded")
 NOT_NOW = {
@@ -52,7 +52,7 @@ def outside_of(submission: Submission) -> OutsideAssignment | None:
 
 @dataclass(frozen=True, slots=True)
 class PayView:
-    """The pay of one submission: its state, what the platform says, the decisions here, and what was paid."""
+    """The pay of one submission: its state, what the platform reports, the decisions here, and what was paid."""
 
     state: str
     outside: OutsideAssignment | None
@@ -88,7 +88,7 @@ def pay_view(submission: Submission) -> PayView:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One rating beside the mean of the other workers' ratings of the same item; ``n`` is how many there are."""
+    """One rating and the mean of the other workers' ratings of the same item; ``n`` is the number of those."""
 
     topic: str
     item: str
@@ -103,7 +103,7 @@ class Compared:
 
 
 def compared_with_others(submission: Submission) -> list[Compared]:
-    """The submission's ratings of items that others rated, too. What the analysis leaves out does not count."""
+    """The submission's ratings of items that others rated, too. What the analysis leaves out of that does not count."""
     own = [
         rating
         for rating in submission.ratings.select_related("item").defer("item__payload").order_by("pk")
@@ -129,7 +129,7 @@ def compared_with_others(submission: Submission) -> list[Compared]:
 
 @dataclass(slots=True)
 class Preview:
-    """What an action would do. ``left_out`` has the reasons why rows are left out, with their number."""
+    """What an action would do. ``left_out`` contains the reasons why rows are left out, with the number of rows."""
 
     submissions: int = 0
     workers: int = 0
@@ -153,7 +153,7 @@ class Preview:
 
 
 def preview_of(bulk: BulkAction, fees: Callable[[str], Fees] = lambda platform: NO_FEES) -> Preview:
-    """The effect and the cost of an action on what it would still change now. ``fees`` gives those of a platform."""
+    """The effect and the cost of an action, without rows that it would not change. ``fees`` gives a platform's fees."""
     if bulk.action in ("exclude_workers", "block"):
         return _of_workers(bulk)
     if bulk.action in ("include", "exclude"):
@@ -239,7 +239,7 @@ def _why_not(decision: str, paid: _Paid) -> str:
 
 
 def _rows(bulk: BulkAction) -> dict[int, _Paid]:
-    """By id of the submission, or minus the id of an assignment of which nothing arrived here."""
+    """The rows by id of the submission or, for an assignment of which nothing arrived here, by minus its id."""
     ids = [row["submission"] for row in bulk.rows if row.get("submission") is not None]
     outside = [row["outside"] for row in bulk.rows if row.get("submission") is None]
     out = set(excluded_submissions(bulk.study))
@@ -271,7 +271,7 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
 
 
 def _parts(ids: Sequence[int], size: int = 5_000) -> list[Sequence[int]]:
-    """Databases limit the number of values in one query."""
+    """The ids in parts, because databases limit the number of values in one query."""
     return [ids[at : at + size] for at in range(0, len(ids), size)]
 
 
@@ -282,7 +282,7 @@ def latest_actions(study_id: int, most: int = 5) -> list[BulkAction]:
 
 
 def flags_of(bulk: BulkAction) -> str:
-    """A reason to suggest for an action on workers or an exclusion: the flags of their submissions, with numbers."""
+    """A reason to suggest for excluding submissions or workers: the flags of the submissions, with numbers."""
     if bulk.action == "exclude":
         flags = Flag.objects.filter(submission__in=[row["submission"] for row in bulk.rows])
     elif bulk.action == "exclude_workers":

@@ -76,5 +76,5 @@ def scores_by_item(ratings: pd.DataFrame, score: Score) -> dict[int, ItemScore]:
 
 
 def _figure(value: float) -> float | None:
-    """No NaN, and no minus before a zero."""
+    """The figure as a plain number: None instead of NaN, and no minus before a zero."""
     return None if math.isnan(value) else float(value) + 0.0

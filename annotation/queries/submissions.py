@@ -55,7 +55,7 @@ class SubmissionRow:
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which submissions. ``show`` is one of SHOWS, ``arm`` an arm's name (None: all), ``pay`` a key of PAY_STATES,
-    ``reason`` a flag's reason, ``faster`` a number of seconds. What is empty does not narrow the list.
+    ``reason`` a flag's reason, ``faster`` a number of seconds. Empty values do not filter.
     """
 
     show: str = "all"
@@ -99,7 +99,7 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
 
 
 def submissions(study: Study, which: Filter = Filter()) -> QuerySet[Submission]:
-    """The same with participant, arm, flags and reviews (newest first) loaded."""
+    """Like ``chosen``, with participant, arm, flags and reviews (newest first) loaded."""
     return (
         chosen(study, which)
         .select_related("participant__arm", "assignment")
@@ -131,7 +131,7 @@ def submission_page(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of a submission among those chosen, newest first: its neighbours, and how many there are."""
+    """The position of a submission among those chosen, newest first, with its neighbours and the number of all."""
 
     total: int
     before: int | None
@@ -140,7 +140,7 @@ class Place:
 
 
 def place_among(found: QuerySet[Submission], one: Submission) -> Place:
-    """``number`` is None if the submission is not among them. Its neighbours are then those around it in time."""
+    """The place of ``one`` in ``found``. If it is not there, ``number`` is None; the neighbours are those in time."""
     same, when = Q(received_at=one.received_at), one.received_at
     newer = found.filter(Q(received_at__gt=when) | (same & Q(pk__gt=one.pk)))
     older = found.filter(Q(received_at__lt=when) | (same & Q(pk__lt=one.pk)))

@@ -1,4 +1,4 @@
-"""What the workers' pages show: where somebody is in a study, and what they have done."""
+"""What the workers' pages show: where a worker is in a study, and what they have done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotation.task_types.items import Json
 
 @dataclass(frozen=True, slots=True)
 class OpenStep:
-    """The step that is due in a hit in progress. ``draft`` has what was typed but not sent, by field name.
+    """The step that is due in a hit in progress. ``draft`` contains what was typed but not sent, by field name.
 
     ``reward`` is in USD; 0 while nothing has been sent.
     """
@@ -110,7 +110,7 @@ def _open_step(
 
 
 def first_step(accepted: Accepted) -> OpenStep | None:
-    """The first step of an assignment that was just created, without reading back what was just written."""
+    """The first step of an assignment that was just created, made without reading the database again."""
     new = accepted.new
     return OpenStep(accepted.id, new.hit_id, new.order, new.ordinal, new.expires_at, number=0) if new else None
 
@@ -226,12 +226,12 @@ def _as_stored(time: datetime) -> Any:
 
 
 def study_by_slug(slug: str) -> Study:
-    """Raises Study.DoesNotExist."""
+    """The study with this short name. Raises Study.DoesNotExist."""
     return Study.objects.get(slug=slug)
 
 
 def invitation_by_key(study: Study, key: str) -> Invitation:
-    """Raises Invitation.DoesNotExist."""
+    """The study's invitation with this key. Raises Invitation.DoesNotExist."""
     return Invitation.objects.select_related("worker").get(study=study, key=key)
 
 

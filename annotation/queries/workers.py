@@ -89,7 +89,7 @@ def worker_figures(participant: Participant) -> WorkerFigures:
 
 
 def exclusion_effect(participant: Participant) -> Effect:
-    """The effect on what is not excluded yet."""
+    """The effect of excluding what is not excluded yet."""
     used = Submission.objects.filter(participant=participant).exclude(pk__in=excluded_submissions(participant.study))
     ratings = Rating.objects.filter(submission__in=used).aggregate(n=Count("pk"), items=Count("item", distinct=True))
     states = participant.assignments.aggregate(

@@ -1,4 +1,4 @@
-"""Settles differences between people who answered the same question about an item. The newest decision counts."""
+"""Settles a question about an item that people answered differently. The newest decision counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def adjudicated_question(study: Study) -> ChoicesQuestion | None:
 
 @transaction.atomic
 def settle(*, item: Item, chosen: Collection[str], note: str, user: User) -> Adjudication | None:
-    """Append the final answer about an item. None if it is the newest one already. Raises Invalid."""
+    """Append the final answer about an item. Returns None if the newest one is the same. Raises Invalid."""
     study = Study.objects.select_for_update(no_key=True).get(pk=item.study_id)
     question = adjudicated_question(study)
     if question is None:

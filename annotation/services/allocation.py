@@ -66,8 +66,9 @@ _TAKE = "UPDATE annotation_hit SET n_live = n_live + 1 WHERE id = %s"
 class NothingLeft(Exception):
     """There is no hit for this worker right now.
 
-    ``reason`` is one of done, limit, paused, closed, taken (by others, just now), took_part (in a study that this one
-    excludes), full (the arm has all its participants), excluded (the researchers excluded them).
+    ``reason`` is one of done (no hit is free for them), limit (they have done as many hits as one person can), paused,
+    closed, taken (by others, just now), took_part (in a study that this one excludes), full (the arm has all its
+    participants), excluded (the researchers excluded them).
     """
 
     def __init__(self, reason: str) -> None:
@@ -113,8 +114,8 @@ class Terms:
 
     @property
     def next_ordinal(self) -> int:
-        """Only one hit is open at a time, so only the newest can end without being sent. The other numbers have no
-        gaps."""
+        """The number of the participant's next hit. Only one hit is open at a time, so only the newest can end without
+        being sent, and the numbers of the others have no gaps."""
         return self.n_kept + 1
 
 
@@ -146,8 +147,8 @@ def random_code(length: int) -> str:
 def enrol(
     *, study: Study, worker: Worker, consented: bool, profile: str = "", invitation: Invitation | None = None
 ) -> Participant:
-    """The worker's participation in this study. The first call creates it, in the least-filled arm; later calls find
-    it. Raises NotAdmitted.
+    """The worker's participation in this study. The first call creates it in the arm with the fewest participants;
+    later calls find it. Raises NotAdmitted.
 
     ``profile`` is how a simulated worker answers. ``invitation`` is the worker's own invitation to this study.
     """
@@ -180,10 +181,10 @@ def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
 
 
 def take_least_filled_arm(study: Study, reward: Decimal | None = None, *, also_done: bool = False) -> Arm:
-    """The arm for the next participant, already counted there. Its lock makes others wait until they are enrolled.
+    """The arm for the next participant, who is already counted in it. Its lock makes others wait for the enrolment.
 
-    With ``reward``, only arms with hits that pay it. If no hit needs more submissions, ``also_done`` takes an arm all
-    the same. Raises NotAdmitted.
+    With ``reward``, only arms with hits that pay it. Arms whose hits need no more submissions are chosen only with
+    ``also_done``. Raises NotAdmitted.
     """
     arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     ordered = sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position))
@@ -207,7 +208,7 @@ def arm_is_full(arm_id: int, wanted: int | None) -> bool:
 
 
 def accept_next(*, participant_id: int) -> Accepted:
-    """The participant's assignment in progress, or a new one: for the hit with fewest ratings that they have not had.
+    """The participant's assignment in progress, or a new one on the hit with the fewest ratings that they have not had.
 
     If an assignment of theirs ran out of time and its place is still free, it continues at the step where it stopped.
     Raises NothingLeft.

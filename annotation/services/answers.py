@@ -38,8 +38,8 @@ class Outcome:
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
     stored before), ``differs`` (the step was stored before with other answers, which count), ``invalid`` (see
     ``errors``), ``stale`` (not the step that is due), ``waiting`` (the page has not shown its suggestions yet),
-    ``late`` (the hit went to someone else; the answers are saved as a draft), ``ended`` (returned). ``complete``: the
-    hit's last step is stored.
+    ``late`` (the time is up and the hit cannot be reopened; the answers are saved as a draft), ``ended`` (the worker
+    returned or stopped the hit). ``complete``: the hit's last step is stored.
     """
 
     kind: str
@@ -113,7 +113,7 @@ def _sent_before(work: OpenWork, number: int, data: Mapping[str, str]) -> Outcom
 
 
 def _request_on_commit(assignment_id: int, number: int, page: Page) -> None:
-    """Let the suggesters write while the browser loads the page. If this fails, the page itself asks them."""
+    """Let the suggesters write while the browser loads the page. If this fails, the page requests the texts itself."""
     transaction.on_commit(
         lambda: request_offers(assignment_id=assignment_id, number=number, page=page),
         robust=True,
@@ -359,8 +359,8 @@ def clean_timing(timing: Mapping[str, Any], page: Page) -> dict[str, dict[str, f
 
 
 def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> str:
-    """Save what is typed so far. Returns ``saved``, ``sent`` (the step is already stored) or ``ended`` (the hit was
-    returned, or sent too late)."""
+    """Save what is typed so far. Returns ``saved``, ``sent`` (the step is already stored) or ``ended`` (the hit is
+    over, or the page was sent too late)."""
     with sql.quick_transaction():
         assignment = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id).first()
         if assignment is None:
@@ -399,7 +399,7 @@ def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late
 
 
 def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
-    """Derive the ratings again from the stored steps. Returns (rows that changed, rows now).
+    """Derive the ratings again from the stored steps. Returns (ratings removed or added, ratings now).
 
     Use it after fixing a mistake in a type's ``ratings`` hook. If nothing changes, nothing is written.
     """

@@ -1,4 +1,4 @@
-"""Makes a study match its file: compares the file with what is stored, then changes everything at once or nothing."""
+"""Makes a study match its file: compares the file with what is stored, then makes all changes or none."""
 
 from __future__ import annotations
 
@@ -87,9 +87,10 @@ def apply(
     dry_run: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Applied:
-    """Create or change the study so that it matches the file: all of it or nothing.
+    """Create the study or change it to match the file: completely or not at all.
 
-    With ``dry_run``, everything is tried and undone. Raises FileRefused, TableProblems (of the items' file) or Frozen.
+    With ``dry_run``, everything is tried and then undone. Raises FileRefused, Frozen, or TableProblems for the items'
+    file.
     """
     study = Study.objects.filter(slug=file.slug).first()
     wanted = _check(file, study, owner)
@@ -105,7 +106,7 @@ def apply(
     return Applied(study if dry_run else stored, study is None, differences)
 
 
-# --- what the file says ---
+# --- what the file contains ---
 
 
 def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:

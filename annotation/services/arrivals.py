@@ -1,7 +1,8 @@
 """Workers who come from a platform, with a posting and one of their assignments on it.
 
-What a browser sends is only a claim until the platform confirms it (``services.syncing``). The platform gives out the
-places and ends the assignments. If it gives out a place while all are taken here, then one of these has ended there.
+What a browser sends is only a claim until the platform confirms it (``services.syncing``). The platform gives out
+places and ends assignments. If it gives out a place while all are taken here, one of the assignments here has ended
+there.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from annotation.services.deadlocks import again_after_deadlock
 
 State = Assignment.State
 HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED, State.STOPPED)
-#: What a worker gets to finish work that was taken from them by mistake.
+#: How much time a worker gets to finish work that was taken from them by mistake.
 MOMENT = timedelta(minutes=10)
 
 
@@ -42,10 +43,11 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     """The assignment that the claim is about. The first call creates it; later calls find it. Raises NotAdmitted.
 
     It is on the hit that was posted, or on the next free one if the posting offers several. Reasons besides those of
-    enrolment: ``ended`` (the posting was withdrawn), ``other_arm`` (the worker is in another arm of the study),
-    ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit; ``done_elsewhere``: in
-    another posting), ``open_elsewhere`` (they are doing it in another posting), ``limit`` (they have done as many hits
-    as one person can), ``excluded`` (the researchers excluded them), ``taken`` (no hit is free for them).
+    enrolment: ``ended`` (the posting was withdrawn, or the study is not live), ``other_arm`` (the worker is in another
+    arm of the study), ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit),
+    ``done_elsewhere`` (the same in another posting), ``open_elsewhere`` (they are doing it in another posting),
+    ``limit`` (they have done as many hits as one person can), ``excluded`` (the researchers excluded them, or their
+    data were deleted), ``taken`` (no hit is free for them).
     """
     if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
@@ -72,7 +74,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
 
 
 def known_assignment(*, posting: Posting, claim: Claim) -> Assignment | None:
-    """The assignment that this claim created earlier, even if submitted, but not if the same worker returned it."""
+    """The assignment that this claim created earlier, even if it was submitted. None if there is none, or if it was
+    returned."""
     mine = Assignment.objects.filter(
         participant__worker__platform=claim.platform, participant__worker__platform_id=claim.worker_id
     )
@@ -81,7 +84,7 @@ def known_assignment(*, posting: Posting, claim: Claim) -> Assignment | None:
 
 
 def end_returned(*, posting: Posting, worker_id: str, assignment_id: str) -> None:
-    """The platform says that the worker gave this assignment back, so its place is free again."""
+    """End an assignment here that its worker returned on the platform: its place is free again."""
     theirs = Assignment.objects.select_for_update(of=("self",), no_key=True).filter(
         posting=posting, platform_assignment_id=assignment_id, participant__worker__platform_id=worker_id
     )
@@ -130,7 +133,7 @@ def _hits_of(posting: Posting) -> QuerySet[Hit]:
 
 
 def _end_earlier_tries(participant: Participant, posting: Posting) -> None:
-    """End what the worker left: a platform gives them one assignment of a posting at a time."""
+    """Return the worker's open assignments of this posting: the platform lets them hold only one at a time."""
     mine = Assignment.objects.select_for_update(of=("self",), no_key=True)
     for earlier in mine.filter(participant=participant, posting=posting, state=State.ACCEPTED).order_by("pk"):
         _end(earlier, State.RETURNED)
@@ -197,7 +200,7 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
 
 
 def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
-    """A hit with a free place, locked. ``wait``: for hits that others are giving out, too."""
+    """A hit with a free place, locked. ``wait``: also wait for hits that others are giving out."""
     skip = connection.features.has_select_for_update_skip_locked and not wait
     free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
     return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
@@ -240,8 +243,8 @@ def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Cla
 def take_back(*, assignment_id: int, participant_id: int) -> bool:
     """Reopen work from a platform whose place was given away here, because its worker sends a step now.
 
-    Which of the open assignments had ended was a guess (`_make_room`), and the work of a worker whom the platform still
-    counts must not be lost to it, or to somebody who came with a made-up claim. False for other work.
+    It was a guess which of the open assignments had ended (`_make_room`). A wrong guess, or somebody with a made-up
+    claim, must not cost a worker the work that the platform still counts. False for other work.
     """
     participant = Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
     lost = Assignment.objects.select_related("posting").get(pk=assignment_id, participant=participant)

@@ -11,7 +11,7 @@ from annotation.models import AuditEntry, Study
 
 
 def record(*, study: Study, actor: str, action: str, **detail: Any) -> AuditEntry:
-    """Append one entry. ``detail`` has old and new values that JSON can store; money is text."""
+    """Append one entry. ``detail`` contains old and new values that JSON can store; money is text."""
     return AuditEntry.objects.create(study=study, actor=actor[:150], action=action, detail=jsonable(detail))
 
 

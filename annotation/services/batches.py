@@ -1,4 +1,4 @@
-"""Reads decisions from a results file that somebody edited in a spreadsheet. Nothing is done before it is right."""
+"""Reads decisions from a results file that somebody edited in a spreadsheet. One problem in it stops everything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from common.cells import restore_cell
 
 NEEDED = ("AssignmentId", "Approve", "Reject")
 MOST_FEEDBACK = 1024
-#: Marks that say yes and are no reason.
+#: Marks that mean “yes”. They are not a reason.
 YES = ("x", "yes", "y", "1", "true")
 OutsideState = OutsideAssignment.State
 _STATES = {"approved": "paid", "rejected": "rejected", "submitted": "to_approve", "returned": "returned"}
@@ -34,9 +34,9 @@ class _Work:
 
 
 def read_decisions(*, study: Study, table: Table) -> Decisions:
-    """The decisions that the file adds to what is decided already, as rows for ``bulk.plan_rows``.
+    """The new decisions in the file, as rows for ``bulk.plan_rows``. Those made before are left out.
 
-    Raises TableProblems, which names every row with a problem.
+    Raises TableProblems with every problem.
     """
     missing = [name for name in NEEDED if name not in table.columns]
     if missing:

@@ -14,9 +14,10 @@ from common.problems import invalid
 
 
 def block_worker(*, participant: Participant, reason: str, actor: str, connect: Callable[[str], Platform]) -> None:
-    """Block the worker on their platform, from all work of this account. Elsewhere there is nothing to block.
+    """Block the worker on their platform from all work of this account. A link has nothing to block.
 
-    Excluding them from the study is another service. The worker may read ``reason``. Raises Invalid, PlatformTrouble.
+    To exclude them from the study, use ``services.reviews``. The worker may read ``reason``. Raises Invalid,
+    PlatformTrouble.
     """
     reason = clean_text(reason).strip()
     if not reason:

@@ -1,6 +1,6 @@
-"""One action on many submissions: made with a preview, confirmed by a person, done in the background.
+"""One action on many submissions: previewed and confirmed by a person, then done in the background.
 
-Each row is done on its own and may be done again without harm. A process that stops leaves the rest for the next one.
+Each row is done separately, and doing it twice does no harm. If a process stops, the next one does the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ State = BulkAction.State
 Connect = Callable[[str], Platform]
 Row = dict[str, Any]
 
-#: What can be done, as a button says it.
+#: What can be done, with the label of its button.
 ACTIONS = {
     "include": "Include",
     "exclude": "Exclude",
@@ -42,7 +42,7 @@ ACTIONS = {
     "block": "Block the workers",
     "file": "Decide as in the file",
 }
-#: Whoever may only change the study may do these; the others decide about money.
+#: Editors may do these. The others decide about money, which is for owners.
 FOR_EDITORS = ("include", "exclude", "exclude_workers")
 OF_WORKERS = ("exclude_workers", "block")
 #: Stored as a user's reviews.
@@ -61,7 +61,7 @@ SHOWN_REFUSALS = 200
 
 
 def plan_action(*, study: Study, action: str, chosen: QuerySet[Submission], actor: str) -> BulkAction:
-    """Fix which submissions of the study the action is about, so that a person can look at its effect first.
+    """Store which submissions of the study the action is about, so that a person can check its effect first.
 
     Raises Invalid.
     """
@@ -80,7 +80,7 @@ def plan_action(*, study: Study, action: str, chosen: QuerySet[Submission], acto
 
 
 def plan_rows(*, study: Study, rows: Sequence[Mapping[str, Any]], actor: str) -> BulkAction:
-    """The same for decisions that a file lists, one per assignment. Raises Invalid if there are none."""
+    """Like ``plan_action``, for decisions from a file, one per assignment. Raises Invalid if there are none."""
     if not rows:
         fix = "Write x in the column Approve, or a reason in the column Reject."
         raise invalid("file", "The file has no decisions.", fix)
@@ -96,7 +96,7 @@ def _planned(study: Study, action: str, rows: list[Row], actor: str) -> BulkActi
 def set_terms(*, bulk: BulkAction, note: str, amount: Decimal | None = None, release: bool = False) -> BulkAction:
     """Store the reason, the bonus for each submission in USD, and whether places are given out again. Raises Invalid.
 
-    Nothing changes if the action was confirmed.
+    Changes nothing if the action was already confirmed.
     """
     note = clean_text(note).strip()
     refuse_if_any(_problems(bulk.action, note, amount))
@@ -117,7 +117,7 @@ def _problems(action: str, note: str, amount: Decimal | None) -> list[Problem]:
 
 
 def bonus_problems(amount: Decimal | None) -> list[Problem]:
-    """Why this bonus cannot be paid; none if it can."""
+    """Why a bonus of this amount cannot be paid. Empty if it can."""
     if amount is None or amount <= 0 or amount != amount.quantize(CENT):
         shown = money(amount) if amount is not None else "Nothing"
         return [Problem("amount", f"{shown} cannot be paid.", "Write whole cents above zero, such as 0.50.")]
@@ -128,7 +128,7 @@ def bonus_problems(amount: Decimal | None) -> list[Problem]:
 
 @transaction.atomic
 def confirm_action(*, bulk: BulkAction, actor: str, start: Callable[[int], object]) -> bool:
-    """Let the action begin, once: confirming it again changes nothing and returns False. ``start`` gets its id.
+    """Confirm the action and start it: ``start`` gets its id. Confirming it again changes nothing and returns False.
 
     Raises Invalid if its terms are incomplete.
     """
@@ -195,7 +195,7 @@ def _note(bulk: BulkAction, text: str) -> None:
 
 
 def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
-    """Do one row. Returns why not, or an empty text. Raises PlatformTrouble."""
+    """Do one row. Returns why it could not be done, or an empty text. Raises PlatformTrouble."""
     try:
         if bulk.action not in REVIEWS:
             _pay(bulk, row, connect)

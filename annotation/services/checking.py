@@ -77,7 +77,7 @@ def check_study(
     exclusion: Mapping[str, Any] | None = None,
     visible: QuerySet[Study] | None = None,
 ) -> tuple[Checked, list[Problem]]:
-    """All parts, cleaned, and what is wrong with them. This changes ``instance``, so pass a copy.
+    """All parts, cleaned, and the problems found. This changes ``instance``, so pass a copy.
 
     ``platforms``, ``quality_control``, ``exclusion``: None for those of ``instance``, unchanged. ``visible``: the
     studies that the person who changes this one may see; None for all.
@@ -148,7 +148,7 @@ def check_excluded(
 
 
 def check_exam(*, before: str, values: Mapping[str, Any], visible: QuerySet[Study] | None) -> list[Problem]:
-    """What is wrong with the exam that the study names. ``before``: the one that it named so far."""
+    """Problems with the study's choice of an exam. ``before``: the exam that it has used so far."""
     name = str(values.get("exam_study") or "")
     if name and name == values.get("slug"):
         return [Problem("exam_study", "A study cannot be its own exam.", "Name another study.")]

@@ -1,7 +1,7 @@
 """Pays a worker who cannot be paid through their own work: a posting that only they can accept, or a bonus.
 
-For example, the worker's time ran out on the platform after everything was saved here. Each work is compensated at most
-once, whatever fails in between: the row is unique, and each call has its own record (``platform_calls``).
+For example, the worker's time ran out on the platform after everything was saved here. Each assignment is compensated
+at most once, whatever fails in between: the row is unique, and each call has its own record (``platform_calls``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from common.problems import Problem, invalid, refuse_if_any
 from common.words import money
 
 MOST_REASON = 500
-#: Who gets more than this for one work was mistyped.
+#: USD for one assignment. A larger amount is probably a typo.
 MOST_AMOUNT = Decimal("500.00")
 Outside = OutsideAssignment.State
 State = Assignment.State
@@ -33,7 +33,7 @@ State = Assignment.State
 
 @transaction.atomic
 def promise(*, work: Assignment, amount: Decimal, reason: str, actor: str) -> Compensation:
-    """Record that this work is to be paid in this way. Raises Invalid, also if it is or may be paid in another."""
+    """Record that this work should be paid in this way. Raises Invalid, also if it was or can be paid in another."""
     reason = clean_text(reason)
     work = Assignment.objects.select_for_update(of=("self",), no_key=True).get(pk=work.pk)
     study = work.hit.study
@@ -115,7 +115,7 @@ def offer(*, owed: Compensation, platform: Platform, actor: str) -> Compensation
 
 
 def compensate(*, work: Assignment, amount: Decimal, reason: str, platform: Platform, actor: str) -> Compensation:
-    """Promise and offer in one step; a promise that was not offered is offered now. Raises Invalid, PlatformTrouble."""
+    """Promise the payment unless that was done before, then offer it. Raises Invalid, PlatformTrouble."""
     owed = Compensation.objects.filter(assignment=work).first()
     if owed is not None and owed.external_id:
         raise invalid("work", "This work has been compensated before.", "See the list of compensations.")
@@ -127,7 +127,7 @@ def compensate(*, work: Assignment, amount: Decimal, reason: str, platform: Plat
 
 
 def note_paid(*, study: Study, platform: Platform) -> int:
-    """Ask the platform which compensations have been accepted and paid. Returns how many are new."""
+    """Ask the platform which compensations have been accepted, and record those as paid. Returns how many are new."""
     count = 0
     waiting = Compensation.objects.filter(study=study, platform=platform.name, paid_at=None).exclude(external_id="")
     for owed in waiting.select_related("assignment", "study"):

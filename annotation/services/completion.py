@@ -23,8 +23,8 @@ Status = Study.Status
 def tell_of_complete_studies() -> int:
     """Email the owners of each study that has become complete. Returns the number of studies.
 
-    Each study gets one email, even if it asks for more ratings later. If the email cannot be sent, the next call tries
-    again. If no mail server is configured, only the console shows it.
+    There is one email per study, even if more ratings are wanted later. If it cannot be sent, the next call tries
+    again. If no mail server is configured, only the console shows that the study is complete.
     """
     open_places = Hit.objects.filter(n_submitted__lt=F("wanted")).values("study")
     running = Study.objects.filter(status__in=(Status.LIVE, Status.PAUSED), complete_at=None, hits__isnull=False)

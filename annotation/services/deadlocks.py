@@ -14,12 +14,12 @@ TRIES = 5
 
 
 def is_deadlock(error: OperationalError) -> bool:
-    """PostgreSQL ended this transaction because it and another waited for each other. Trying again is safe."""
+    """Whether PostgreSQL ended this transaction because it and another waited for each other. Trying again is safe."""
     return getattr(error.__cause__, "pgcode", None) == "40P01"
 
 
 def again_after_deadlock(service: Callable[P, T]) -> Callable[P, T]:
-    """Run a service again if PostgreSQL ended its transaction because of a deadlock.
+    """A decorator that runs a service again if PostgreSQL ended its transaction because of a deadlock.
 
     A transaction that takes back abandoned hits and then a free hit may lock hits in a different order than others. If
     a service runs in its caller's transaction, the caller has to try again.

@@ -1,4 +1,4 @@
-"""Decisions that go to the platform: approve sent work (which pays), reject it, undo that, pay a bonus, end the offer.
+"""Decisions that go to the platform: approve sent work (which pays), reject it, undo that, pay a bonus, stop offering.
 
 Whether a submission counts in the analysis is decided elsewhere: see ``services.reviews``. Nothing here happens
 automatically or twice: each decision is a call in ``platform_calls``, and a reward is paid once per submission.
@@ -38,7 +38,7 @@ class Decided:
 
 
 def to_approve(study: Study) -> QuerySet[OutsideAssignment]:
-    """Sent work that waits for a decision, arrived here as the platform reports, and is not excluded. One query."""
+    """Sent work that waits for a decision, that the platform confirms, and that is not excluded. One query."""
     arrived = Submission.objects.filter(
         study=study,
         assignment__posting=OuterRef("posting"),
@@ -56,7 +56,7 @@ def approve_all(
     actor: str,
     step: Callable[[int], None] = lambda done: None,
 ) -> Decided:
-    """Approve each. If the platform refuses one, the rest continue."""
+    """Approve each of them. If the platform refuses one, continue with the rest."""
     done = Decided(refused=[])
     assert done.refused is not None  # noqa: S101 - just made
     for each in outside:
@@ -203,7 +203,7 @@ def resume_posting(*, posting: Posting, platform: Platform, actor: str) -> bool:
 
 
 def _times(verb: str, posting: Posting) -> int:
-    """The ordinal number of this time, so that each time is a separate call."""
+    """Which time this is, counted from 1, so that each time is a separate call."""
     before = PlatformCall.objects.filter(posting=posting, key__startswith=f"{verb}/", state=PlatformCall.State.DONE)
     return before.count() + 1
 

@@ -1,7 +1,7 @@
 """Stores the log of edits: batches that a page sends while somebody types, each once.
 
-A batch is accepted only with the token of a page that was rendered for this participant, with edits of boxes that this
-page records, at the pace at which pages send, and while the page is open or has just been sent.
+A batch is accepted only with the token of a page that was rendered for this participant, for boxes that this page
+records, no faster than pages send, and only while the page is open or was just sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_EDITS = 20_000
 #: A page sends at most one batch in this time. The server allows some more: a slow network delivers several at once.
 PACE = timedelta(milliseconds=250)
 SPARE_BATCHES = 40
-#: How long after its step was stored a page may still deliver what it had not sent.
+#: How long a page can still deliver edits after its step was stored.
 LATE = timedelta(seconds=60)
 HOW = ("start", "type", "paste", "script")
 LONGEST_VIEW_MS = 30 * 24 * 3600 * 1000
@@ -41,7 +41,7 @@ Edit = list[Any]
 
 
 class Refused(ValueError):
-    """A batch that no page sends. ``str()`` says why."""
+    """A batch that no page sends. ``str()`` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ _ONCE = " ON CONFLICT (assignment_id, step, view, number) DO NOTHING"
 
 
 def store_batch(*, batch: Batch, participant_id: int, now: datetime | None = None) -> str:
-    """``stored``; ``repeated``: it had arrived before; ``early``: faster than pages send, to be sent again later;
-    ``full``: the page has sent all it may; ``ended``: the page is no longer open, or somebody else's."""
+    """Store a batch. Returns ``stored``, ``repeated`` (it had arrived before), ``early`` (faster than pages send; send
+    it again later), ``full`` (the page has sent all it may) or ``ended`` (the page is closed, or somebody else's)."""
     now, token = now or timezone.now(), batch.token
     since = now.timestamp() * 1000 - token.made_at
     if batch.number > since / (PACE.total_seconds() * 1000) + SPARE_BATCHES:

@@ -1,9 +1,9 @@
-"""Completes work that the platform has and this server has only in part, from what the platform and the drafts hold.
+"""Completes work that the platform has but this server has only in part, from the platform's answer and the drafts.
 
 For example, a worker's time ran out here while the last page was on its way: the answers are a late draft here, and the
-platform has the assignment. What the hand-in page submits there is only the assignment and the completion code, so all
-answers come from this server, unless the worker's page was not ours. The pages are sent again as the worker's browser
-would, with the same checks, so nothing becomes a submission that a worker could not have sent.
+platform has the assignment. The last page submits only the assignment and the completion code there, so all answers
+come from this server, unless the worker used a page of another server. The pages are sent again as the worker's browser
+would send them, with the same checks, so nothing becomes a submission that a worker could not have sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from common.problems import invalid
 State = Assignment.State
 DONE = (State.SUBMITTED, State.RELEASED)
 LOOK = "Look at it on the platform before you decide."
-#: What the hand-in page submits to the platform, besides the assignment's id.
+#: What the last page submits to the platform, besides the assignment's id.
 HAND_IN_FIELDS = {"completionCode"}
 #: The longest answer of a platform that is read, in characters: far more than a worker types.
 MOST_ANSWER = 3_000_000
@@ -35,9 +35,9 @@ MOST_ANSWER = 3_000_000
 
 @transaction.atomic
 def fetch_answer(*, outside: OutsideAssignment, actor: str) -> Submission:
-    """Turn what is known about this assignment into a submission. Raises Invalid if it is not complete or not possible.
+    """Turn what is known about this assignment into a submission. Raises Invalid if it is incomplete or impossible.
 
-    The place was used on the platform, so the hit gets one more if all are taken here.
+    The place was used on the platform, so the hit gets one place more if all are taken here.
     """
     work = _work(outside)
     if work.state in DONE:
@@ -60,7 +60,7 @@ def fetch_answer(*, outside: OutsideAssignment, actor: str) -> Submission:
 
 
 def _work(outside: OutsideAssignment) -> Assignment:
-    """The worker's assignment here, newest first; a new one if there is none, as if they had just come."""
+    """The worker's newest assignment here, or a new one, as if they had just arrived. Raises Invalid."""
     mine = Assignment.objects.filter(
         posting=outside.posting_id,
         platform_assignment_id=outside.external_id,
@@ -82,7 +82,7 @@ def _work(outside: OutsideAssignment) -> Assignment:
 
 
 def _make_room(work: Assignment) -> None:
-    """Let work that has ended here be finished, even if its place was given to somebody else."""
+    """Make it possible to finish work that has ended here, even if its place was given to somebody else."""
     if work.state == State.ACCEPTED:
         return
     hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
@@ -98,7 +98,7 @@ def answer_fields(answer: str) -> Mapping[str, str]:
     {'a': '1'}
     """
     if not answer or len(answer) > MOST_ANSWER or "<!" in answer.replace("<![CDATA[", ""):
-        return {}  # a document type could make a parser expand without end
+        return {}  # a document type could make the parser expand entities without end
     try:
         root = ElementTree.fromstring(answer)  # noqa: S314 - declarations were refused above
     except ElementTree.ParseError:

@@ -1,4 +1,4 @@
-"""What the quick rules of quality control find in one submission: with its last step, and whenever it is checked again.
+"""What the quick rules of quality control find in one submission, when its last step arrives and at every later check.
 
 Simulated workers answer within milliseconds and use few different words. The server's clock is not used for them, and
 their texts are not compared with others.
@@ -59,7 +59,7 @@ class Sent:
         )
 
     def _answered(self, row: RatingData) -> Answered:
-        """A rating with the ends of its scale. One that a type derives on another scale has none."""
+        """A rating with the ends of its scale. A rating that a type derives on another scale has no ends."""
         item = "" if row.item is None else self.shown.items[row.item].external_id
         question = next((each for each in self.pages[row.step].questions if each.key == row.key), None)
         scale = question.stored_on if question is not None else None
@@ -78,7 +78,7 @@ def _chosen(pages: Sequence[Page], answers: Sequence[Answers]) -> Iterator[Chose
 
 
 def quick_findings(sent: Sent, settings: Settings, *, where: Where | None) -> list[Found]:
-    """What the quick rules find, each place once. ``where`` is None for simulated workers."""
+    """What the quick rules find, once per place. ``where`` is None for simulated workers."""
     work = sent.as_work()
     return findings_in(work, settings, written_texts(sent.pages, sent.answers), where=where)
 
@@ -185,7 +185,7 @@ def _earlier(where: Where, digests: Iterable[str]) -> Mapping[str, list[tuple[in
 
 
 def _as_before(quoted: str, places: Sequence[tuple[int, int, str]], participant_id: int) -> tuple[str, int]:
-    """What to say about a repeated text, and its submission. An earlier text of the same worker comes first."""
+    """The detail of a flag for a repeated text, and the other submission. The same worker's own text comes first."""
     own = [place for place in places if place[1] == participant_id]
     submission, _, pseudonym = (own or places)[0]
     submissions = {place[0] for place in places}

@@ -1,4 +1,4 @@
-"""Imports items from a table: all of them, or none and a list of all problems."""
+"""Imports items from a table: all of them or, with a list of all problems, none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from common.problems import Problem
 
 MAX_ID = 200
 BATCH = 1_000
-#: What `Item.source` calls the ids that an item was made from.
+#: The key in `Item.source` of the ids that an item was made from, by origin.
 SOURCE_IDS = {"file": "rows", "run": "samples", "study": "outputs"}
 
 
@@ -71,7 +71,7 @@ def settings_of(task: TaskType, config: Json) -> Json:
 
 
 def _sources(items: Iterable[ItemData], table: Table) -> list[Json]:
-    """``Item.source`` of each item. It has no ids if the type does not report which rows an item is made from."""
+    """``Item.source`` of each item, without ids if the type does not report which rows an item is made from."""
     ids_of = {row.number: row.sources for row in table.rows}
     added = {row.number: row.file_row for row in table.rows if row.file_row}
     made: list[Json] = []
@@ -120,7 +120,7 @@ def import_items(*, study: Study, table: Table, actor: str, progress: Callable[[
 
 @transaction.atomic
 def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable[[int], None] | None = None) -> int:
-    """The second half of ``import_items``, for items already read. This keeps the transaction as short as possible."""
+    """The second half of ``import_items``, for items already read, so that the transaction is short."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     refuse_unless_draft(now)
     _refuse_if_changed(now, read)

@@ -1,7 +1,7 @@
-"""A study's work on a platform after it was published: offer it longer, add ratings, end it, delete it.
+"""A study's work on a platform after it was published: offer it longer, add ratings, pause it, end it, delete it.
 
-Each function goes through the postings one by one and may stop anywhere; running it again continues. ``step`` gets how
-many postings are done, and of how many.
+Each function goes through the postings one by one and may stop anywhere; running it again continues. ``step`` gets the
+number of postings done so far and their total.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def extendable(study: Study, platform: str) -> QuerySet[Posting]:
 
 
 def extend(*, study: Study, platform: Platform, until: datetime, actor: str, step: Step = _no_step) -> Changed:
-    """Offer everything that has places left until then, also what has ended. Raises PlatformTrouble."""
+    """Offer everything that has places left until ``until``, even if it has ended. Raises PlatformTrouble."""
     changes = changes_of(platform)
     rows = extendable(study, platform.name).exclude(expires_at=until, state=State.OPEN)
 
@@ -95,7 +95,7 @@ def end(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) 
 def pause(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) -> Changed:
     """Stop offering everything for now; work in progress may be finished. Raises PlatformTrouble.
 
-    Where a platform cannot pause, its workers meet a page that says that the study is paused.
+    If a platform cannot pause, its workers get a page that shows that the study is paused.
     """
     rows = Posting.objects.filter(study=study, platform=platform.name, state=State.OPEN).order_by("pk")
 
@@ -106,7 +106,7 @@ def pause(*, study: Study, platform: Platform, actor: str, step: Step = _no_step
 
 
 def resume(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) -> Changed:
-    """Offer everything again that was paused. Raises PlatformTrouble."""
+    """Offer again everything that was paused. Raises PlatformTrouble."""
     rows = Posting.objects.filter(study=study, platform=platform.name, state=State.PAUSED).order_by("pk")
 
     def act(posting: Posting) -> bool:
@@ -116,7 +116,7 @@ def resume(*, study: Study, platform: Platform, actor: str, step: Step = _no_ste
 
 
 def deletable(study: Study, platform: str) -> QuerySet[Posting]:
-    """Postings that the platform can delete: ended or used up, nobody working on them, everything sent decided."""
+    """Postings that the platform can delete: ended or used up, with nobody working on them and everything decided."""
     mine = OuterRef("pk")
     undecided = Exists(OutsideAssignment.objects.filter(posting=mine, state=OutsideAssignment.State.SUBMITTED))
     working = Exists(Assignment.objects.filter(posting=mine, state=Assignment.State.ACCEPTED))
@@ -143,7 +143,7 @@ def _note_deleted(posting: Posting, actor: str, results: Sequence[Json]) -> None
 
 
 def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: Step) -> Changed:
-    """Do it for each posting. What the platform refuses about one is noted; other trouble ends everything."""
+    """Do ``act`` for each posting. Refusals of the platform are noted; any other trouble ends the loop."""
     changed, rows = Changed(), list(postings.select_related("study", "hit"))
     for at, posting in enumerate(rows, start=1):
         try:

@@ -1,7 +1,7 @@
 """Images of studies: uploads, the images that an items file names, and the files in MEDIA_FILES.
 
-A file is stored under the hash of its content before its row, and the folder may hold files without a row; retention
-removes those. So a row without its file never exists.
+A file is stored under the hash of its content, and always before its row. So no row is ever without its file. Files
+without a row are possible; retention removes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from common.words import counted
 #: Columns that an items file of any task type may have.
 IMAGE, ALT = "image", "image_alt"
 MOST_ALT, MOST_NAME = 500, 200
-#: Files without a row stay so many seconds: an import may be about to write it.
+#: Seconds that a file without a row stays: an import may be about to write the row.
 GRACE_SECONDS = 24 * 3600
 _KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")
 NEEDS_ALT = "Describe in a few words what it shows, for people who cannot see it."
@@ -74,7 +74,7 @@ def delete_media(*, media: Media, actor: str) -> None:
 
 
 def copy_media(*, study: Study, to: Study) -> None:
-    """The images of ``study`` for its duplicate. Runs in the caller's transaction."""
+    """Give the duplicate ``to`` the images of ``study``. Runs in the caller's transaction."""
     rows = list(Media.objects.filter(study=study))
     for row in rows:
         row.pk, row.study = None, to
@@ -86,7 +86,7 @@ def items_with(media: Media) -> QuerySet[Item]:
 
 
 def checked_alt(alt: str) -> str:
-    """Raises Invalid if the alternative text is missing or too long."""
+    """The alternative text, cleaned. Raises Invalid if it is missing or too long."""
     text = " ".join(clean_text(alt).split())
     if not text:
         raise invalid(ALT, "The image has no alternative text.", NEEDS_ALT)
@@ -152,7 +152,7 @@ class Images:
     _alts: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> Known:
-        """Raises BadPicture."""
+        """The image with this name. Raises BadPicture."""
         if name not in self._found:
             try:
                 self._found[name] = self._look(name)
@@ -164,7 +164,7 @@ class Images:
         return found
 
     def describe(self, name: str, alt: str) -> None:
-        """The alternative text of an image that is stored with these items: that of the first item."""
+        """Set the alternative text of a new image. The first item that shows it decides."""
         self._alts.setdefault(name, alt)
 
     def _look(self, name: str) -> Known:
@@ -200,7 +200,7 @@ class Images:
         return Known(name, picture.key, (picture.width, picture.height), "")
 
     def write_files(self) -> None:
-        """Store the content of new images. Before the transaction, which it would make longer."""
+        """Store the content of new images. Call it before the transaction, to keep that short."""
         for file, picture in self._new.values():
             again = read_picture(file.read_bytes())
             if again.key != picture.key:
@@ -208,7 +208,7 @@ class Images:
             _write_file(again)
 
     def write_rows(self, study: Study) -> None:
-        """The rows of new images, in the caller's transaction. An image with the name of an older one replaces it."""
+        """Store the rows of new images, in the caller's transaction. A new image replaces one with the same name."""
         for name, (_, picture) in self._new.items():
             Media.objects.filter(study=study, name=name).delete()
             _row(study, name, picture, self._alts[name], self.user).save()
@@ -221,7 +221,7 @@ def _known(media: Media) -> Known:
 def attach_images(
     items: Sequence[ItemData], rows: Sequence[Row], images: Images
 ) -> tuple[list[ItemData], list[RowProblem]]:
-    """The items with the images that their rows name, and what is wrong with those.
+    """The items with the images that their rows name, and the problems with those.
 
     A payload with an image has ``image`` (the name of the stored file), ``image_alt``, ``image_size`` (width and height
     in pixels) and, in ``extra``, the name that the researcher gave it.
@@ -265,7 +265,7 @@ def is_key(name: str) -> bool:
 
 
 def file_of(key: str) -> Path:
-    """Where a stored image is. ``key`` must be one."""
+    """The path of a stored image. The caller has checked ``key`` (``is_key``)."""
     return Path(settings.MEDIA_FILES) / key[:2] / key
 
 
@@ -280,20 +280,20 @@ def _write_file(picture: Picture) -> None:
 
 
 def unused() -> Q:
-    """For a filter on Media: no item of its study shows it."""
+    """A filter for Media: images that no item of their study shows."""
     shown = Item.objects.annotate(shown=KT("payload__image")).filter(study=OuterRef("study"), shown=OuterRef("key"))
     return Q(~Exists(shown))
 
 
 def files_without_rows() -> list[Path]:
-    """Stored files that no study has, a day after they were written."""
+    """Stored files that no study has, if they are at least ``GRACE_SECONDS`` old."""
     home, before = Path(settings.MEDIA_FILES), time.time() - GRACE_SECONDS
     old = [path for path in home.glob("??/*") if path.is_file() and path.stat().st_mtime < before]
     return [path for path in old if not Media.objects.filter(key=path.name).exists()]
 
 
 def remove_files(paths: Iterable[Path]) -> int:
-    """Returns how many were removed."""
+    """Delete the files. Returns how many."""
     number = 0
     for path in paths:
         path.unlink(missing_ok=True)

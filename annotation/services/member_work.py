@@ -1,7 +1,7 @@
 """Work that members of a study do, such as coding: who starts, who stops, and who takes over.
 
-As many members as the study wants ratings work at a time, so that the same people code everything. When a member leaves
-the study, what they sent stays, and another member can do the rest.
+Only as many members work at a time as the study wants ratings per item, so that the same people code everything. When a
+member leaves the study, what they sent stays, and another member can do the rest.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reasons_not_to_start(study: Study, user: User) -> list[Problem]:
 
 @transaction.atomic
 def stop_member_work(*, study: Study, user: User) -> None:
-    """The user gets no more work, and their open work goes back. What they sent stays and counts."""
+    """Give the user no more work, and free the places of their open work. What they sent stays and counts."""
     for participant in _participation(study, user):
         if participant.excluded_at is None:
             Participant.objects.filter(pk=participant.pk).update(excluded_at=timezone.now())
@@ -69,7 +69,7 @@ def stop_member_work(*, study: Study, user: User) -> None:
 
 @transaction.atomic
 def allow_member_work(*, study: Study, user: User) -> None:
-    """The user is a member again: they can continue with what nobody else has done meanwhile."""
+    """Let a user who is a member again continue with what nobody else has done in the meantime."""
     for participant in _participation(study, user):
         Participant.objects.filter(pk=participant.pk).update(excluded_at=None)
 

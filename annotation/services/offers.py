@@ -1,7 +1,7 @@
-"""Live suggestions on workers' pages: requested early, stored when first shown, closed with the page's step.
+"""Live suggestions on workers' pages: requested early, stored when first shown, completed when the page is sent.
 
-Everything here may run twice, or in two tabs at once. A request has a key made of assignment, page and side, and there
-is only one offer for each key.
+Everything here may run twice, or in two tabs at once. Each request has a key made of the assignment, the page and the
+side, and there is only one offer for each key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from generation.suggestions.delivering import Delivery, Origin, Request, deliver
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why a page cannot be used yet: ``count`` suggestions are on their way. ``left``: seconds until a text from the
+    """Why a page cannot be used yet: ``count`` suggestions have not arrived. ``left``: seconds until a text from the
     pool is used instead."""
 
     count: int
@@ -50,7 +50,7 @@ class OpenPage:
 
 
 def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> OpenPage:
-    """The page as the worker gets it now. Stores suggestions that have arrived and are shown for the first time."""
+    """The page as the worker gets it now. Stores the suggestions that it shows for the first time."""
     answers = _read_once(lambda: given_answers(assignment_id))
 
     def drawn() -> tuple[Walk, Page | None]:
@@ -74,7 +74,7 @@ def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The suggestions that a page needs now. ``pull`` is the press of its button; 0 for those it cannot do without."""
+    """The suggestions that a page needs now. ``pull`` is the number of the press of its button; 0 without a press."""
 
     asks: Sequence[Ask]
     pull: int = 0
@@ -174,7 +174,7 @@ def _store_offers(
     found: Sequence[Delivery],
     needed: Needed | None = None,
 ) -> None:
-    """Store these offers of the page, as they are shown now. What another tab has already stored stays."""
+    """Store the page's offers as it shows them now. What another tab has already stored stays."""
     needed = needed or Needed(page.asks)
     made_by = origins(suggestions=[each.suggestion for each in found if each.suggestion is not None and each.text])
     now = timezone.now()

@@ -2,8 +2,8 @@
 
 Outputs of submissions that are excluded at the time of the import are left out. An output that has become an item of a
 live study stays there, even if its submission is excluded later, because it may have been rated. Outputs of simulated
-workers are imported like all others, so that you can rehearse a chain of studies. Their items have ``simulated`` in
-`Item.source`, and a launch with such items points that out.
+workers are imported like all others, so that you can try out a chain of studies. Their items have ``simulated`` in
+`Item.source`, and the launch page points them out.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def _redacted(items: QuerySet[Item]) -> set[str]:
 
 
 def _new_items(read: ItemsRead, there: dict[str, Json], redacted: set[str]) -> list[tuple[ItemData, Json]]:
-    """The items that the study does not have yet, with their sources. The existing items must not have changed."""
+    """The items that the study does not have yet, with their sources. Raises Invalid if an existing item differs."""
     unlike = (item.external_id for item in read.items if there.get(item.external_id, item.payload) != item.payload)
     changed = [name for name in unlike if name not in redacted]
     if changed:

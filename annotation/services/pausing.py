@@ -14,8 +14,8 @@ Kind, State = PlatformJob.Kind, Posting.State
 def pause(*, study: Study, actor: str) -> PlatformJob | None:
     """Give out no new work, here and on the platform. Hits in progress can be finished.
 
-    The study is paused here in any case. Returns the job that pauses it on the platform. None: it is on no platform, or
-    nothing is offered there, or the platform cannot pause. Its workers then see that the study is paused.
+    The study is paused here in any case. Returns the job that pauses it on the platform. None if it is on no platform,
+    nothing is offered there, or the platform cannot pause; workers who come then see that the study is paused.
     Raises Invalid, and PlatformTrouble if there is no key for the platform.
     """
     paused = pause_study(study=study, actor=actor)
@@ -29,7 +29,7 @@ def pause(*, study: Study, actor: str) -> PlatformJob | None:
 def resume(*, study: Study, actor: str) -> PlatformJob | None:
     """Give out work again, here and on the platform. Returns the job that resumes it there, or None.
 
-    Raises as `pause` does.
+    Raises the same errors as `pause`.
     """
     live = resume_study(study=study, actor=actor)
     name = posted_on(live)
@@ -39,5 +39,5 @@ def resume(*, study: Study, actor: str) -> PlatformJob | None:
 
 
 def _request(study: Study, name: str, kind: str, actor: str) -> PlatformJob:
-    connect(name)  # whoever asks learns at once that there is no key
+    connect(name)  # if there is no key, the person who asks sees that at once
     return request_job(study=study, kind=kind, platform=name, actor=actor)

@@ -1,7 +1,7 @@
-"""Approving, rejecting and rewarding one submission, wherever it came from.
+"""Approves, rejects or rewards one submission, wherever it came from.
 
-Work that came from a platform is decided there (``services.deciding``). For all other work the decision is stored here,
-and the money is paid by hand.
+For work from a platform, the platform stores the decision and pays (``services.deciding``). For all other work, the
+decision is stored here, and the money is paid by hand.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def decide_pay(*, submission: Submission, decision: str, feedback: str, actor: s
 
 
 def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, actor: str, connect: Connect) -> None:
-    """The same for an assignment as the platform reports it, also if nothing arrived here."""
+    """Approve or reject an assignment that the platform reports, even if nothing arrived here."""
     _check(decision, feedback)
     if decision == Decision.APPROVE and outside.state in (OutsideState.SUBMITTED, OutsideState.REJECTED):
         platform = connect(outside.posting.platform)
@@ -59,7 +59,7 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
 
 
 def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect) -> None:
-    """Pay a bonus in USD through the platform, or store that it was paid by hand. ``key`` makes it happen once."""
+    """Pay a bonus in USD through the platform, or store that it was paid by hand. The same ``key`` pays only once."""
     outside = outside_of(submission)
     if outside is not None and _paid_there(submission):
         platform = connect(outside.posting.platform)
@@ -88,7 +88,7 @@ def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str,
 
 
 def _category(platform: Platform, feedback: str) -> tuple[str, str]:
-    """The category that a reason begins with, as in “LOW_EFFORT: All answers are the same.”, and the rest of it."""
+    """A reason split into its category and the rest, as in “LOW_EFFORT: All answers are the same.”"""
     head, colon, rest = feedback.partition(":")
     if colon and head.strip().upper() in platform.categories:
         return head.strip().upper(), rest.strip()

@@ -39,7 +39,7 @@ def mark_paid(
     with_excluded: bool = False,
     expected: Expected | None = None,
 ) -> Due:
-    """Store a payment for each reward and each part of one that `due` finds. Returns what was paid. Raises Invalid.
+    """Store a payment for each reward and each part pay that `due` finds. Returns what was paid. Raises Invalid.
 
     With ``expected``, nothing is stored if the number of hits or the total has changed since.
     """
@@ -97,8 +97,8 @@ def _problems(owed: Due, expected: Expected | None) -> list[Problem]:
 def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
     """Store that the platform paid the reward of an approved assignment. None if that was stored before.
 
-    If nothing arrived here for it, the payment names the worker's id on the platform. The caller has a transaction.
-    A sync may see an approval before the process that asked for it records the payment: the lock lets only one do so.
+    If nothing arrived here for it, the payment has the worker's id on the platform. Runs in the caller's transaction.
+    A sync may see an approval before the process that approved records the payment: the lock lets only one do so.
     """
     Posting.objects.select_for_update(no_key=True).get(pk=outside.posting_id)
     study, platform = outside.posting.study, outside.posting.platform
@@ -158,7 +158,7 @@ def settle_approvals(*, study: Study, actor: str) -> int:
     """
     known = Payment.objects.filter(study=study, kind=Payment.Kind.REWARD).values("platform_id")
     approved = OutsideAssignment.objects.filter(posting__study=study, state=OutsideAssignment.State.APPROVED)
-    # In one order, so that two processes lock the postings in the same order.
+    # Sorted, so that two processes lock the postings in the same order.
     waiting = approved.exclude(external_id__in=known).order_by("posting", "pk").values_list("pk", flat=True)
     ids = list(waiting)
     chunks = [ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE)]
@@ -166,9 +166,9 @@ def settle_approvals(*, study: Study, actor: str) -> int:
 
 
 def _settle(ids: Sequence[int], actor: str) -> int:
-    """A process that was killed may have approved one of these without storing that.
+    """Store these rewards, also for approvals that a killed process made and could not store.
 
-    Its call is marked first, in a separate transaction: whoever approves locks the call before the posting.
+    Their calls are marked first, in a separate transaction, because an approval locks the call before the posting.
     """
     keys = [f"approve/{pk}" for pk in ids]
     asked = PlatformCall.objects.filter(key__in=keys, state=PlatformCall.State.PENDING)
@@ -178,7 +178,7 @@ def _settle(ids: Sequence[int], actor: str) -> int:
 
 @transaction.atomic
 def _store_rewards(ids: Sequence[int], actor: str) -> int:
-    """In one transaction: waiting for the disk after each of 2,000 payments would take minutes."""
+    """Store the payments in one transaction: waiting for the disk after each of 2,000 would take minutes."""
     new = 0
     rows = OutsideAssignment.objects.filter(pk__in=ids).order_by("posting", "pk")
     for outside in rows.select_related("posting__study", "posting__hit"):

@@ -28,17 +28,17 @@ _PANEL_ID = re.compile(r"[A-Za-z0-9._~@:+-]{1,100}")
 
 
 def link_worker(key: str = "") -> Worker:
-    """A new anonymous person. The same ``key`` always gives the same person."""
+    """An anonymous person: with ``key``, always the same one; without, a new one."""
     return _worker(LINK, key or secrets.token_hex(16))
 
 
 def is_browser_key(key: str) -> bool:
-    """Whether ``key`` has the form that a worker's page saves in a browser. Nothing else identifies a person."""
+    """Whether ``key`` has the form of the keys that workers' pages save in a browser. Other keys are ignored."""
     return _BROWSER_KEY.fullmatch(key) is not None
 
 
 def browser_worker(key: str) -> Worker:
-    """The person whose browser saved ``key``, in all studies of this server."""
+    """The person whose browser saved ``key``: the same in all studies of this server."""
     return _worker(BROWSER, key)
 
 
@@ -82,8 +82,8 @@ def _worker(platform: str, platform_id: str, *, synthetic: bool = False) -> Work
 def invite(*, study: Study, names: Iterable[str], actor: str) -> list[Invitation]:
     """One personal link for each name, in order. Names that already have a link keep it.
 
-    A name that was invited to the study whose outputs are judged here, or to a study that this one excludes, is the
-    same person. Raises Invalid.
+    A name that was also invited to the study whose outputs are judged here, or to a study that this one excludes, means
+    the same person. Raises Invalid.
     """
     refuse_if_any(_only_members(study))
     wanted = list(dict.fromkeys(name.strip() for name in names if name.strip()))

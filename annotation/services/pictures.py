@@ -1,7 +1,8 @@
-"""Checks an uploaded image and makes it again from its pixels, so that nothing else in the file is ever served.
+"""Checks an uploaded image and encodes its pixels again, so that nothing else in the file is ever served.
 
-Accepts PNG, JPEG and WebP of one frame in RGB or grey. Turns the image as its EXIF data say, converts its colours to
-sRGB, and drops all metadata: place, camera, comments, thumbnails, and whatever was hidden between or behind the data.
+Accepts PNG, JPEG and WebP with one frame in RGB or grey. Rotates the image by its EXIF orientation, converts its
+colours to sRGB, and drops all metadata: place, camera, comments, thumbnails, and whatever was hidden between or after
+the data.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _ENCODING: dict[str, dict[str, int]] = {
 }
 #: Modes of 8 bits or less per channel. The others (CMYK, 16 bits, Lab) would change their colours unnoticed.
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX")
-#: What a file of these formats begins with.
+#: The first bytes of a file in each format.
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF")
 _SAVE_AGAIN = "Open it in an image editor and save a copy as PNG, JPEG or WebP."
 
 
 class BadPicture(ValueError):
-    """An image that cannot be used. ``what`` says why, ``fix`` what to do about it, ``column`` where in a file."""
+    """An image that cannot be used. ``what`` is the reason, ``fix`` what to do, ``column`` the column that is wrong."""
 
     def __init__(self, what: str, fix: str, column: str = "image") -> None:
         self.what, self.fix, self.column = what, fix, column
@@ -83,7 +84,7 @@ def _refuse_by_size(data: bytes) -> None:
 
 
 def _opened(data: bytes) -> Image.Image:
-    """The image with its header read, and no pixel of it yet."""
+    """The image with only its header read, and no pixels yet."""
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data.startswith(_MAGIC) and (b"<svg" in start or start.startswith((b"<?xml", b"<!doctype svg"))):
         raise BadPicture("SVG files are not accepted, because they can contain scripts.", "Export it as PNG.")
@@ -129,7 +130,7 @@ def _plain(image: Image.Image) -> Image.Image:
 
 
 def _in_srgb(image: Image.Image, profile: bytes) -> Image.Image:
-    """A broken profile says nothing about the colours; browsers ignore it, too."""
+    """The image with its colours converted to sRGB. A broken profile is ignored, as browsers do."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=image.mode)
@@ -139,7 +140,7 @@ def _in_srgb(image: Image.Image, profile: bytes) -> Image.Image:
 
 
 def _end_of(data: bytes, form: str) -> int:
-    """Where the image ends in the file; the file's end if that cannot be said, because the image is incomplete."""
+    """Where the image ends in the file. The end of the file if the image is incomplete."""
     if form == "PNG":
         return _end_of_png(data)
     if form == "WEBP":

@@ -31,10 +31,9 @@ MOST_WANTED = 32_767  # the largest value that fits in the column
 
 @transaction.atomic
 def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
-    """Plan the hits and open the study, by its link unless a platform sends its workers. Repeating this changes
-    nothing.
+    """Plan the hits and open the study. With ``by_link``, it opens at its link; otherwise a platform sends its workers.
 
-    Raises Invalid with everything that prevents it.
+    Repeating this changes nothing. Raises Invalid with everything that prevents it.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if now.status == Status.LIVE:
@@ -91,7 +90,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
 
 
 def _member_problems(study: Study, n_items: int) -> list[Problem]:
-    """What prevents members of the study from doing its work, if its type says that they do."""
+    """What prevents members of the study from doing its work, for types whose work members do."""
     if not get_type(study.task_type).for_members:
         return []
     problems = []
@@ -120,13 +119,13 @@ def _fix_arms(study: Study) -> list[Arm]:
 
 
 def design_of(study: Study, arms: Sequence[Arm]) -> Design:
-    """What the planner has to plan. ``arms`` may be those of a draft, where no arms means one without a name."""
+    """The study's design for the planner. ``arms`` may be those of a draft, where no arms means one without a name."""
     plans = [ArmPlan(arm.name, study.config | arm.config, arm.wanted) for arm in arms]
     return Design(plans or [ArmPlan("", study.config)], study.items_per_hit, study.ratings_per_item)
 
 
 def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: int | str) -> list[PlannedHit]:
-    """The hits that the type plans for ``items``, each with gold and attention items as the study asks for.
+    """The hits that the type plans for ``items``, each with the gold and attention items that the study wants.
 
     Raises Invalid if the type's plan cannot be used.
     """

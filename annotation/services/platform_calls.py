@@ -1,8 +1,8 @@
 """Calls to a platform that take effect once, whatever fails in between.
 
 A call is recorded and committed, then made, then its result is recorded. If the process dies in between, the next
-process makes the same call with the same token, and the platform answers that it was done before. On a platform that
-has no tokens, it looks for what the first try did.
+process makes the same call with the same token, and the platform responds that it was done before. On a platform that
+has no tokens, the next process looks for what the first try did.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def make(
     """Make the call if it has not been made, store its result and return it. Raises PlatformTrouble.
 
     ``done`` stores what follows from the result, in the same transaction. ``search`` looks for what an earlier try
-    did. It runs if the platform may have forgotten that try, or if it only reports that the token was used: an error
-    code that contains a part of ``search_on``.
+    did. It runs if the platform may have forgotten that try, or if the platform's error code contains one of
+    ``search_on``, so that it only reports that the call was made before.
     """
     if call.state == State.DONE:
         return dict(call.result)
@@ -131,7 +131,7 @@ def _ask(
 
 
 def _note_failure(call: PlatformCall, trouble: PlatformTrouble, values: Json) -> None:
-    """Store why the call failed. One that certainly had no effect does not count as tried."""
+    """Store why the call failed. A call that certainly had no effect does not count as tried."""
     state = State.PENDING if trouble.again else State.REFUSED
     not_done = PlatformCall.objects.filter(pk=call.pk).exclude(state=State.DONE)
     not_done.update(state=state, error=str(trouble)[:2000], **values)

@@ -1,8 +1,8 @@
-"""Work on a platform that takes longer than a page: asked for by a person, done by one process at a time.
+"""Work on a platform that takes too long for one request: asked for by a person, done by one process at a time.
 
 One row per study and kind of work is the request, the progress and the lock. A process that dies leaves its lock
-behind; after ``LEASE``, another continues where it stopped. Even if two worked at once, nothing would be done twice:
-each call has its own record (``platform_calls``).
+behind; after ``LEASE``, another process continues where it stopped. Even if two worked at once, nothing would be done
+twice: each call has its own record (``platform_calls``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ State = PlatformJob.State
 TASK = "annotation.platform_tasks.run_job"
 #: How long the process that does the work can be silent. One call may take minutes, because it is repeated.
 LEASE = timedelta(minutes=5)
-#: A request that no process has begun after this time is sent to the queue again.
+#: After this time, a request that no process has begun is sent to the queue again.
 FORGOTTEN = timedelta(minutes=1)
 #: How often the row is written while calls succeed, in seconds.
 NOTE_EVERY = 1.0
@@ -47,7 +47,7 @@ class TimeUp(Exception):
 def request_job(
     *, study: Study, kind: str, platform: str, actor: str, params: Mapping[str, Any] | None = None
 ) -> PlatformJob:
-    """Ask for work on the platform, and wake a worker process. Raises Invalid if the same work is going on."""
+    """Request work on the platform, and wake a worker process. Raises Invalid if the same work is in progress."""
     now = timezone.now()
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -91,7 +91,7 @@ def send(job_id: int) -> bool:
 
 
 def send_forgotten() -> int:
-    """Send again what no process has begun, or what one has left behind. Returns how many jobs."""
+    """Send jobs again that no process has begun, or that a process has left behind. Returns how many."""
     now = timezone.now()
     forgotten = PlatformJob.objects.filter(
         Q(state=State.WAITING, asked_at__lt=now - FORGOTTEN) | Q(state=State.RUNNING, seen_at__lt=now - LEASE)
@@ -109,7 +109,7 @@ class Lock:
     noted: float = 0.0
 
     def step(self, done: int, total: int = 0) -> None:
-        """Note the progress. Raises LockLost, and TimeUp when the rest is for the next task."""
+        """Note the progress. Raises LockLost, or TimeUp if the next task should do the rest."""
         now = time.monotonic()
         if now - self.noted < NOTE_EVERY and done != total:
             return

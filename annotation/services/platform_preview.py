@@ -34,7 +34,7 @@ class Ahead:
 
 
 def calls_of(study: Study, platform: Platform, *, most: int | None = MOST_SHOWN) -> Ahead:
-    """Every call that publishing would make now. Nothing is stored: the launch is taken back. Raises Invalid."""
+    """Every call that publishing would make now. Nothing is stored: the launch is undone. Raises Invalid."""
     counts: Counter[str] = Counter()
     calls: list[tuple[str, Mapping[str, Any]]] = []
     copy = Study.objects.get(pk=study.pk)
@@ -76,8 +76,8 @@ class Wage:
 class Estimate:
     """What the study costs on the platform if everything is approved, what that pays per hour, and remarks.
 
-    ``seconds`` is the time that the wages assume, and ``source`` where it comes from: ``measured`` in this study, or as
-    in ``queries.pay.TimePerHit``. Without a known time, there are no wages.
+    ``seconds`` is the time per hit that the wages assume, and ``source`` where it comes from: ``measured`` in this
+    study, or as in ``queries.pay.TimePerHit``. If the time is not known, there are no wages.
     """
 
     cost: Cost
@@ -90,7 +90,7 @@ class Estimate:
 
 
 def estimate(study: Study, platform: Platform, settings: Mapping[str, Any]) -> Estimate:
-    """Raises Invalid if the study cannot be planned."""
+    """What the study costs on the platform with these settings. Raises Invalid if it cannot be planned."""
     offered = offered_by(study)
     seconds, source, of, n = _time(study)
     rewards = sorted({each.reward for each in offered})

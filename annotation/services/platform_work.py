@@ -68,7 +68,7 @@ def _publish(lock: Lock, platform: Platform) -> str:
 
 
 def _subscribe(study: Study, platform: Platform) -> None:
-    """Ask for notices about what was posted. Without them, polling still finds everything, so a refusal only warns."""
+    """Subscribe to notices about the postings. Polling finds everything without them, so a refusal is only logged."""
     made = PlatformCall.objects.filter(study=study, state=PlatformCall.State.DONE, posting__platform=platform.name)
     results = made.exclude(result={}).values_list("result", flat=True).distinct()
     calls = changes_of(platform).subscribe(list(results))
@@ -103,7 +103,7 @@ def _sync(lock: Lock, platform: Platform) -> str:
 
 
 def replaces_lost(study: Study) -> bool:
-    """Whether the owner wants lost places to be offered again without being asked. They do, unless they said no."""
+    """Whether lost places are offered again automatically: yes, unless whoever published the study chose not to."""
     job = PlatformJob.objects.filter(study=study, kind=Kind.PUBLISH).first()
     return True if job is None else bool(job.params.get("replace", True))
 
@@ -181,15 +181,15 @@ def request_due_syncs() -> int:
         try:
             platform_jobs.request_job(study=study, kind=Kind.SYNC, platform=platform, actor=SYNC, params={"due": True})
         except Refused:
-            continue  # somebody asked for one in this moment
+            continue  # somebody has just asked for one
         count += 1
     return count
 
 
 def handle_notices() -> int:
-    """Poll what the platforms' notices are about. A notice is done with only once its poll has succeeded.
+    """Poll what the platforms' notices are about. A notice is removed only after its poll has succeeded.
 
-    Returns the number of postings polled. Trouble is logged: polling by the clock finds the same later.
+    Returns the number of postings polled. Trouble is logged: the next regular poll finds the same.
     """
     count = 0
     for name in known():

@@ -61,7 +61,7 @@ def cost_remarks(study: Study, platform: Platform) -> list[str]:
 def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
     """Record everything to post. Returns how many postings are new. Raises Invalid.
 
-    The study is live, so its hits are planned. What already has postings gets no more.
+    The study must be live, so that its hits are planned. Hits that already have postings get no more.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     settings = settings_of(now, platform)

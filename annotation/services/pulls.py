@@ -1,4 +1,4 @@
-"""Suggestions at the press of a button: what is typed is saved first, then the press, then the suggesters are asked.
+"""Suggestions at the press of a button: first saves what is typed, then the press, then asks the suggesters.
 
 The press and what was typed at that moment are stored, so that a page can be loaded again at any time. While one press
 waits for its suggestions, another one (from a second tab, or because the network retries) changes nothing.
@@ -27,7 +27,7 @@ _ONCE = " ON CONFLICT (assignment_id, step, number) DO NOTHING"
 
 
 def pull_offers(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> Pulled:
-    """Save what is typed on page ``number``, and ask for the suggestions that its button promises."""
+    """Save what is typed on page ``number`` (from 0), and request the suggestions that its button promises."""
     saved = save_draft(assignment_id=assignment_id, participant_id=participant_id, number=number, data=data)
     if saved != "saved":
         return "closed"

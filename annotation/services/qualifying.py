@@ -20,7 +20,7 @@ ACTOR = "qualifications"
 
 
 def prepare(*, study: Study, platform: Platform) -> int:
-    """Make the qualifications that the study's postings ask for, and grant them. Returns how many types are new.
+    """Make the qualification types that the study's postings require, and grant them. Returns how many types are new.
 
     Call it before anything is posted. Raises PlatformTrouble.
     """
@@ -89,8 +89,8 @@ def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
 def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     """Grant the qualification to everybody who has earned it since the last time. Returns how many calls were made.
 
-    A worker whom the platform refuses, because it does not know them, is left out; the others continue.
-    Raises PlatformTrouble if the platform cannot be reached.
+    A worker whom the platform does not know is left out; the others still get it. Raises PlatformTrouble if the
+    platform cannot be reached.
     """
     made = 0
     for key, worker, value in _to_grant(kind):

@@ -30,8 +30,8 @@ NIGHTLY = "nightly check"
 
 @dataclass(slots=True)
 class _Seen:
-    """What the rules about several submissions remember while all of them go by. People and simulated workers are
-    compared among themselves."""
+    """What the rules about several submissions remember while they read one after another. People are compared only
+    with people, and simulated workers only with simulated workers."""
 
     crowds: dict[bool, Crowd] = field(default_factory=lambda: {True: Crowd(), False: Crowd()})
     first: dict[tuple[int, str, str, str], tuple[int, Answered]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def _batches(submissions: QuerySet[Submission]) -> Iterator[list[Submission]]:
 
 
 def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterator[Found]:
-    """What is found in one submission, alone and beside the earlier ones of its worker."""
+    """What is found in one submission, alone and compared with its worker's earlier ones."""
     sent = stored_work(submission=submission)
     work = sent.as_work()
     participant = submission.participant
@@ -144,7 +144,7 @@ def due_studies() -> list[Study]:
 
 
 def check_due() -> int:
-    """Check every study that has new submissions. Returns how many there were."""
+    """Check every study that has new submissions. Returns how many studies."""
     studies = due_studies()
     for study in studies:
         try:

@@ -4,8 +4,8 @@ It removes what the worker wrote, how they wrote it, and who they are, from ever
 their amounts and keys, so that accounts stay right and nothing is paid twice. Ratings stay only if the study's setting
 ``keep_ratings`` allows it, which workers are told before they start. docs/redaction.md has the whole list.
 
-The rows of one worker change in one transaction, so a redaction happens completely or not at all. Running it again
-removes what has arrived since, and repeats what follows the transaction: files and the database's free space.
+All rows of one worker change in one transaction, so a redaction happens completely or not at all. Running it again
+removes what has arrived since, and repeats what comes after the transaction: files and the database's free space.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ from common.words import counted
 class Redacted:
     """What was done. ``left``: where the database still contains one of the worker's longer texts or names.
 
-    ``copies``: copies of the database on this server that were made before, and contain everything. ``overwritten`` is
-    False if old content may remain in the free space of the database's files.
+    ``copies``: older copies of the database on this server, which still contain everything. ``overwritten`` is False if
+    old content may remain in the free space of the database's files.
     """
 
     removed: dict[str, int]
@@ -69,7 +69,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a redaction of one participant would remove, and what forbids it now."""
+    """What a redaction of one participant would remove, and what prevents it now."""
 
     removed: dict[str, int]
     ratings_stay: int
@@ -79,7 +79,7 @@ class Preview:
 
 @contextmanager
 def _gate() -> Iterator[None]:
-    """Lets this transaction change what is written once. Other transactions never see the gate's row."""
+    """Let this transaction change what is otherwise written once. Other transactions never see the gate's row."""
     gate = RedactionGate.objects.create(opened_at=timezone.now())
     yield
     gate.delete()
@@ -136,7 +136,7 @@ def _redact_rows(ids: Sequence[int], actor: str) -> tuple[dict[str, int], set[in
 
 
 def obstacles(participant: Participant) -> list[Problem]:
-    """What must be settled first, because afterwards nobody could: pay that is not decided, calls in progress."""
+    """What must be settled first, because nobody could do so later: open decisions about pay, calls in progress."""
     study, problems = participant.study, []
     sent = Submission.objects.filter(participant=participant)
     undecided = sent.filter(pk__in=in_state(study, "to_approve", "unconfirmed")).count()
@@ -177,7 +177,7 @@ def preview(participant: Participant) -> Preview:
 
 
 def participations(participant: Participant, studies: Sequence[int]) -> list[Participant]:
-    """The same worker's participations in these studies (numbers), the given one first."""
+    """The same worker's participations in the studies with these numbers, ``participant`` itself first."""
     found = Participant.objects.filter(worker=participant.worker, study__in=studies).exclude(pk=participant.pk)
     return [participant, *found.select_related("study", "worker").order_by("pk")]
 

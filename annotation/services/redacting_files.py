@@ -1,4 +1,4 @@
-"""What a redaction does outside the database's rows: saved reports, the journal, old content of the database's file."""
+"""What a redaction does outside the rows of the database: saved reports, the journal, old content of the file."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def copies_on_disk() -> list[Path]:
 
 
 def overwrite_deleted() -> bool:
-    """Make the database forget the old content of changed and deleted rows. False if it could not do so now.
+    """Remove the old content of changed and deleted rows from the database's files. False if that was not possible now.
 
-    SQLite writes the file again without them; on PostgreSQL, the space becomes free to be overwritten.
+    SQLite writes its file again without them. PostgreSQL frees their space, to be overwritten later.
     """
     if connection.in_atomic_block:
         return False

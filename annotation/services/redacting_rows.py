@@ -53,7 +53,7 @@ Counts = dict[str, int]
 
 
 def redact_participant(participant: Participant, traces: Traces, *, actor: str) -> Counts:
-    """Remove everything about one participant from their study. Returns the number of rows by what they were."""
+    """Remove everything about one participant from their study. Returns the number of rows of each kind."""
     counts: Counts = {}
     _end_open_work(participant)
     if not participant.study.keep_ratings:
@@ -88,7 +88,7 @@ def _end_open_work(participant: Participant) -> None:
 
 
 def _leave_out(participant: Participant, actor: str) -> None:
-    """Without ratings, a submission counts for nothing: others fill its place. What is owed for it stays owed."""
+    """Exclude submissions whose ratings are removed, and free their places. What is owed for them stays owed."""
     study, sent = participant.study, list(_sent(participant).select_related("study").order_by("pk"))
     owed = set(in_state(study, "to_pay", "waiting"))
     now = timezone.now()
@@ -106,7 +106,7 @@ def _leave_out(participant: Participant, actor: str) -> None:
 
 
 def _delete_work(participant: Participant, counts: Counts) -> None:
-    """Pages as they were sent, drafts, edits, requests for suggestions, fingerprints, and ratings unless they stay."""
+    """Delete sent pages, drafts, edits, requests for suggestions, fingerprints and, unless they stay, ratings."""
     mine, sent = _mine(participant), _sent(participant)
     for what, model in (
         ("pages sent", Step),
@@ -130,7 +130,7 @@ def _delete(model: type[Model], **where: Any) -> int:
 
 
 def _blank_work(participant: Participant, counts: Counts) -> None:
-    """What others refer to stays as a row without content: submissions, outputs and suggestions that were shown."""
+    """Empty the rows that other rows refer to: submissions, outputs and suggestions that were shown."""
     mine, sent = _mine(participant), _sent(participant)
     counts["submissions"] = sent.update(answers=[], feedback="")
     for pk, texts in list(Output.objects.filter(submission__in=sent).values_list("pk", "texts")):
@@ -144,7 +144,7 @@ def _blank_work(participant: Participant, counts: Counts) -> None:
 
 
 def _blank_decisions(participant: Participant) -> None:
-    """What people and this server wrote about the work. The decisions themselves stay."""
+    """Remove what people and this server wrote about the work. The decisions themselves stay."""
     sent = _sent(participant)
     Flag.objects.filter(submission__in=sent).update(detail="")
     others = Flag.objects.filter(other__in=sent).exclude(submission__in=sent)
@@ -157,7 +157,7 @@ def _blank_decisions(participant: Participant) -> None:
 
 
 def _nobody_like(worker: Worker) -> Worker:
-    """A worker of the same platform whom nobody can be. A worker who was redacted before is one already."""
+    """A worker on the same platform who stands for nobody. A worker who was redacted before already does."""
     if worker.platform_id.startswith(NOBODY):
         return worker
     return Worker.objects.create(
@@ -166,7 +166,7 @@ def _nobody_like(worker: Worker) -> Worker:
 
 
 def _blank_platform(participant: Participant, nobody: Worker) -> None:
-    """What the platform reported and what was paid. Amounts, keys and the ids of assignments stay."""
+    """Remove the worker from what the platform reported and what was paid. Amounts, keys and assignment ids stay."""
     study, worker = participant.study, participant.worker
     posted = _mine(participant).filter(posting__isnull=False)
     ids = list(posted.exclude(platform_assignment_id="").values_list("platform_assignment_id", flat=True))
@@ -198,7 +198,7 @@ def _mentions(values: Any, ids: Collection[str]) -> bool:
 
 
 def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> int:
-    """Items that other studies made of the worker's texts, and copies of these. They keep their ids and ratings."""
+    """Remove the worker's texts from other studies' items and from copies of those. They keep their ids and ratings."""
     outputs = set(Output.objects.filter(submission__participant=participant).values_list("pk", flat=True))
     slug, changed = participant.study.slug, 0
     rows = Item.objects.filter(source__study=slug).values_list("pk", "source")
@@ -211,7 +211,7 @@ def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> in
 
 
 def affected_studies(participant: Participant) -> Iterator[int]:
-    """The study, and those with items made of the participant's texts."""
+    """The numbers of the participant's study and of those with items made from their texts."""
     yield participant.study_id
     outputs = set(Output.objects.filter(submission__participant=participant).values_list("pk", flat=True))
     rows = Item.objects.filter(source__study=participant.study.slug).values_list("study", "source")
@@ -219,7 +219,7 @@ def affected_studies(participant: Participant) -> Iterator[int]:
 
 
 def _forget_person(participant: Participant, nobody: Worker) -> None:
-    """The participant belongs to nobody now. Their completion code stays: what is owed is paid by it."""
+    """Unlink the participant from the person. Their completion code stays, because it is needed to pay what is owed."""
     worker = participant.worker
     Invitation.objects.filter(study=participant.study_id, worker=worker).delete()
     if worker == nobody:
@@ -234,7 +234,7 @@ def _forget_person(participant: Participant, nobody: Worker) -> None:
 
 
 def _clean_logs(participant: Participant, traces: Traces) -> None:
-    """The study's log and lists of actions, where they name the worker or quote them."""
+    """Remove the worker's names and words from the study's log and from lists of actions."""
     study, known = participant.study, (*traces.names, *traces.texts)
     _clean_remarks(participant)
     clean_rows(AuditEntry.objects.filter(study=study), ["detail"], known)
@@ -245,7 +245,7 @@ def _clean_logs(participant: Participant, traces: Traces) -> None:
 
 
 def _clean_remarks(participant: Participant) -> None:
-    """What people wrote about the worker or to them, in the log's entries about their work."""
+    """Remove what people wrote about the worker or to them from the log's entries about their work."""
     submissions = set(_sent(participant).values_list("pk", flat=True))
     known = {participant.pseudonym, *_mine(participant).values_list("platform_assignment_id", flat=True)} - {""}
     for pk, detail in list(AuditEntry.objects.filter(study=participant.study).values_list("pk", "detail")):

@@ -31,9 +31,9 @@ from annotation.models import (
 )
 
 REMOVED = "[removed]"
-#: How the ids and pseudonyms of people begin whose data were deleted.
+#: The beginning of the ids and pseudonyms of people whose data were deleted.
 NOBODY = "deleted-"
-#: Shorter texts, such as “no idea”, are in other people's answers by chance.
+#: Shorter texts, such as “no idea”, also occur in other people's answers by chance.
 LEAST_TEXT = 12
 #: Shorter names are parts of ordinary words.
 LEAST_NAME = 4
@@ -126,7 +126,7 @@ def leaves(value: Any) -> Iterator[str]:
 
 
 def without(value: Any, traces: Collection[str]) -> Any:
-    """A JSON value or a text with ``REMOVED`` in place of every trace. Spaces and line breaks count as alike."""
+    """A JSON value or a text with ``REMOVED`` in place of every trace. Spaces and line breaks count as the same."""
     if isinstance(value, str):
         for trace in traces:
             value = value.replace(trace, REMOVED)

@@ -1,4 +1,4 @@
-"""Corrects derived data to match what was received, after somebody changed rows by hand or fixed a type."""
+"""Corrects derived data after somebody changed rows by hand or fixed a task type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from annotation.services.audit import record
 
 @transaction.atomic
 def recount(*, study: Study, actor: str) -> int:
-    """Set the hits' counters from the assignments. Returns how many were wrong."""
+    """Set the hits' counters from the assignments. Returns how many hits were wrong."""
     counted = Hit.objects.filter(study=study).annotate(
         true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
         true_submitted=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
@@ -33,7 +33,7 @@ def recount(*, study: Study, actor: str) -> int:
 
 
 def rebuild_ratings(*, study: Study, actor: str, progress: Callable[[int], None] | None = None) -> tuple[int, int]:
-    """Derive all ratings again from the stored steps. Returns (submissions seen, submissions whose ratings changed).
+    """Derive all ratings again from the stored steps. Returns (submissions read, submissions whose ratings changed).
 
     Each submission has its own transaction, so workers do not have to wait. Repeating this is safe.
     """

@@ -1,8 +1,8 @@
-"""Offers places again that were lost on a platform, until every hit has what it wants.
+"""Offers places again that were lost on a platform, until every hit has all its submissions.
 
 A place is lost when its work was rejected, was excluded with its place released, or was submitted on the platform and
 never arrived here. The platform itself gives out returned and abandoned places again while a posting is offered. Sync
-runs this. What was ended, or ran out, is not offered again by itself: that is a person's decision (``lifecycle``).
+runs this. What was ended or ran out is not offered again automatically: a person decides that (``lifecycle``).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Replaced:
 def replace_lost(
     *, study: Study, platform: Platform, actor: str = ACTOR, step: Callable[[int], None] = lambda done: None
 ) -> Replaced:
-    """Release lost places here, then offer as many again. Raises PlatformTrouble; running again continues.
+    """Release lost places here, then offer the same number again. Raises PlatformTrouble; running it again continues.
 
     Nothing is offered while the study is not live.
     """
@@ -109,7 +109,7 @@ def _offer_again(study: Study, hit_id: int, places: int, changes: Changes, actor
 
 
 def grow(*, posting: Posting, places: int, changes: Changes, actor: str) -> None:
-    """Give the posting this many places in total. Raises PlatformTrouble."""
+    """Raise the posting's number of places to ``places``. Raises PlatformTrouble."""
 
     def done(results: Sequence[Json]) -> None:
         Posting.objects.filter(pk=posting.pk, wanted__lt=places).update(wanted=places)

@@ -69,9 +69,9 @@ def exclude_worker(*, participant: Participant, note: str, user: User, release: 
 @again_after_deadlock
 @transaction.atomic
 def include_worker(*, participant: Participant, note: str, user: User) -> int:
-    """Undo `exclude_worker`: the participant gets hits again, and what it excluded is included. Returns how many.
+    """Undo `exclude_worker`: give the participant hits again, and include what it excluded. Returns how many.
 
-    What a person had excluded before stays excluded.
+    Submissions that were excluded before stay excluded.
     """
     note = clean_text(note)
     refuse_if_any(_problems(Decision.INCLUDE, note))

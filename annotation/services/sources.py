@@ -27,7 +27,7 @@ class Imported:
 
 
 def check_run(*, task: TaskType, run: GenerationRun, options: Mapping[str, Any]) -> tuple[Json, list[Problem]]:
-    """The options of the type's ``sample_form``, and what prevents the run's samples from becoming items."""
+    """The cleaned options of the type's ``sample_form``, and what prevents the run's samples from becoming items."""
     if task.sample_form is None:
         what = f"Studies of the type {task.name} cannot use generated samples."
         return {}, [Problem("items", what, "Choose another source of items.")]
@@ -60,7 +60,10 @@ def samples_table(
 
 
 def _added_rows(task: TaskType, made: list[SourceRow], added: Table, options: Json) -> list[SourceRow]:
-    """The rows of a file that join those made from samples. Each says where it is in the file. Raises TableProblems."""
+    """The rows of a file that are added to those made from samples, each with its place in the file.
+
+    Raises Invalid or TableProblems.
+    """
     if not task.adds_file:
         what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
         raise invalid("items.with_file", what, "Import either the run or the file.")
@@ -91,7 +94,7 @@ def outputs_table(*, task: TaskType, source: Study, outputs: Iterable[Output]) -
 
 
 def source_outputs(*, source: Study, outputs: Iterable[Output]) -> list[SourceOutput]:
-    """The outputs as task types get them."""
+    """The outputs in the form that task types accept."""
     maker = get_type(source.task_type)
     return [_source_output(output, maker) for output in outputs]
 

@@ -1,4 +1,4 @@
-"""Ends a hit in the middle, for part of its reward. The place is free again, and what is owed is written down once."""
+"""Ends a hit in the middle, for part of its reward. Its place becomes free, and what is owed is stored once."""
 
 from __future__ import annotations
 

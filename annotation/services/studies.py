@@ -6,10 +6,11 @@ draft → live ⇄ paused → closed. Everything in a draft may change. Once wor
   settings, texts, consent, the feedback box, arms, items, items per hit and the seed;
 - the rules of quality control and of exclusion cannot change, so that nobody fits them to the data;
 - settings for a platform cannot change once the study is posted there, unless the platform can change them later;
-- rewards cannot change either, because they were promised to those who have taken part;
-- ratings per item may only increase (the places of all hits increase with it);
-- title, contact, hits per worker, time limit, access, identity, excluded studies, and the participants wanted in an arm
-  may change, because none of them affects a rating.
+- rewards, part pay and what happens to ratings when a worker's data are deleted cannot change, because workers were
+  promised them;
+- ratings per item can only increase (the places of all hits increase with it);
+- everything else can change, because it affects no rating: title, contact, hits per worker, time limit, access,
+  identity, excluded studies, the exam, the participants wanted in an arm.
 
 In a closed study, only title and contact may change. Every change adds an audit entry with old and new values.
 """
@@ -90,7 +91,7 @@ def create_study(
 ) -> Study:
     """Create a draft. Missing fields and settings get their defaults. Raises Invalid.
 
-    ``visible``: the studies that the person who creates this one may see; None for all.
+    ``visible``: the studies that this one's creator may see; None for all.
     """
     checked, problems = check_study(
         instance=Study(),
@@ -144,7 +145,7 @@ def change_study(
     visible: QuerySet[Study] | None = None,
     actor: str,
 ) -> Study:
-    """Change what is given and differs. ``config``, ``texts`` and the lists replace the old ones completely.
+    """Change what is given and different. ``config``, ``texts`` and the lists replace the old ones completely.
 
     ``values`` may include the slug and the task type. Changing the type deletes the items that the old type read.
     Returns the study as stored; ``study`` itself does not change. Raises Invalid or Frozen.
@@ -189,7 +190,7 @@ class _Given:
 
 
 def _checked_change(study: Study, old: Checked, given: _Given, visible: QuerySet[Study] | None) -> Checked:
-    """The study as it should become. Raises Invalid."""
+    """The study after the change. Raises Invalid."""
     config, texts, arms = given.config, given.texts, given.arms
     checked, problems = check_study(
         instance=Study.objects.get(pk=study.pk),
@@ -337,9 +338,10 @@ def _locked_on_platform(study: Study, platform: str, setting: str) -> str | None
 
 
 def _raise_wanted(study: Study, *, by: int) -> None:
-    """Add places to every hit. Locks rows in the order of their ids, as reclaiming does.
+    """Add ``by`` places to every hit. Locks rows in the order of their ids, as `reclaim_expired` does.
 
-    A transaction that took back abandoned hits and waits for a free one may hold some of them. This then tries again.
+    Another transaction that takes back abandoned hits may wait for this one while it holds some of the hits. PostgreSQL
+    then ends one of the two, and this tries again.
     """
     hits = Hit.objects.filter(study=study)
     for left in reversed(range(TRIES)):
@@ -362,7 +364,7 @@ def pause_study(*, study: Study, actor: str) -> Study:
 
 
 def resume_study(*, study: Study, actor: str) -> Study:
-    """Give out work again. Does nothing to a live study."""
+    """Give out work again in a paused study. Does nothing to a live study."""
     return _move(study, Status.LIVE, allowed=[Status.PAUSED], actor=actor, action="resume")
 
 
@@ -436,8 +438,8 @@ _DELETE_ITEMS = (
 def delete_items(draft: Study) -> int:
     """Delete all items of a draft, and where they came from. Returns how many there were.
 
-    Only authors refer to a draft's items. If anything else did, the database would refuse. Django would load every item
-    first to find that out.
+    Uses SQL, because Django would load every item first to find the rows that refer to it. In a draft, these are only
+    the authors; if there were others, the database would refuse.
     """
     ItemFeed.objects.filter(study=draft).delete()
     Study.objects.filter(pk=draft.pk).update(items_read_with={}, has_authors=False)

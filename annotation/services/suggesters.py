@@ -21,7 +21,7 @@ WHERE = "suggesters"
 
 
 def needs_of(study: Study, arms: Sequence[Arm]) -> list[SuggesterNeed]:
-    """What the arms need. Each suggester appears once, with as many texts as the arm that needs most."""
+    """What the arms need. Each suggester appears once, with the number of texts of the arm that needs the most."""
     configs: list[Json] = [study.config | arm.config for arm in arms] or [study.config]
     found: dict[str, SuggesterNeed] = {}
     for config in configs:

@@ -62,14 +62,15 @@ def _in_chunks(postings: QuerySet[Posting], size: int = 500) -> Iterator[Posting
 
 
 def _unsettled(study: Study, platform: Platform) -> QuerySet[Posting]:
-    """With those that were gone at the last poll, unless this server deleted them: perhaps the key was a wrong one."""
+    """The postings that may still change. Those that were missing at the last poll are polled again, unless this server
+    deleted them: perhaps the key was wrong."""
     posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
     deleted_here = PlatformCall.objects.filter(posting=OuterRef("pk"), key__startswith="delete/")
     return posted.exclude(Exists(deleted_here), state=State.DELETED).order_by("pk")
 
 
 def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None = None) -> Synced:
-    """Poll one posting's assignments. A posting that was deleted on the platform is marked as deleted."""
+    """Poll one posting's assignments. A posting that the platform no longer has is marked as deleted."""
     found = found or Synced()
     found.postings += 1
     was_gone = posting.state == State.DELETED
@@ -91,7 +92,7 @@ def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None =
 def _store(posting: Posting, rows: Iterable[Reported]) -> int:
     """Store what the platform reports. Returns how much of it is new.
 
-    A list that changes while it is read may name an assignment twice; the last time counts.
+    A list that changes while it is read may contain an assignment twice; the last one counts.
     """
     Posting.objects.select_for_update(no_key=True).get(pk=posting.pk)
     known = {(each.external_id, each.worker_id): each for each in posting.outside.all()}

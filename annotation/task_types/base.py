@@ -1,7 +1,7 @@
 """The interface of a task type. Subclass ``TaskType`` or ``FixedPages`` in its own package; ``registry`` finds it.
 
 A type is stateless: every hook is a function of its arguments, and all randomness comes from ``rng`` or a seed.
-``docs/adding-a-task-type.md`` walks through a small one.
+``docs/adding-a-task-type.md`` walks through a small type.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ class PlannedHit:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A wording that a study can replace. ``group`` puts texts under one heading in the console.
+    """A text that a study can reword. ``group`` puts texts under one heading in the console.
 
-    ``lines`` is the height of its box. A text of one line appears as it is, longer ones as paragraphs with formatting.
+    ``lines`` is the height of its box. A text of one line appears as it is, a longer one as paragraphs with formatting.
     An ``optional`` text can be empty: the page then leaves it out.
     """
 
@@ -97,12 +97,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page. ``context`` goes to ``template``. It must not contain anything that the worker must not see.
+    """One page. ``template`` gets ``context``, which must not contain anything that the worker must not see.
 
     ``item`` is the index of the item that its questions are about; None if they are about no item. ``asks`` lists the
     live suggestions that the page needs. They depend on the answers before it, never on its own offers: while these are
     missing, the page is rendered without them and cannot be sent. ``pulls``: how many times the worker may press the
-    button that asks for suggestions (see `TaskType.pull`); 0 for a page without one. ``initial`` is the content of form
+    button for suggestions (see `TaskType.pull`); 0 for a page without a button. ``initial`` is the content of form
     fields before the worker types anything.
     """
 
@@ -142,7 +142,7 @@ class Page:
 class RatingData:
     """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item). ``value`` or ``text`` is set.
 
-    ``key`` and ``step`` identify the question and the page that it answers.
+    ``key`` and ``step`` identify the question and the page (from 0) that it comes from.
     """
 
     item: int | None
@@ -171,7 +171,7 @@ class OutputData:
 
 @dataclass(frozen=True, slots=True)
 class ExamItem:
-    """An item of an exam and what one worker answered, by topic: as text, and numbers as ``%g`` writes them."""
+    """An item of an exam and one worker's answers to it by topic, as text; numbers as ``%g`` writes them."""
 
     item: ItemData
     given: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -292,7 +292,7 @@ class TaskType(Sources, MembersWork, ABC):
     # --- 6. ratings, free texts, outputs ---
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
-        """Rows of the data from the answers on all pages. Default: what each answered question stores."""
+        """The ratings from the answers on all pages. Default: what each answered question stores."""
         return [
             RatingData(
                 page.item,
@@ -310,14 +310,14 @@ class TaskType(Sources, MembersWork, ABC):
             for each in question.stored(answer)
         ]
 
-    #: A shorter answer in words about an item is worth a look.
+    #: Quality control flags shorter answers in words about an item.
     least_words: ClassVar[int] = 3
 
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
-        """The texts that quality control looks at, each with what the page showed and the writer could copy.
+        """The texts that quality control checks, each with the texts on the page that the writer could have copied.
 
         Default: all answers in words, with the item's context and texts and the question itself. A single word is
-        enough where the question is optional or about no item.
+        enough if the question is optional or about no item.
         """
         for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
             facts = ItemFacts() if page.item is None else self.describe_item(shown.items[page.item].payload)
@@ -362,9 +362,9 @@ class TaskType(Sources, MembersWork, ABC):
     # --- 9. exams ---
 
     def exam_answers(self, item: ItemData, config: Json) -> Mapping[str, Collection[str]]:
-        """The right answers of an exam item, by topic: as text, and numbers as ``%g`` writes them.
+        """The right answers of an exam item by topic, as text; numbers as ``%g`` writes them.
 
-        Default: the cells of further columns called ``exam:TOPIC``; a cell may name several right answers, as in 4|5.
+        Default: the cells of the columns ``exam:TOPIC``; a cell may contain several right answers, as in 4|5.
         """
         cells = self.export_columns(item.payload).items()
         right = {name.partition(":")[2]: cell.split("|") for name, cell in cells if name.startswith(EXAM)}
@@ -373,8 +373,8 @@ class TaskType(Sources, MembersWork, ABC):
     def exam_percent(self, exam: Sequence[ExamItem], config: Json) -> float | None:
         """The result of one worker over all exam items, from 0 to 100; None if nothing in the study has a right answer.
 
-        This is the type's pass rule: a study that asks for the exam says which result is enough. Default: the share of
-        right answers. What is not answered counts as wrong.
+        A study that requires the exam sets which result is enough. Default: the share of right answers. A question
+        without an answer counts as wrong.
         """
         asked = [(each, topic, right) for each in exam for topic, right in self.exam_answers(each.item, config).items()]
         good = sum(bool(set(each.given.get(topic, ())) & set(right)) for each, topic, right in asked)
@@ -416,7 +416,7 @@ class FixedPages(TaskType):
 
     @abstractmethod
     def pages(self, shown: Shown) -> Sequence[Page]:
-        """All pages, in order. Fewer questions on more pages suits small screens."""
+        """All pages, in order. For small screens, use more pages with fewer questions."""
 
     def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
         return self.page_at(shown, len(answers))

@@ -1,8 +1,8 @@
 """Gold and attention items of every type: rows of an items file with right answers in further columns.
 
-``gold:TOPIC`` or ``attention:TOPIC`` has the right answer to a question (``4``, or ``4|5`` for either); the column of
-one part of the item is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how far a number may be off, ``gold_explanation``
-what workers read afterwards.
+``gold:TOPIC`` or ``attention:TOPIC`` contains the right answer to a question (``4``, or ``4|5`` for either). For one
+part of the item, the column is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how far a number may be off,
+``gold_explanation`` what workers read afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from annotation.task_types.labels import check_number, number_in
 
 ROLES: tuple[Role, Role] = ("gold", "attention")
 TOLERANCE, EXPLANATION, ROLE = "gold_tolerance", "gold_explanation", "role"
-#: Where a payload has its `Check`.
+#: The key of an item's `Check` in its payload.
 CHECK = "check"
 LONGEST_EXPLANATION = 2_000
 
@@ -31,7 +31,7 @@ def check_of(item: ItemData) -> Check | None:
 def attach_checks(
     task: TaskType, items: Sequence[ItemData], rows: Sequence[Row], config: Json
 ) -> tuple[list[ItemData], list[RowProblem]]:
-    """The items with their roles and right answers, and what is wrong with these. No other item changes."""
+    """The items, gold and attention items with their roles and right answers, and the problems with those."""
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     named = [name for name in columns if name.partition(":")[0] in ROLES and ":" in name]
     if not named and not any(row.cells.get(ROLE, "").strip() in ROLES for row in rows):
@@ -73,7 +73,7 @@ def _has_check(row: Row, named: Sequence[str]) -> bool:
 
 @dataclass
 class _Reader:
-    """Reads the check of one item and collects what is wrong with it."""
+    """Reads the check of one item and collects its problems."""
 
     row: Row
     item: ItemData

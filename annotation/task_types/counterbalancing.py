@@ -1,13 +1,13 @@
-"""Orders of a few conditions over many workers, so that no condition gains from its place or its neighbour."""
+"""Orders of a few conditions over many workers, so that no condition benefits from its position or its neighbour."""
 
 from __future__ import annotations
 
 
 def balanced_order(count: int, row: int) -> list[int]:
-    """The order number ``row`` of ``count`` conditions (numbers from 0), from a Williams design.
+    """Row ``row`` (from 0) of a Williams design for ``count`` conditions: their numbers, from 0, in order.
 
-    Over ``count`` rows (twice as many if ``count`` is odd), each condition comes equally often in each place, and
-    equally often directly after each other one. The rows then repeat.
+    Over ``count`` rows (twice as many if ``count`` is odd), each condition is equally often in each position, and
+    equally often directly after each other condition. The rows then repeat.
 
     Source: Williams 1949, Experimental designs balanced for the estimation of residual effects of treatments.
     """

@@ -17,10 +17,10 @@ class Example:
 
     ``config`` contains what differs from the settings' initial values. ``posts`` contains one form per page.
     ``ratings`` lists [item's external id, question, target, value or text], ``flags`` the reasons, ``outputs`` [kind,
-    texts, label's name, its value]. ``order`` fixes what is shown if it matters. ``offers`` lists live suggestions by
-    page (``step``, from 0) and ``side``, ``pulls`` the presses of a button for suggestions by ``step`` and ``number``
-    (from 1), with what was ``typed``. An invalid example has ``problems`` [row, column] (of the file) or
-    ``errors`` [page's name, question's key] (of the posts) instead of ratings.
+    texts, label's name, its value]. ``order`` is the recorded order, for examples in which it matters. ``offers`` lists
+    live suggestions by page (``step``, from 0) and ``side``, ``pulls`` the presses of a button for suggestions by
+    ``step`` and ``number`` (from 1), with what was ``typed``. Instead of ratings, an invalid example has ``problems``
+    [row, column] (of the file) or ``errors`` [page's name, question's key] (of the posts).
     """
 
     name: str

@@ -20,7 +20,7 @@ class Sources:
 
     #: The form of options for `from_samples`; None if the type cannot use generated samples.
     sample_form: ClassVar[type[ConfigForm] | None] = None
-    #: What the rows are that an items file can add to a run's samples, such as “Texts by people”. Empty: none.
+    #: What an items file can add to a run's samples, such as “Texts by people”. Empty: nothing.
     adds_file: ClassVar[str] = ""
     #: The kinds of other types' outputs that `from_outputs` accepts, one kind at a time. Unless a study names a kind,
     #: it gets the first that the other study makes.
@@ -38,10 +38,7 @@ class Sources:
     def add_file(
         self, made: Sequence[SourceRow], rows: Sequence[Row], options: Json
     ) -> tuple[list[SourceRow], list[RowProblem]]:
-        """The rows of a file that join those ``made`` from samples, and the problems in the file.
-
-        Called only if `adds_file` is not empty.
-        """
+        """The rows of a file to add to those ``made`` from samples, and the problems in the file. See `adds_file`."""
         raise NotImplementedError
 
     def choose_outputs(self, outputs: Sequence[SourceOutput], config: Json) -> Sequence[SourceOutput]:
@@ -63,7 +60,7 @@ class MembersWork:
     #: Whether members do the work, as coders who start on a page of the console. Such a study has no link, no
     #: platform and no reward.
     for_members: ClassVar[bool] = False
-    #: What a new study in the console starts with, by the names of the study's own fields, where it differs.
+    #: Initial values of a new study's own fields in the console, by field, if they differ from the usual ones.
     suggested: ClassVar[Mapping[str, object]] = {}
     #: The topic of the question with several choices whose answers members compare and settle. Empty: none.
     adjudicates: ClassVar[str] = ""

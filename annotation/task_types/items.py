@@ -25,8 +25,8 @@ class RowProblem:
 class Row:
     """One data row of a table, with all cells as text. ``number`` counts from 1.
 
-    ``sources`` are the ids of the samples or outputs behind its texts; empty for a row of a file. ``file_row`` is the
-    name of a file and the number of the row there, for a row that joined those made from samples.
+    ``sources`` are the ids of the samples or outputs behind its texts; empty for a row of a file. ``file_row`` is for a
+    row of a file that was added to rows made from samples: the name of the file, and the number of the row there.
     """
 
     number: int
@@ -57,7 +57,7 @@ class Column:
 class ItemData:
     """An item as read: the researcher's id, and the payload that all other hooks get.
 
-    ``rows`` are the numbers of its rows.
+    ``rows`` are the numbers of the rows that it was made from.
     """
 
     external_id: str

@@ -8,7 +8,7 @@ from annotation.task_types.items import Column, Json
 
 
 def number_in(cell: str) -> float:
-    """The number; NaN for text that is not a number. Python alone would accept 1_000."""
+    """The number in a cell; NaN if there is none. Unlike Python, does not accept 1_000."""
     try:
         return float(cell.replace("_", "?"))
     except ValueError:
@@ -34,6 +34,6 @@ def label_in(payload: Json) -> tuple[str, float] | None:
 
 
 def label_cells(label: tuple[str, float] | None) -> dict[str, str]:
-    """The two cells of a label."""
+    """The two cells of a label, by column; empty without a label."""
     name, value = (label[0], f"{label[1]:.6g}") if label else ("", "")
     return {"label_name": name, "label_value": value}

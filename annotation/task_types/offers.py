@@ -23,15 +23,15 @@ class Ask:
     as the story so far. ``round`` counts the suggestions of one text from 1 and decides which pool texts fit.
     ``story`` distinguishes the texts of one hit: no pool text appears twice in a story.
 
-    How other instruments use it:
+    How the instruments use it:
 
-    - *Choice* (``cyoa``): two asks with the sides 1 and 2, in the recorded random order. The page draws both.
-    - *Push* (``mil_story``): one ask on every second page. The page puts the text of its offer into the box by
-      ``Page.initial``; without one (source ``none``) the box is empty.
+    - *Choice* (``cyoa``): two asks with the sides 1 and 2, in the recorded random order. The page shows both.
+    - *Push* (``mil_story``): one ask on every second page. ``Page.initial`` puts the text of its offer into the box;
+      without a text (source ``none``) the box is empty.
     - *Pull* (``slogan``): the page itself has no asks, so the worker never waits for it. It has ``Page.pulls``, and a
-      button posts what is typed. `TaskType.pull` turns that into up to three asks, whose fields hold the keywords and
-      the slogan so far. Each press counts up ``OfferData.number`` on the same step, and `Offers.tries` has the whole
-      history, so that the page draws all of it.
+      button posts what is typed. `TaskType.pull` turns that into up to three asks, whose fields contain the keywords
+      and the slogan so far. Each press raises ``OfferData.number`` on the same step by one, and `Offers.tries` has the
+      whole history, so that the page can show all of it.
     """
 
     side: str
@@ -43,7 +43,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class OfferData:
-    """A suggestion as it was shown. ``text`` is empty if there was none: then ``source`` is ``none``.
+    """A suggestion as it was shown. If there was none, ``text`` is empty and ``source`` is ``none``.
 
     ``source``: ``live`` (the model wrote it in time), ``second_try`` (asked again because the first was late),
     ``pool`` (prepared earlier). ``step`` counts the hit's pages from 0; ``number`` counts the times one side was
@@ -69,7 +69,7 @@ class PullData:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One press of the button with its suggestions in the order of their sides. None: they have not come yet."""
+    """One press of the button with its suggestions in the order of their sides. None: they have not arrived yet."""
 
     number: int
     typed: Mapping[str, str]
@@ -78,7 +78,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class SuggesterNeed:
-    """What a type needs from one suggester: how many texts in each round, for a template with these fields."""
+    """What a type needs from one suggester: how many texts in each round, and the fields that its template gets."""
 
     name: str
     rounds: int
@@ -105,7 +105,7 @@ class Offers:
     pulls: Sequence[PullData] = field(default_factory=tuple)
 
     def at(self, step: int) -> dict[str, OfferData]:
-        """The offers on one page by side; the newest if a side was asked several times."""
+        """The offers on one page by side: the newest one if there were several requests for a side."""
         return {each.side: each for each in self.shown if each.step == step}
 
     def tries(self, step: int) -> list[Try]:
@@ -121,6 +121,6 @@ class Offers:
         ]
 
     def open_pull(self, step: int) -> PullData | None:
-        """The press whose suggestions have not come yet. There is at most one on a page."""
+        """The press whose suggestions have not arrived yet. There is at most one on a page."""
         answered = {each.number for each in self.shown if each.step == step}
         return next((pull for pull in self.pulls if pull.step == step and pull.number not in answered), None)

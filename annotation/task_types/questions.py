@@ -137,7 +137,7 @@ class ChoiceQuestion(ScaleQuestion):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of several options of a question. ``key`` names it in the data and stays the same if its wording changes.
+    """One of a question's options. ``key`` is its name in the data and stays the same if its wording changes.
 
     ``group`` is a heading above the first of several neighbouring options (only in a `ChoicesQuestion`).
     """
@@ -150,7 +150,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class ChoicesQuestion(Question):
-    """Any number of options. Each makes a rating: 1 if chosen, else 0, even if none is. The target is its key."""
+    """Any number of options. Each option gives a rating: 1 if chosen, else 0. The target is its key."""
 
     kind: ClassVar[Kind] = "choices"
     options: tuple[Option, ...] = ()
@@ -187,7 +187,7 @@ class ChoicesQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class RankingQuestion(Question):
-    """All options in order, best first. Each makes a rating: its rank from 1. The target is its key."""
+    """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key."""
 
     kind: ClassVar[Kind] = "ranking"
     options: tuple[Option, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from annotation.task_types.items import Column, ItemData, Row, RowProblem
 
 LONGEST_ID = 160
-#: How the names of columns with the right answers of an exam begin.
+#: The beginning of the names of columns with the right answers of an exam.
 EXAM = "exam:"
 
 

@@ -38,7 +38,7 @@ def record_edits_field(*, initial: bool = False) -> forms.BooleanField:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One part of a record in a `TableField`. ``choices`` are (value, label); empty: any text of one line."""
+    """One part of a record in a `TableField`. ``choices`` are (value, label); empty: any one-line text."""
 
     name: str
     label: str
@@ -78,7 +78,7 @@ class RowsWidget(forms.Widget):
         return False
 
     def _render(self, template_name: str, context: dict[str, Any], renderer: Any = None) -> SafeString:
-        """Uses the project's templates, because Django's own form renderer finds only those of apps."""
+        """Renders with the project's templates, because Django's own form renderer finds only those of apps."""
         return render_to_string(template_name, context)
 
     def id_for_label(self, id_: str, index: Any = None) -> str:

@@ -37,7 +37,7 @@ SENTENCES = (
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWorker:
-    """``bias`` is a share of a scale's width; ``ability`` ranges from 0 (anything) to 1 (the item alone)."""
+    """``bias`` is a share of a scale's width; ``ability`` is between 0 (answers at random) and 1 (follows the item)."""
 
     name: str
     profile: Profile
@@ -52,7 +52,7 @@ class SimulatedWorker:
         return cls(name, profile, min(1.0, max(0.0, rng.gauss(ability, 0.05))), rng.gauss(0, 0.05))
 
     def rng(self, *about: object) -> random.Random:
-        """This worker's random generator for ``about``, the same each time."""
+        """This worker's random generator for ``about``. The same arguments always give the same one."""
         return random.Random("/".join(map(str, (self.name, self.profile, *about))))
 
     def answer(self, question: Question, *, item: str, true: float | None = None) -> dict[str, str]:
@@ -74,7 +74,7 @@ class SimulatedWorker:
         raise TypeError(f"no simulated worker can answer a {type(question).__name__}")
 
     def point(self, question: ScaleQuestion, *, item: str, true: float | None, rng: random.Random) -> float:
-        """The chosen point: the true one plus bias and error. A careless worker picks any point."""
+        """The chosen point: the true one plus bias and error. A careless worker picks a point at random."""
         points = question.scale.points
         if self.profile == "careless":
             return rng.choice(points).value

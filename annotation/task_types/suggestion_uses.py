@@ -1,4 +1,4 @@
-"""What became of a suggestion that a writer was given: kept, edited or deleted, by its text and the text submitted."""
+"""What became of a suggestion that a writer got: kept, edited or deleted, decided by its text and the submitted one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def fate_of(suggested: str, submitted: str) -> float:
     """What a writer did with a suggestion.
 
     ``KEPT``: only white space differs. ``DELETED``: no two neighbouring words of the suggestion are neighbours in the
-    text; of a suggestion of one word, the word is missing. ``EDITED``: everything else. Words are compared without
-    case and punctuation.
+    text or, if the suggestion is a single word, the word is missing. ``EDITED``: everything else. Words are compared
+    without case and punctuation.
     """
     if suggested.split() == submitted.split():
         return KEPT
@@ -37,7 +37,7 @@ def fate_of(suggested: str, submitted: str) -> float:
 
 
 def use_questions() -> list[Question]:
-    """What is stored about the suggestions that writers were given, for the analysis. No page asks these."""
+    """The questions whose ratings describe the suggestions that writers got. No page asks them."""
     return [
         TextQuestion("suggested", "The suggestion, before it was edited", "suggested"),
         ChoiceQuestion("fate", "What became of the suggestion", "fate", FATE),

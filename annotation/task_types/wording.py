@@ -38,13 +38,13 @@ def worded(topic: str, scale: Scale, texts: Mapping[str, str]) -> Scale:
 
 @lru_cache(maxsize=512)
 def _worded(scale: Scale, words: tuple[tuple[str, str], ...]) -> Scale:
-    """One object for all pages of a study: it is faster to compare and render than equal objects."""
+    """Cached, so that all pages of a study use one object: that is faster to compare and render than equal objects."""
     points = zip(scale.points, words, strict=True)
     return replace(scale, points=tuple(replace(at, label=label, description=line) for at, (label, line) in points))
 
 
 def task_in_sentences(parts: Sequence[str]) -> str:
-    """The parts of a task, clauses such as “you read a text”, as sentences with First, Then and Last."""
+    """The parts of a task (clauses such as “you read a text”) as sentences with First, Then and Last."""
     if len(parts) == 1:
         return f"{parts[0][0].upper()}{parts[0][1:]}."
     order = ["First", *["Then"] * (len(parts) - 2), "Last"]

@@ -45,7 +45,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def ago(moment: datetime | None) -> str | SafeString:
-    """How long ago, with the exact time for people who hover over it or use a screen reader."""
+    """How long ago, with the exact time for people who point at it or use a screen reader."""
     if moment is None:
         return "never"
     past = timezone.now() - moment

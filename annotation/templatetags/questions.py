@@ -1,4 +1,4 @@
-"""How task types render their questions: ``{% load questions %}{% part asked %}`` inside a page's template.
+"""Renders the questions of task types: ``{% load questions %}{% part asked %}`` in a page's template.
 
 Typed values and errors come from the page's ``values`` and ``errors``, by the question's key.
 """
@@ -29,7 +29,7 @@ from annotation.task_types.questions import (
 )
 
 register = template.Library()
-#: How many options of a choice fit side by side on a wide screen, and the maximum length of each in characters.
+#: How many options of a choice fit next to each other on a wide screen, and the maximum length of each in characters.
 MOST_IN_ROW, LONGEST_IN_ROW = 4, 24
 
 
@@ -45,7 +45,7 @@ class Button:
 
 @lru_cache(maxsize=512)
 def buttons(scale: Scale) -> tuple[Button, ...]:
-    """The points of a scale in the order shown. The two named neighbours of an unnamed point describe it."""
+    """The points of a scale in the order shown. An unnamed point is described by its two named neighbours."""
     points = scale.points
     found = []
     for at, point in enumerate(points):
@@ -78,7 +78,7 @@ def choice_layout(scale: Scale) -> str:
 
 @register.simple_tag(takes_context=True)
 def part(context: template.Context, asked: Part, lead: object = "") -> SafeString:
-    """A question or a grid with labels, help, errors and what was typed. ``lead`` is read out before the label."""
+    """A question or a grid with labels, help, errors and what was typed. Screen readers read ``lead`` first."""
     values, errors = context["values"], context["errors"]
     if isinstance(asked, Grid):
         keys = [question.key for question in asked.questions]
@@ -91,7 +91,7 @@ def part(context: template.Context, asked: Part, lead: object = "") -> SafeStrin
 
 
 def condition(asked: Question, questions: Sequence[Question]) -> str:
-    """When a question applies, in words for pages without the script that hides it."""
+    """When a question applies, in words, for browsers without the script that hides it."""
     assert asked.shown_if is not None  # noqa: S101 - the caller looked
     other = next(question for question in questions if question.key == asked.shown_if.key)
     names: dict[object, str] = {point.value: point.label or point.key for point in other.scale.points}
@@ -103,7 +103,7 @@ def condition(asked: Question, questions: Sequence[Question]) -> str:
 
 @lru_cache(maxsize=4096)
 def _scale(asked: ScaleQuestion, value: str, lead: str, only_if: str) -> SafeString:
-    """Cached: fifty radio buttons on a page cost more than all its queries, and they are the same for every worker."""
+    """A rendered scale, cached: fifty radio buttons cost more time than all queries of a page, and never differ."""
     return _draw(asked, {asked.key: value}, "", lead, only_if)
 
 
@@ -162,7 +162,7 @@ def _rendered(name: str, page: dict[str, Any]) -> SafeString:
 
 @register.filter
 def paragraphs(text: str, level: int = 2) -> SafeString:
-    """A study's long text with its formatting. Its top headings have ``level``."""
+    """A study's long text with its formatting. Its top headings have this ``level``."""
     return mark_safe(as_html(text, level))  # noqa: S308 - made of known tags, everything else escaped
 
 

@@ -14,7 +14,7 @@ CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 @require_safe
 def media_file(request: HttpRequest, name: str) -> HttpResponse:
-    """For everybody who knows the name: 256 bits that only pages with the image contain. Needs no cookie."""
+    """An image, for everybody who knows its name: 256 bits that only pages with the image contain. Needs no cookie."""
     if not is_key(name):
         return _missing()
     response: HttpResponse

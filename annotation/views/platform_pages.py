@@ -1,7 +1,7 @@
-"""What workers from a platform see in its frame: the way in, and the way back when the work is sent.
+"""What workers from a platform see in its frame: the page where they arrive, and the page that reports their work.
 
-They need no cookie, because the address identifies the worker. What the address states about the worker is only a
-claim; see ``services.arrivals``.
+They need no cookie, because the address identifies the worker. The worker's ids in the address are only a claim; see
+``services.arrivals``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GRACE = timedelta(minutes=5)
 DISAGREED = "Please tick this box if you agree. If you do not agree, {}"
 State = Assignment.State
 
-#: What a worker reads, with the platform's word for what they do. It ends with the way out of the platform.
+#: What a worker reads, by reason, with the platform's word for the work. The platform's ``way_out`` follows.
 REFUSALS = {
     "ended": ("This {task} has ended", "No more work is taken for it."),
     "other_arm": ("You are taking part in another version of this study", "Each person can do one version."),
@@ -129,7 +129,8 @@ def _refused(posting: Posting, reason: str) -> HttpResponse:
 
 
 def _stopped_page(work: Assignment) -> HttpResponse:
-    """The worker stopped for part pay. The platform still has their assignment, which pays only when it is finished."""
+    """The page for a worker who stopped for part pay. The platform still has their assignment, and pays it only when it
+    is finished."""
     task = platform_class(work.posting.platform).task if work.posting else "task"
     lines = (
         f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
@@ -141,7 +142,7 @@ def _stopped_page(work: Assignment) -> HttpResponse:
 
 
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
-    """The work is saved here and must now be reported to the platform. The page can be loaded and can send again."""
+    """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
     work = Assignment.objects.select_related("hit__study", "participant__worker", "posting").get(
         pk=seat.assignment or 0, participant=seat.participant
     )

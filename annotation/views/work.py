@@ -1,4 +1,4 @@
-"""The pages on which workers work. ``docs/workers-guide.md`` describes them for workers.
+"""The pages on which workers answer. ``docs/workers-guide.md`` describes them for workers.
 
 A step's form has the fields ``form`` (a token for this step of this assignment), one per question, ``timing`` and, on
 the last step, ``feedback``. The page's address contains the participant's token: anyone with it is the participant.
@@ -129,7 +129,7 @@ def _loads_ahead(request: HttpRequest) -> bool:
     return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
 
 
-#: What the template asks about and most pages do not have. Looking up a missing name takes it about ten times as long.
+#: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
 UNUSED = {"preview": False, "waiting": None, "events_token": "", "recording": "", "item_image": None}
 
 
@@ -198,7 +198,7 @@ def _part_pay(found: Standing, due: OpenStep, in_all: int | None) -> Decimal | N
 
 
 def _gold(instrument: Instrument, walk: Walk, due: OpenStep) -> list[Feedback]:
-    """What to say about a gold item on the page before."""
+    """Feedback on the gold items of the previous page."""
     if not (instrument.gold_feedback and due.number):
         return []
     return feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number])
@@ -304,7 +304,7 @@ def _too_late(token: str, seat: Seat, *, given_back: bool) -> HttpResponse:
 
 
 def _read_form(request: HttpRequest) -> tuple[FormToken, dict[str, str]]:
-    """The form's token and everything typed, with ``timing``, so that a draft contains it too."""
+    """The form's token and everything typed, including ``timing``, so that a draft contains that too."""
     form = read_form_token(request.POST.get("form", ""))
     return form, {name: str(text) for name, text in request.POST.items() if name != "form"}
 
@@ -321,7 +321,7 @@ def _timing(sent: str) -> dict[str, Any]:
 @workers_page
 @require_POST
 def work_draft(request: HttpRequest, token: str) -> HttpResponse:
-    """Autosave: 204 when it is saved; 409 when this step is no longer open, with the reason as text."""
+    """Saves a draft while the worker types. 204: it is saved. 409: this step is no longer open; the text says why."""
     participant_id = read_participant_token(token)
     form, typed = _read_form(request)
     found = save_draft(assignment_id=form.assignment, participant_id=participant_id, number=form.step, data=typed)

@@ -18,7 +18,7 @@ WINDOW_SECONDS = 3600
 
 
 def take_start(request: HttpRequest, study: Study) -> str | None:
-    """A receipt for one more start; None if this address has too many. Without a limit, the receipt is empty."""
+    """A receipt for one more start; None if there are too many from this address. Empty if there is no limit."""
     most = settings.UNSENT_PER_ADDRESS
     if not most:
         return ""
@@ -26,13 +26,13 @@ def take_start(request: HttpRequest, study: Study) -> str | None:
 
 
 def note_start(participant_id: int, receipt: str) -> None:
-    """Links the start to the participant it created. Their first submission takes it off the count."""
+    """Links the start to the participant that it created. Their first submission ends its counting."""
     if receipt and not cache.add(_key(participant_id), receipt, WINDOW_SECONDS):
         brake.give_back(receipt)  # the button was pressed twice
 
 
 def note_submission(participant_id: int) -> None:
-    """Takes the participant's start off the count."""
+    """Stops counting the participant's start."""
     receipt = cache.get(_key(participant_id)) if settings.UNSENT_PER_ADDRESS else None
     if receipt:
         cache.delete(_key(participant_id))

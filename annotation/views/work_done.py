@@ -1,4 +1,4 @@
-"""The page after a hit, and whenever there is no hit: what is saved, the completion code, and what to do next."""
+"""The page after a hit, or when there is no hit: what is saved, the completion code, and what to do next."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def work_done(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
-    """Completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
+    """The completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     found = summary(participant_id)
     reason = "redacted" if found.redacted else reason or _why_not(found)
     context = {

@@ -1,4 +1,4 @@
-"""Takes the log of edits from workers' pages. What goes wrong here never touches what workers typed."""
+"""Accepts the log of edits from workers' pages. No error here affects what workers typed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from annotation.tokens import BadToken, events_token, read_participant_token
 from annotation.views.work_pages import UNAVAILABLE, workers_page
 
 logger = logging.getLogger(__name__)
-#: The field with what a page had not sent when its form was sent.
+#: The form field with the edits that a page had not sent before its form.
 FIELD = "edit_log"
 MOST_SENT_BATCHES = 50
 STATUS = {"stored": 204, "repeated": 204, "early": 429, "full": 409, "ended": 409}
@@ -31,7 +31,7 @@ RECORDING = (
 
 
 def recording_context(task: TaskType, config: Json, due: Page, assignment_id: int, number: int) -> dict[str, Any]:
-    """What a page needs to record edits; nothing if it records none."""
+    """What a page needs to record edits; empty if it records none."""
     fields: Sequence[str] = task.recorded(due, config)
     if not fields:
         return {}
@@ -62,7 +62,7 @@ def _plain(text: str, status: int) -> HttpResponse:
 
 
 def store_sent_edits(sent: str, participant_id: int) -> None:
-    """The batches that came with a form: those that had not been stored before. Never raises."""
+    """Stores the batches that came with a form, unless they were stored before. Never raises."""
     if not sent or len(sent) > MOST_BATCH_BYTES:
         return
     try:

@@ -31,7 +31,7 @@ NONE_CAME = Notice(
     "There is no suggestion this time",
     "Please write this part yourself. Everything you wrote before is saved.",
 )
-#: Why a press of the button for suggestions asked for none, by the parameter of the address that it leads to.
+#: Why a press of the button got no suggestions, by the parameter of the address that the button leads to.
 NOT_PULLED: dict[str, Notice] = {
     "empty": Notice(
         "warn",
@@ -46,7 +46,7 @@ SOME_CAME = Notice("", "One suggestion is missing", "It did not come in time. Pl
 @workers_page
 @require_safe
 def work_offers(request: HttpRequest, token: str) -> HttpResponse:
-    """Whether page ``?step=`` still waits for its suggestions. ``reload`` is true as soon as there is another page."""
+    """Whether page ``?step=`` still waits for its suggestions. ``reload`` is true once the page has changed."""
     seat = read_seat(token)
     found = standing(seat.participant, seat.assignment)
     due, step = found.open, request.GET.get("step", "")
@@ -80,7 +80,7 @@ def told(waiting: Waiting) -> dict[str, Any]:
 
 
 def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
-    """A notice about suggestions that did not arrive, without naming their side."""
+    """A notice about suggestions that did not arrive, without their sides."""
     sources = [each.source for each in shown]
     if not sources:
         return None
@@ -94,7 +94,7 @@ def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
 @workers_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
-    """The button for suggestions: saves what is typed, asks, and leads back to the page, which shows the progress."""
+    """The button for suggestions: saves what is typed, requests them, and redirects to the page, which then waits."""
     here = reverse("work", args=[token])
     if request.method != "POST":
         return SeeOther(here)
@@ -105,13 +105,13 @@ def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
         number=form.step,
         data={name: str(text) for name, text in request.POST.items() if name != "form"},
     )
-    # A notice is at the top of the page, the suggestions are further down.
+    # A notice is at the top of the page; the suggestions are further down.
     where = {"closed": "?already", "empty": "?suggest=empty", "spent": "?suggest=spent"}.get(pulled, "#pull")
     return SeeOther(here + where)
 
 
 def pull_context(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
-    """What a page with a button for suggestions needs to draw it and to show the progress."""
+    """What a page needs to show a button for suggestions and their progress."""
     if opened.page is None or not opened.page.pulls:
         return {}
     return {

@@ -65,7 +65,7 @@ def message(
     contact: str = "",
     asks_browser: bool = False,
 ) -> HttpResponse:
-    """A page with one message and where to go next. ``asks_browser``: it has a button for people who started here."""
+    """A page with one message and where to go next. ``asks_browser``: it has a button for people who have started."""
     context = {"heading": heading, "lines": lines, "link": link, "contact": contact, "asks_browser": asks_browser}
     return page("annotation/message.html", context, status=status)
 
@@ -81,9 +81,9 @@ def broken_link() -> HttpResponse:
 
 
 def workers_page(view: View) -> View:
-    """Marks a view as a worker's page: signed tokens instead of cookies, and frames where they are allowed.
+    """Marks a view as a worker's page: it uses signed tokens instead of cookies, and can appear in allowed frames.
 
-    For wrong tokens or a database that does not answer, it shows a page in plain words.
+    For a wrong token, or a database that does not respond, it shows a page that explains what to do.
     """
 
     @wraps(view)
@@ -118,9 +118,9 @@ def workers_page(view: View) -> View:
 
 
 def once_more(action: Callable[[], T]) -> T:
-    """Runs ``action``, and again if the database connection turns out to be gone, for example after a restart.
+    """Runs ``action``, and runs it again if the database connection is gone, for example after a restart.
 
-    Only for actions that can be repeated, as everything on a worker's page can.
+    Only for actions that can be repeated, like everything on a worker's page.
     """
     try:
         return action()
@@ -132,12 +132,12 @@ def once_more(action: Callable[[], T]) -> T:
 
 
 def _is_written(name: str, value: str) -> bool:
-    """Whether to show a field: a text of some length that the page did not fill in itself."""
+    """Whether a field contains a text of some length that the worker wrote."""
     return name not in ("form", "timing", "start", "k", "edit_log") and (len(value) > 10 or "\n" in value)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """For a database that cannot even be read. The page contains what was sent, in a form that sends it again."""
+    """The page if the database cannot even be read. It contains what was sent, in a form that sends it again."""
     if request.method == "POST":
         sent = [(name, clean_text(str(value)), _is_written(name, str(value))) for name, value in request.POST.items()]
         response = page("annotation/unsaved.html", {"sent": sent}, status=503)

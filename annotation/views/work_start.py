@@ -1,7 +1,7 @@
 """The ways into a study: its start page and its preview. Viewing them writes nothing.
 
-Who a visitor is comes from the address (a personal link, a panel's id, a simulated worker's token) or from the key that
-the browser sends with the start form. Without any of these, each start is a new person.
+The address identifies a visitor (by a personal link, a panel's id or a simulated worker's token), or the key that their
+browser sends with the start form does. Without any of these, each start is a new person.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MOST_PREVIEWED = 50
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Who asks for a study's page, according to the address. ``named`` contains the parameters that identify them."""
+    """Who opens a study's page, according to the address. ``named`` contains the parameters that identify them."""
 
     study: Study
     named: Mapping[str, str]
@@ -102,7 +102,7 @@ class Visit:
 
 
 def _visit(request: HttpRequest, slug: str) -> Visit:
-    """Raises BadToken or Invitation.DoesNotExist if the address names an unknown person."""
+    """The visit to a study. Raises BadToken or Invitation.DoesNotExist if the key or token in the address is wrong."""
     study = study_by_slug(slug)
     if "k" in request.GET:
         key = clean_text(request.GET["k"])
@@ -118,7 +118,7 @@ def _visit(request: HttpRequest, slug: str) -> Visit:
 
 
 def _browser_key(request: HttpRequest, study: Study) -> str:
-    """The key saved in the browser; empty if the study does not ask for it or the browser has none."""
+    """The key saved in the browser; empty if the study does not use it or the browser has none."""
     key = request.POST.get("browser", "") if study.identity == Identity.BROWSER else ""
     return key if people.is_browser_key(key) else ""
 
@@ -198,7 +198,7 @@ def _start_page(visit: Visit, *, known: Participant | None = None, start: str, d
 
 
 def start_context(study: Study, arm: Arm | None = None) -> dict[str, Any]:
-    """What the start page shows about the study: until the arm is known, only what is true of all arms."""
+    """What the start page shows about the study. Until the arm is known, only what all arms have in common."""
     arms = [arm] if arm else list(study.arms.all())
     rewards = {study.reward if each.reward is None else each.reward for each in arms} or {study.reward}
     return {
@@ -244,7 +244,7 @@ def _not_open(study: Study, visit: Visit | None = None) -> HttpResponse:
 
 
 def _may_be_known(study: Study, visit: Visit | None) -> bool:
-    """Whether only the browser's key can show if its user has started. The page then asks for it."""
+    """Whether only the browser's key can show that this visitor has started. The page then asks for it."""
     return study.identity == Identity.BROWSER and visit is not None and not visit.named
 
 
@@ -333,9 +333,9 @@ def _may_preview(request: HttpRequest, visit: Visit) -> bool:
 
 
 def preview_pages(study: Study, *, items: int, arm: Arm | None = None, first: int = 0) -> list[Page]:
-    """The pages of a hit with ``items`` items from position ``first``, as a first worker gets them; none without items.
+    """The pages of a hit with ``items`` items from position ``first``, as the first worker gets them.
 
-    If pages depend on the answers, a simulated worker answers them.
+    Empty if there are no such items. If pages depend on the answers, a simulated worker answers them.
     """
     found = [item_data(item) for item in study.items.filter(position__gte=first).order_by("position")[:items]]
     if not found:

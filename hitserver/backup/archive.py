@@ -37,6 +37,8 @@ class _Hashed(io.RawIOBase):
 
 
 class Writer:
+    """Adds files to an archive. ``finish`` writes the manifest and must be called last."""
+
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
         self.members: dict[str, dict[str, Any]] = {}
@@ -53,7 +55,7 @@ class Writer:
         self.add_text(MANIFEST, json.dumps({"format": FORMAT, **facts, "members": self.members}, indent=1))
 
     def _add(self, name: str, file: IO[bytes], size: int) -> None:
-        """Adds the first ``size`` bytes of a file, which may grow meanwhile. A file that shrinks is an error."""
+        """Adds the first ``size`` bytes of a file, which may grow in the meantime. A file that shrinks is an error."""
         member = tarfile.TarInfo(name)
         member.size, member.mode, member.mtime = size, 0o600, int(time.time())
         hashed = _Hashed(file)
@@ -63,7 +65,7 @@ class Writer:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Writer]:
-    """An archive that appears once it is complete. Only its owner can read it."""
+    """An archive that appears at ``path`` once it is complete. Only its owner can read it."""
     with replaced(path) as file:
         Path(file.name).chmod(0o600)
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=3) as tar:

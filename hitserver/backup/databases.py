@@ -18,12 +18,12 @@ from psycopg2.sql import SQL, Identifier
 from common.problems import Problem, invalid, refuse_if_any
 
 BUSY_SECONDS = 30
-#: Rows that a new database also has.
+#: Tables that have rows even in a new database.
 ALWAYS_FILLED = {"django_migrations", "django_content_type", "auth_permission", "sqlite_sequence"}
 
 
 class Database(Protocol):
-    """``member``: the name of its copy in an archive."""
+    """What a backup needs from a database. ``member`` is the name of its copy in the archive."""
 
     member: str
 

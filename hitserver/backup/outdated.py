@@ -1,4 +1,4 @@
-"""Backups and copies that still contain what was deleted later at workers' requests."""
+"""Backups and copies that still contain data that were deleted later because a worker asked for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hitserver.backup.archive import MANIFEST, MOST_MANIFEST_BYTES
 
 @dataclass(frozen=True)
 class Outdated:
-    """A file made before ``deletions`` of workers' data."""
+    """A file with the number of ``deletions`` of workers' data since it was made."""
 
     path: Path
     made_at: datetime

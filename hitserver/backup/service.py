@@ -26,7 +26,7 @@ from hitserver.backup.outdated import deletions_since
 
 KEY = "secret_key"
 ONE_UNDONE = "This undid the deletion of a worker's data."
-#: Folders with files: their name in a backup, and the setting that says where they are.
+#: Folders with files: their name in a backup, and the setting that contains their path.
 FOLDERS = {"files": "MARKETPLACE_FILES", "media": "MEDIA_FILES"}
 
 
@@ -66,7 +66,11 @@ def back_up(path: Path, *, with_key: bool = True) -> Outcome:
 
 
 def restore(path: Path, *, force: bool = False) -> Outcome:
-    """Restores this server from a backup. If that is impossible here, raises Invalid and changes nothing."""
+    """Restores this server from a backup.
+
+    Raises Invalid and changes nothing if the backup is damaged or does not fit this server. Without ``force``, the same
+    holds if this server has data. With ``force``, those are backed up first.
+    """
     database = this_database()
     with _workplace(Path(settings.VAR)) as folder:
         manifest = archive.unpack(path, folder)
@@ -142,7 +146,7 @@ def _add_files(writer: archive.Writer, name: str) -> int:
             writer.add(f"{name}/{path.relative_to(home).as_posix()}", path)
             count += 1
         except FileNotFoundError:
-            continue  # its time was up while the backup ran
+            continue  # it was deleted while the backup ran
     return count
 
 

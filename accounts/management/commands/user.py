@@ -17,7 +17,7 @@ ACTOR = "command line"
 
 
 class Command(ActionCommand):
-    help = "Researchers and other users: add, grant, revoke, deactivate, activate, end sessions, list."
+    help = "Manage researchers and other users: add, grant, revoke, deactivate, activate, end-sessions, list."
 
     def add_actions(self, add: AddAction) -> None:
         one = add("add", "make a researcher and print a password", self.add)

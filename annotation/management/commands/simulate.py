@@ -15,17 +15,17 @@ from annotation.models import Study
 from common.commands import written_out
 from common.words import counted, duration
 
-#: More than enough: each round fills at least one place, and few are left after the first.
+#: More rounds than are needed: each fills at least one place, and few are left after the first.
 MOST_ROUNDS = 5
 
 
 class Command(BaseCommand):
-    help = "Simulated workers do a live study through its real pages. Their data are marked as simulated."
+    help = "Let simulated workers do a live study through its real pages. Their data are marked as simulated."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", help="the study's short name")
-        parser.add_argument("--workers", type=int, help="how many (default: enough to finish the study)")
-        parser.add_argument("--at-once", type=int, default=8, help="how many at a time (default 8)")
+        parser.add_argument("--workers", type=int, help="how many workers (default: enough to finish the study)")
+        parser.add_argument("--at-once", type=int, default=8, help="how many workers at a time (default 8)")
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same workers (default 1)")
         parser.add_argument("--base-url", default=settings.BASE_URL, help=f"the server (default {settings.BASE_URL})")
         parser.add_argument("--careful", type=float, default=0.7, help="share of careful workers (default 0.7)")

@@ -1,6 +1,6 @@
 """The Requester API through boto3, with errors sorted by what people can do about them.
 
-When the endpoint asks for it (ThrottlingException), botocore's adaptive mode slows requests down and repeats them.
+If the endpoint throttles requests (ThrottlingException), botocore's adaptive mode slows them down and repeats them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Account:
 
     @classmethod
     def from_settings(cls) -> Account:
-        """Raises PlatformTrouble if there is no key."""
+        """The account in the settings. Raises PlatformTrouble if there is no key."""
         account = cls(
             settings.MTURK_ENDPOINT,
             settings.MTURK_REGION,
@@ -53,8 +53,8 @@ def client_for(account: Account) -> Any:
 def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble.
 
-    Only an answer in the API's own format counts: boto3 takes any page with status 200 for an empty answer, so a
-    proxy's sign-in page would look like a HIT that was ended, or work that was paid.
+    Only an answer in the API's own format counts. boto3 takes any page with status 200 for an empty answer, so a
+    proxy's sign-in page would look as if a HIT was ended or work was paid.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -85,7 +85,7 @@ def _speaks_the_api(answer: dict[str, Any]) -> bool:
 
 
 def _has_its_members(client: Any, operation: str, answer: dict[str, Any]) -> bool:
-    """Whether the answer has anything of what the operation returns, if it returns something."""
+    """Whether the answer contains any of the members that the operation returns. True if it returns none."""
     shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
     members = set(shape.members) if shape is not None else set()
     return not members or bool(members & answer.keys())

@@ -153,7 +153,7 @@ def _call(key: str, operation: str, params: Any, **more: Any) -> Call:
 
 
 def _mark(owed: Compensation) -> str:
-    """Makes names unique on the platform, also if two servers use one account."""
+    """A text that makes names unique on the platform, even if two servers use one account."""
     return posting_token(owed.pk).partition(".")[2][:12]
 
 

@@ -126,8 +126,8 @@ class MturkConfig:
 def study_requirements(study: Study) -> list[dict[str, Any]]:
     """Requirements from other studies: the result of the exam, and that a worker has not taken part in some of them.
 
-    ``services.qualifying`` makes these qualifications before the study is posted. One that was not made is in the list
-    too, so that the platform refuses the HIT, and does not offer it to everybody.
+    ``services.qualifying`` makes these qualifications before the study is posted. If one was not made, it is still in
+    the list, so that the platform refuses the HIT instead of offering it to everybody.
     """
     types = QualificationType.objects.filter(platform="mturk")
     ids = {

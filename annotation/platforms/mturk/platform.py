@@ -96,7 +96,7 @@ class Mturk(Platform):
 
     @staticmethod
     def kept(answer: Json) -> Json:
-        """The ids."""
+        """The ids in the answer."""
         hit = answer.get("HIT", {})
         found: Json = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
         if "QualificationType" in answer:
@@ -135,7 +135,7 @@ class Mturk(Platform):
         ]
 
     def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
-        """The HIT type, of which each reward has one (the platform reuses identical types), then the HIT."""
+        """The calls for the HIT type (one for each reward: the platform reuses identical types), then for the HIT."""
         config, reward = MturkConfig(**settings), posting.pays
         hit_type = Call(
             key=f"hit-type/{posting.study_id}/{reward}",
@@ -171,13 +171,13 @@ class Mturk(Platform):
         return None
 
     def expire(self, posting: Posting) -> Sequence[Call]:
-        """The end is part of the key: a HIT that was offered longer meanwhile can be ended again."""
+        """The end is part of the key, so that a HIT that was extended can be ended again."""
         end = int(posting.expires_at.timestamp()) if posting.expires_at else 0
         params = {"HITId": posting.external_id, "ExpireAt": 0}
         return [_call(f"expire/{posting.pk}/{end}", "update_expiration_for_hit", params)]
 
     def pause(self, posting: Posting, times: int) -> Sequence[Call]:
-        """MTurk has no pause: the HIT ends now, and is offered until its old end again afterwards."""
+        """MTurk has no pause. The HIT ends now; `resume` offers it again until its old end."""
         params = {"HITId": posting.external_id, "ExpireAt": 0}
         return [_call(f"pause/{posting.pk}/{times}", "update_expiration_for_hit", params)]
 
@@ -194,7 +194,7 @@ class Mturk(Platform):
         if assignment == NOT_ACCEPTED:
             return None
         worker = query.get("workerId", "")
-        # A posting without a name is there already: publishing stopped before it could store the name.
+        # A posting without a name may exist there: publishing stopped before it could store the name.
         same_hit = not posting.external_id or query.get("hitId", posting.external_id) == posting.external_id
         if not (_ID.fullmatch(worker) and _ID.fullmatch(assignment) and same_hit):
             raise BadArrival(
@@ -290,7 +290,7 @@ class Mturk(Platform):
         return [_call(key, "associate_qualification_with_worker", params)]
 
     def _paid_before(self, call: PlatformCall) -> Json | None:
-        """Whether the platform has one more such bonus than those whose calls are known to be done."""
+        """Whether the platform has one more such bonus than the calls known to have succeeded."""
         params = call.params
         done = PlatformCall.objects.filter(operation="send_bonus", params=params, state=PlatformCall.State.DONE).count()
         there = [
@@ -333,7 +333,7 @@ def fees_of(endpoint: str) -> Fees:
 
 
 def submit_to(given: str, here: str) -> str:
-    """Where to report to the platform that the work is done; empty if the address names a site that is not allowed."""
+    """The address to report to that the work is done; empty if ``given`` is on a site that is not allowed."""
     known = {here, origin(django_settings.BASE_URL), *(origin(site) for site in django_settings.MTURK_SUBMIT_SITES)}
     return given.rstrip("/") if origin(given) in known and len(given) <= 400 else ""
 

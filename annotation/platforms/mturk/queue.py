@@ -1,6 +1,6 @@
-"""MTurk's notifications, read from an SQS queue. They may be lost, doubled or late, so they only say what to poll.
+"""MTurk's notifications, read from an SQS queue. They may be lost, doubled or late, so they only start a poll.
 
-A message stays in the queue until what it is about was polled. Its format is that of notification version 2014-08-15.
+A message stays in the queue until its HITs have been polled. Its format is that of notification version 2014-08-15.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_MESSAGES = 10
 
 
 def receive() -> Iterator[Notice]:
-    """The messages that wait, at most ten at once; waits a moment for the first. Raises PlatformTrouble."""
+    """The messages in the queue, at most ten at a time. Waits a moment for the first. Raises PlatformTrouble."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     url = settings.MTURK_QUEUE_URL
@@ -49,7 +49,7 @@ def receive() -> Iterator[Notice]:
 
 
 def hits_in(body: str) -> list[str]:
-    """The ids of the HITs that a message is about, each once; empty if it is not a notification that we know.
+    """The ids of the HITs that a message is about, each once. Empty if it is not a known notification.
 
     >>> hits_in('{"EventDocVersion": "2014-08-15", "Events": [{"EventType": "HITReviewable", "HITId": "H1"}]}')
     ['H1']

@@ -1,7 +1,7 @@
 """Prolific's REST API, version 1: one request at a time, repeated where that is safe, with errors in plain words.
 
-Prolific has no tokens that keep a request from taking effect twice. So a request that creates something or pays is
-never repeated here after an error that leaves open what became of it; the caller first looks for what it did.
+Prolific has no tokens that keep a request from taking effect twice. So this module never repeats a request that creates
+something or pays if an error leaves its effect unknown; the caller first looks for what it did.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_BYTES = 20 * 1024 * 1024
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A redirect would carry the token to another address."""
+    """Refuses redirects, which would send the token to another address."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
@@ -42,7 +42,7 @@ class Account:
 
     @classmethod
     def from_settings(cls) -> Account:
-        """Raises PlatformTrouble if there is no token."""
+        """The account in the settings. Raises PlatformTrouble if there is no token."""
         account = cls(settings.PROLIFIC_API, settings.PROLIFIC_TOKEN)
         if not account.token:
             raise PlatformTrouble(
@@ -63,8 +63,8 @@ class Api:
     def send(self, method: str, path: str, body: Json | None = None, *, repeat: bool = True, **query: Any) -> Any:
         """The answer to a request, from JSON. Raises PlatformTrouble.
 
-        ``repeat``: sending it twice does no more than sending it once. Requests that were refused because there were
-        too many are always sent again.
+        ``repeat``: sending it twice has the same effect as sending it once. Requests that were refused because there
+        were too many are always sent again.
         """
         address = self._address(path) + (f"?{urlencode(query)}" if query else "")
         may_be_done = False
@@ -90,7 +90,7 @@ class Api:
         return found, str(link or "")
 
     def _address(self, path: str) -> str:
-        """The whole address of a path. A link to another host is refused: it would get the token."""
+        """The whole address of a path. Raises PlatformTrouble for a link to another host, which would get the token."""
         if "://" not in path:
             return f"{self._account.address.rstrip('/')}/{path}"
         if urlsplit(path)[:2] != urlsplit(self._account.address)[:2]:
@@ -111,7 +111,7 @@ class Api:
 
 
 class _Refused(Exception):
-    """``wait``: the seconds that the server asks to wait, or 0."""
+    """A request was refused. ``wait``: the seconds that the server asks to wait, or 0."""
 
     def __init__(self, trouble: PlatformTrouble, wait: float = 0.0) -> None:
         super().__init__(str(trouble))
@@ -127,7 +127,7 @@ _FIXES = {
 
 
 def _refusal(error: HTTPError) -> _Refused:
-    """An error status. Under 500, the request had no effect."""
+    """The error for an error status. Below 500, the request had no effect."""
     try:
         what = _words(error.read(100_000), error.headers.get_content_type())
     except (OSError, HTTPException):
@@ -144,7 +144,7 @@ def _refusal(error: HTTPError) -> _Refused:
 
 
 def _words(data: bytes, content_type: str) -> str:
-    """What an error says, in one line."""
+    """The text of an error, in one line."""
     if "json" not in content_type:
         return "it sent a web page, not data."
     try:
@@ -160,7 +160,7 @@ def _words(data: bytes, content_type: str) -> str:
 
 
 def _unreachable(error: Exception, address: str) -> PlatformTrouble:
-    """No answer. A connection that was never made cannot have had an effect."""
+    """The error if there is no answer. If no connection was made, the request had no effect."""
     reason = getattr(error, "reason", error)
     return PlatformTrouble(
         f"{address} did not answer: {str(reason)[:200]}.",

@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.models import PlatformCall
 from annotation.platforms.base import Call, Json, PlatformTrouble, Search
 
-#: “Pay bonuses”: paid “in the following minutes”. Until then, nothing shows whether a lost request was carried out.
+#: “Pay bonuses”: paid “in the following minutes”. Until then, nobody can see whether a lost request had an effect.
 BONUS_SHOWS_AFTER = timedelta(hours=1)
 #: The keys of the two calls differ only in this.
 SET_UP, PAY = "bonus-set-up/", "bonus/"
@@ -24,9 +24,9 @@ SET_UP, PAY = "bonus-set-up/", "bonus/"
 def bonus_calls(
     *, study_id: str, submission_id: str, amount: Decimal, name: str, look: Callable[[str], Json]
 ) -> Sequence[Call]:
-    """Set up, then pay. Setting up pays nothing, so doing it twice does no harm.
+    """The calls that set up and then pay a bonus in USD. Setting up pays nothing, so doing it twice does no harm.
 
-    ``name`` tells bonuses apart: an equal one is the same bonus. ``look`` gets a submission from Prolific.
+    Bonuses with equal ``name`` are the same bonus. ``look`` gets a submission from Prolific.
     """
     params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
     set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
@@ -40,7 +40,7 @@ def bonus_calls(
 
 
 def _search(submission_id: str, look: Callable[[str], Json]) -> Search:
-    """Whether a request to pay whose answer was lost was carried out. Raises PlatformTrouble while nobody knows."""
+    """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble until that is known."""
 
     def search(call: PlatformCall) -> Json | None:
         there = sum(Decimal(str(each)) for each in look(submission_id).get("bonus_payments") or ()) / 100
@@ -59,7 +59,7 @@ def _search(submission_id: str, look: Callable[[str], Json]) -> Search:
 
 
 def _known(submission_id: str, call: PlatformCall) -> Decimal:
-    """USD of bonuses that Prolific must show for this submission if ``call`` was carried out."""
+    """USD of bonuses that Prolific must show for this submission if ``call`` took effect."""
     set_up = PlatformCall.objects.filter(
         operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
     ).values_list("key", "params__csv_bonuses")

@@ -33,7 +33,7 @@ class ProlificChanges(Changes):
         return True
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
-        """The number is the new total, so asking twice adds nothing more."""
+        """The calls contain the new total, so making them twice adds nothing more."""
         params = {"id": posting.external_id, "total_available_places": places}
         return [Call.fixed(f"places/{posting.pk}/{places}", "update_study", params, search=self._has_grown)]
 
@@ -49,7 +49,7 @@ class ProlificChanges(Changes):
         )
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
-        """A bonus on the worker's own submission, also on a returned one: Prolific needs only that they took part."""
+        """A bonus on the worker's own submission, even a returned one: Prolific only requires that they took part."""
         work = owed.assignment
         assert work.posting is not None  # noqa: S101 - promised for posted work only
         return bonus_calls(

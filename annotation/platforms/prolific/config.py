@@ -24,7 +24,7 @@ PLACEHOLDERS = {
 
 
 class FiltersField(TableField):
-    """Who may take part: filters of Prolific, each with the values it selects or with a range."""
+    """Who may take part: Prolific's filters, each with the values that it selects or with a range."""
 
     def clean_row(self, row: Any, number: int) -> Any:
         clean = super().clean_row(row, number)

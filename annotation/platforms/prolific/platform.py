@@ -36,7 +36,7 @@ from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, a
 from common.problems import Problem, invalid, unknown
 
 OutsideState = OutsideAssignment.State
-#: “Submission object”. Work in progress is not reported; PROCESSING, seen between two states, neither.
+#: “Submission object”. Work in progress is not reported, and neither is PROCESSING, which is between two states.
 STATES = {
     "AWAITING REVIEW": OutsideState.SUBMITTED,
     "APPROVED": OutsideState.APPROVED,
@@ -55,7 +55,7 @@ LEAST_MESSAGE = 100
 #: Prolific approves what nobody has decided on after 21 days.
 APPROVES_AFTER = timedelta(days=21)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-#: Operation → method, path, and whether sending it twice does no more than once.
+#: Operation → method, path, and whether sending it twice has the same effect as sending it once.
 OPERATIONS = {
     "create_study": ("POST", "studies/", False),
     "look_up_study": ("GET", "studies/{id}/", True),
@@ -114,7 +114,7 @@ class Prolific(ByReward):
         return str(django_settings.PROLIFIC_API)
 
     def balance(self) -> Decimal | None:
-        """In the account's own currency (“Users”: amounts in hundredths)."""
+        """The balance in the account's own currency (“Users”: amounts in hundredths)."""
         found = self._api.send("GET", "users/me/")
         cents = found.get("available_balance") if isinstance(found, dict) else None
         return Decimal(cents) / 100 if isinstance(cents, int) else None
@@ -143,7 +143,7 @@ class Prolific(ByReward):
         return planned
 
     def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
-        """A draft, then its publication: in between, nobody has seen or paid anything."""
+        """The calls that make a draft, then publish it. In between, nobody has seen or paid anything."""
         config = ProlificConfig(**settings)
         create = Call(
             key=f"prolific-study/{posting.pk}",
@@ -160,7 +160,7 @@ class Prolific(ByReward):
         return create, publish
 
     def _to_publish(self, draft: Json) -> Json:
-        """Refuses to publish in another currency: the amounts here are US dollars."""
+        """The parameters to publish a draft. Refuses another currency, because the amounts here are US dollars."""
         currency = draft.get("presentment_currency_code") or draft.get("currency_code") or self._currency()
         if currency != "USD":
             raise PlatformTrouble(
@@ -172,7 +172,7 @@ class Prolific(ByReward):
         return {"id": draft["id"], "action": "PUBLISH"}
 
     def _currency(self) -> str:
-        """The account's currency, for a draft that does not name its own. A dry run takes it for granted."""
+        """The account's currency, for a draft that does not name its own. A dry run assumes US dollars."""
         if self._given is None:
             return "USD"
         found = self._api.send("GET", "users/me/")

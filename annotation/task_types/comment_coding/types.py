@@ -1,4 +1,4 @@
-"""A page per comment: which labels apply? Members of the study answer, each on their own; differences are settled."""
+"""A page per comment: which labels apply? Members of the study answer separately, then settle their differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.sources import output_name
 
 LABELS = "labels"
-#: Of the labels that are right for a comment, as simulated coders see it.
+#: For simulated coders, a comment has at most this many right labels.
 MOST_TRUE = 2
 
 INSTRUCTIONS = """You read comments in which people explain an answer, and say what each comment is about.
@@ -80,7 +80,7 @@ class CommentCoding(FixedPages):
     # --- pages ---
 
     def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        """Each coder sees the comments of a task in another order."""
+        """The order of the comments, different for each coder."""
         return {"items": rng.sample(range(len(items)), len(items))}
 
     def pages(self, shown: Shown) -> Sequence[Page]:
@@ -125,7 +125,7 @@ class CommentCoding(FixedPages):
     # --- simulated coders ---
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
-        """One or two labels are right for a comment, whoever codes it. Coders get most decisions right, each their own.
+        """One or two labels are right for a comment, for all coders. Each coder makes some mistakes of their own.
 
         A careless coder guesses.
         """

@@ -1,4 +1,4 @@
-"""What simulated workers write: different responses, and one response again with small changes."""
+"""What simulated workers write: different responses, and one response rephrased with small changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENERS = (
 
 
 def written(worker: SimulatedWorker, page: str, count: int, *, most_words: int, rephrase: str = "") -> list[str]:
-    """``count`` different texts. With ``rephrase``: that text, each time with another word before it.
+    """``count`` different texts. With ``rephrase``: that text, each time with a different word before it.
 
     Careless workers write a word and a number.
     """
@@ -39,7 +39,7 @@ def written(worker: SimulatedWorker, page: str, count: int, *, most_words: int, 
 
 
 def _different(texts: list[str]) -> list[str]:
-    """Adds a number to texts that a low limit has cut to the same words."""
+    """The texts, with a number added to those that a low limit has cut to the same words."""
     if len(set(texts)) == len(texts):
         return texts
     return [f"{text.split()[0]} {number}" for number, text in enumerate(texts, start=1)]

@@ -1,4 +1,4 @@
-"""Write several different responses, then say one of them again in several ways."""
+"""Write several different responses, then rephrase one of them in several ways."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import task_in_sentences
 
 LABEL = "content_diversity"
-#: The pages about one item: write different responses, choose one, write it again in other words.
+#: The pages about one item: write different responses, choose one, rephrase it.
 KINDS = ("high", "choose", "low")
 
 
@@ -192,7 +192,7 @@ class ConTest(TaskType):
 
 
 def own_responses(given: Answers, kind: str) -> list[str]:
-    """The texts from a page, in the order of its boxes. A database may return the answers in another order."""
+    """The texts from a page, in the order of its boxes. A database may return the answers in a different order."""
     return [str(given[f"{kind}-{number}"]) for number in range(1, len(given) + 1)]
 
 

@@ -24,7 +24,7 @@ MOST_PICKS = 50
 
 @dataclass(frozen=True, slots=True)
 class PickQuestion(Question):
-    """One of the suggestions shown. The answer lists the sides in the order picked. The last one counts.
+    """Which suggestion to use. The answer lists the sides in the order picked. The last one counts.
 
     Without the page's script, only the last pick is known.
     """
@@ -64,7 +64,8 @@ class PickQuestion(Question):
 class LineQuestion(TextQuestion):
     """One line of the story. With ``stands_for_pick``, an empty box means the unchanged suggestion.
 
-    Only a browser without JavaScript sends an empty box: the script puts the suggestion into it and requires a text.
+    Only a browser without JavaScript sends an empty box. The page's script puts the suggestion into the box and
+    requires a text.
     """
 
     stands_for_pick: bool = False
@@ -76,6 +77,6 @@ class LineQuestion(TextQuestion):
 
 
 def choice_scale(suggesters: Sequence[str]) -> Scale:
-    """Which suggester's text was chosen: its position in the study's setting, from 1."""
+    """The scale of which suggester's text was chosen: its position in the study's setting, from 1."""
     points = tuple(Point(float(at), name) for at, name in enumerate(suggesters, start=1))
     return Scale("suggester", "nominal", points)

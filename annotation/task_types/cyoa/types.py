@@ -1,4 +1,4 @@
-"""A story in turns: one written alone, one chosen from suggestions and edited, and so on."""
+"""A story in turns: the first written alone, the second chosen from suggestions and edited, and so on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from annotation.task_types.wording import worded
 #: A topic with the name of its scale.
 Stored = tuple[str, str]
 FIELDS = ("story", "prompt")
-#: More switches than this on one page count as this many.
+#: The largest number of switches on one page that is counted.
 MOST_SWITCHES = 20
 SWITCHES = Scale("switches", "interval", tuple(Point(float(count)) for count in range(MOST_SWITCHES + 1)))
 
@@ -245,7 +245,8 @@ class Cyoa(TaskType):
         return found
 
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
-        """A turn that began as a suggestion is not the writer's own. Others could copy the story before them."""
+        """All texts except turns that began as a suggestion, which are not the writer's own. Turns could be copied from
+        the story before them."""
         for each in super().written(shown, pages, answers):
             if each.key != "turn":
                 yield each

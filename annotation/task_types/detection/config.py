@@ -1,4 +1,4 @@
-"""The settings of detection studies. Trainings and cells of the published design are arms with other settings."""
+"""The settings of detection studies. Each training or cell of the published design is an arm with its own settings."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ Clark 2021 (app. C) names this as a reason to leave out a worker, and gives no r
 - An explanation contradicts an answer on the human side if it states that a machine wrote the text, and an answer on
   the machine side if it states that a person did.
 - A statement is a clause whose subject is the text (“it”, “the story”, or nothing), which *is*, *sounds like* or *was
-  written by* one of the two, or in which one of the two *wrote this*. Everything else that a clause may contain
-  (“not”, “maybe”, “would”, “to make it sound human”) makes it something else, so it does not count.
+  written by* one of the two, or a clause in which one of the two *wrote this*. A clause with anything else in it
+  (“not”, “maybe”, “would”, “to make it sound human”) does not count.
 
-The rule reads English only. It misses contradictions rather than report false ones, and a person decides.
+The rule works only for English. It rather misses a contradiction than reports a false one, and a person decides.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _SUBJECT = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[.,;:!?()]| - | – |—|\b(?:but|and|because|since|although|though)\b", re.IGNORECASE)
-#: What follows a statement and limits it.
+#: Words after a statement that limit it.
 _LIMIT = re.compile(r" (?:in|at) (?:some )?(?:places|parts|times|points)|-|\s*\?| but\b", re.IGNORECASE)
 
 
 def _statements(who: str, adjective: str) -> re.Pattern[str]:
-    """Statements that ``who`` wrote the text. ``adjective`` is what the text then is, such as machine-generated."""
+    """Matches statements that ``who`` wrote the text. ``adjective`` describes such a text, as in machine-generated."""
     ways = (
         rf"(?:{_IS}|{_SEEMS}(?: to be| like it was| as if it was)?) {_SURE}{_MADE} by {_A}{who}",
         rf"(?:{_IS}|{_SEEMS}(?: to be)?) {_SURE}{adjective}",
@@ -54,7 +54,7 @@ _STATEMENTS = {
 
 
 def contradiction(answer: float, explanation: str) -> str:
-    """The words of ``explanation`` that say the opposite of ``answer`` (1 and 2: human, 3 and 4: machine); or empty."""
+    """The words of ``explanation`` that contradict ``answer`` (1 and 2: human, 3 and 4: machine); empty if none do."""
     other = _STATEMENTS["machine" if answer < 2.5 else "human"]
     text = " ".join(explanation.replace("’", "'").split())
     for found in other.finditer(text):

@@ -1,7 +1,7 @@
 """Detection items from a run's samples and from texts by people, by the published rules (Clark 2021, §6.2.2, app. C).
 
-A text has ``min_words`` words or more and ends with the sentence that passes them. Machine texts that copy the text
-which primed the model are left out. Texts by people come from a file, or from the run's contexts (``human_text``).
+A text has at least ``min_words`` words and ends with the sentence that reaches that number. Machine texts that copy the
+text that primed the model are left out. Texts by people come from a file, or from the run's contexts (``human_text``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from generation.decoding.sentences import first_sentence_end
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
 
-#: Overlap counts runs of this many words: single words, such as “the”, are in any two texts.
+#: Overlap counts sequences of this many words, because any two texts share single words, such as “the”.
 RUN = 3
 
 
@@ -69,7 +69,7 @@ def _runs(text: str) -> list[tuple[str, ...]]:
 
 
 def rows_from_samples(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
-    """A row per sample that fits, the row of the context's ``human_text`` if it has one, and how many were left over.
+    """A row per sample that fits, a row for the context's ``human_text`` if it has one, and how many were left over.
 
     Raises Invalid if a ``human_text`` is too short.
     """
@@ -97,7 +97,7 @@ def _cells(sample: SampleRow, name: str, text: str, source: str) -> dict[str, st
 
 
 def _by_person(text: str, min_words: int) -> tuple[str, tuple[str, str]]:
-    """A person's text, cut, and what is wrong with it and the fix (both empty if nothing is)."""
+    """A person's text, cut, with its problem and the fix (both empty if there is none)."""
     words = len(text.split())
     if words < min_words:
         what = f"It has {counted(words, 'word')}; a text needs at least {min_words:,}."

@@ -17,9 +17,9 @@ HUMAN = "human"
 def plan_detection(items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
     """Each arm's texts in hits of one domain and one model; an arm with practice gets the practice texts in every hit.
 
-    In hits of an odd size, people and machine have the one text more in turn, so half of all texts shown are by people.
-    Texts are shown equally often within their kind, ±1, and at least as often as the study wants ratings. A domain with
-    one kind of text only is divided as it is. Raises Invalid if an arm has no texts, or a practice that it lacks.
+    In hits of an odd size, people and machines have one text more in turn, so half of all texts shown are by people.
+    Texts of one kind are shown equally often, ±1, and at least as often as the study wants ratings. A domain with only
+    one kind of text is divided as it is. Raises Invalid if an arm has no texts, or lacks the practice texts it needs.
     """
     return [hit for arm in design.arms for hit in _of_arm(items, arm, design, random.Random(rng.random()))]
 
@@ -92,7 +92,7 @@ def _of_domain(items: Sequence[ItemData], design: Design, rng: random.Random) ->
 
 
 class _Queue:
-    """Names in random order, over and over; one draw never has a name twice."""
+    """Names in random order, repeated as often as needed. One draw never contains a name twice."""
 
     def __init__(self, names: Sequence[str], rng: random.Random) -> None:
         self.names, self.rng, self.left = list(names), rng, list[str]()

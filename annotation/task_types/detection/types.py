@@ -1,4 +1,4 @@
-"""One text at a time: by a person or by a machine? Practice with feedback comes first where the training has it."""
+"""One text at a time: by a person or by a machine? With some trainings, practice with feedback comes first."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Detection(FixedPages):
         ]
 
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
-        """Also says which explanations say the opposite of the answer that they explain."""
+        """The answers in words, marked if an explanation contradicts the answer that it explains."""
         for each in super().written(shown, pages, answers):
             explains = each.key in ("why", "change")
             yield replace(each, contradicts=_contradiction(answers[each.step], each.text)) if explains else each
@@ -183,7 +183,7 @@ class Detection(FixedPages):
         return rows_from_file(made, rows, options)
 
     def true_answer(self, shown: Shown, page: Page, question: Question) -> float | None:
-        """Hard to tell: what the text seems to be is near the middle, on the right side more often than not."""
+        """Near the middle of the scale, because it is hard to tell, and more often than not on the right side."""
         if page.item is None:
             return None
         item = shown.items[page.item]
@@ -228,7 +228,7 @@ def _pick(texts: Mapping[str, str]) -> ChoiceQuestion:
 
 
 def _feedback(shown: Shown, index: int) -> Json:
-    """What the page after a practice text says about it."""
+    """What the page after a practice text shows about it."""
     payload, texts = shown.items[index].payload, shown.texts
     judged = [("", payload["text"])]
     machine = payload["source"].strip() != HUMAN

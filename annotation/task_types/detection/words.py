@@ -16,7 +16,7 @@ ORIGIN = Scale(
         Point(4.0, "Definitely machine-generated"),
     ),
 )
-#: What is stored for a pair: which of its two texts was called the machine's, whatever side it was on.
+#: What is stored for a pair: which of its two texts the worker took for the machine's, on whichever side it was.
 PICKED = Scale("text", "nominal", (Point(1.0, "Text"), Point(2.0, "Other text")))
 INSTRUCTIONS = (
     "You read short texts, one after the other. A person wrote some of them. A machine, which means a computer "

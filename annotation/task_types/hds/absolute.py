@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OneSet(HdsType):
-    """A type whose item is one set. Subclasses share how samples and outputs become items."""
+    """A type whose item is one set. Makes items from samples and outputs for its subclasses."""
 
     sample_form = SetsForm
 

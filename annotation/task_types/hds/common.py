@@ -112,7 +112,7 @@ class HdsType(FixedPages):
         return [page for number in range(self.length(shown)) if (page := self.page_at(shown, number))]
 
     def page_at(self, shown: Shown, number: int) -> Page | None:
-        """Only one page: making all pages would be most of the cost of each request."""
+        """Makes only this page: to make all of them would be most of the cost of each request."""
         kinds = self.kinds(shown.config)
         at, kind = divmod(number, len(kinds))
         if at >= len(shown.items):

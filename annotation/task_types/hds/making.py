@@ -73,7 +73,7 @@ def set_rows(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRo
 def pair_rows(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
     """Two rows per pair of sets from different decoders (or models), and how many samples are in no pair.
 
-    If decoders fill several sets each, the first of one is paired with the first of the other, and so on.
+    If decoders have several sets each, the first set of one is paired with the first of the other, and so on.
     """
     groups = [list(found) for _, found in groupby(sets_from(samples, options), key=_made_by)]
     pairs = [both for one, two in combinations(groups, 2) for both in zip(one, two, strict=False)]
@@ -90,8 +90,8 @@ def pair_rows(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceR
 def balanced(
     pairs: Sequence[tuple[SampleSet, SampleSet]], wanted: int, rng: random.Random
 ) -> list[tuple[SampleSet, SampleSet]]:
-    """Chooses ``wanted`` pairs and keeps their order. Always takes the pair whose decoders were used least so far, at
-    random among equals."""
+    """``wanted`` of the pairs, in their order. Each choice is a pair whose decoders were used least so far, at random
+    among equals."""
     left = list(range(len(pairs)))
     rng.shuffle(left)
     taken: dict[tuple[str, str], int] = {}

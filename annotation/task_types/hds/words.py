@@ -42,7 +42,7 @@ WORDING: dict[str, Mapping[str, str]] = {
 
 
 def ignore_quality(*, after_warm_up: bool) -> str:
-    """The notice on the pages with the set. Without a warm-up, nothing comes before it."""
+    """The notice on the pages with the set, in words that fit if no warm-up came before."""
     start = "From here on, ignore quality" if after_warm_up else "Ignore quality"
     return (
         f"{start}: it does not matter whether what you read is good, true or well written. "
@@ -111,7 +111,7 @@ SIMILARITY = Scale.of(
 
 @lru_cache(maxsize=32)
 def scale_for(scale: Scale, generation_task: str) -> Scale:
-    """The scale with its descriptions about endings, replies or continuations."""
+    """The scale with the words of the generation task in its descriptions, such as endings or replies."""
     words = WORDING[generation_task]
     return replace(
         scale,

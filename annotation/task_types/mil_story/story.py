@@ -26,7 +26,7 @@ class Place:
 
     @property
     def is_suggested(self) -> bool:
-        """Whether the sentence begins as a suggestion, where there are any: every second one does."""
+        """Whether the sentence begins as a suggestion, in arms with suggestions: every second sentence does."""
         return not self.is_rating and self.sentence % 2 == 0
 
 

@@ -175,8 +175,8 @@ class MilStory(TaskType):
         return found
 
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
-        """Nobody has to change a suggestion, and what it says is not the writer's. Other sentences could be copied from
-        the story before them or from the prompt."""
+        """All texts except sentences made from a suggestion, which are not the writer's own. Sentences could be copied
+        from the story before them or from the prompt."""
         for each in super().written(shown, pages, answers):
             if each.key != "sentence":
                 yield each

@@ -58,7 +58,7 @@ def sample_pairs(samples: Sequence[SampleRow], options: Json) -> tuple[list[Sour
 
 
 def _system(sample: SampleRow, options: Json, several: bool) -> str:
-    """The name in the options that matches it; otherwise the decoder, with its model if there are several."""
+    """The name in the options that matches the sample; otherwise its decoder, with its model if there are several."""
     whole = f"{sample.model}:{sample.decoder}"
     asked = (options["system_1"], options["system_2"])
     named = next((name for name in (whole, sample.decoder, sample.model) if name in asked), "")
@@ -79,8 +79,8 @@ def _row(place: int, first: tuple[str, SampleRow], second: tuple[str, SampleRow]
 
 
 def output_pairs(outputs: Sequence[SourceOutput]) -> list[SourceRow]:
-    """Pairs each text with the first unpaired one: same context, another writer and, if writers had arms, another arm.
-    When more arrive, existing pairs stay the same and come first."""
+    """Pairs each text with the first unpaired text that has the same context, a different writer and, if the writers
+    had arms, a different arm. When more texts arrive, existing pairs stay the same and come first."""
     waiting: dict[str, list[SourceOutput]] = defaultdict(list)
     rows: list[SourceRow] = []
     for each in outputs:

@@ -1,4 +1,4 @@
-"""Two texts side by side, one or several criteria; which system wrote which is never shown."""
+"""Two texts side by side, one or several criteria. Pages never show which system wrote which."""
 
 from __future__ import annotations
 

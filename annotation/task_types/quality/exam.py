@@ -1,7 +1,7 @@
 """Who passes the exam: workers label texts whose labels are known (Zhang et al. 2020, app. A).
 
-The rule is data, and its result a pure function of the labels. The type only declares it; who grants a qualification to
-those who pass is decided elsewhere.
+The rule is data, and its result is a pure function of the labels. The type only declares the rule;
+``services.qualifying`` grants qualifications to those who pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ExamRule:
 
 @dataclass(frozen=True, slots=True)
 class ExamResult:
-    """``right`` of ``n`` labels are as known; ``furthest`` is how many points the worst one is off."""
+    """Of ``n`` labels, ``right`` are right; ``furthest`` is how many points the worst one is off."""
 
     n: int
     right: int
@@ -35,8 +35,8 @@ class ExamResult:
 
 
 def judge(rule: ExamRule, given: Mapping[str, float], known: Mapping[str, float]) -> ExamResult | None:
-    """The result for labels by item. A known item without a label is wrong by more than any rule allows. None if no
-    label is known: then there was no exam."""
+    """The result of the labels ``given`` by item. An item without a given label is wrong by more than any rule allows.
+    None if no label is known: then there was no exam."""
     if not known:
         return None
     off = [abs(given[name] - label) if name in given else float("inf") for name, label in known.items()]

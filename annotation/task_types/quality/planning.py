@@ -59,7 +59,7 @@ def _by_context(items: Sequence[ItemData], size: int, rng: random.Random) -> Bun
 
 @lru_cache(maxsize=8)
 def _plan(items: tuple[tuple[str, str, str], ...], size: int, tasks: int, seed: float) -> tuple[tuple[str, ...], ...]:
-    """Kept, because a plan of thousands of tasks takes seconds and the console shows it on several pages."""
+    """Cached, because a plan of thousands of tasks takes seconds and the console shows it on several pages."""
     from analysis.planning import PlanError, Sample, plan_blocks
 
     try:

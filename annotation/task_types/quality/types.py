@@ -93,7 +93,7 @@ class Quality(FixedPages):
         return plan_quality(items, design, rng)
 
     def exam_rule(self, config: Json) -> ExamRule:
-        """What passes the exam."""
+        """The rule that decides who passes the exam."""
         return ExamRule.of(config)
 
     def exam_answers(self, item: ItemData, config: Json) -> Mapping[str, Collection[str]]:
@@ -101,7 +101,7 @@ class Quality(FixedPages):
         return {TOPIC: [f"{number_in(label):g}"]} if label else {}
 
     def exam_percent(self, exam: Sequence[ExamItem], config: Json) -> float | None:
-        """100 for whoever passes by the rule of `exam_rule`; otherwise the share of right labels, which is lower."""
+        """100 for workers who pass by `exam_rule`; otherwise the percentage of right labels, which is lower."""
         known = {each.item.external_id: number_in(each.item.payload["known_label"]) for each in exam}
         given = {each.item.external_id: float(each.given[TOPIC][0]) for each in exam if each.given.get(TOPIC)}
         result = judge(self.exam_rule(config), given, known)
@@ -194,7 +194,7 @@ class Quality(FixedPages):
 
 
 def _true_label(item: ItemData) -> float:
-    """The known label of an exam text; otherwise what the system's name decides, and a part from the text."""
+    """The known label of an exam text; otherwise a value drawn from the system's name and the item's id."""
     if item.role == "exam":
         return number_in(item.payload["known_label"])
     system = random.Random(f"quality of {item.payload['system']}").uniform(1.5, 4.5)

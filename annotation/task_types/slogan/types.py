@@ -55,7 +55,8 @@ class Slogan(TaskType):
     # --- suggestions ---
 
     def suggesters(self, config: Json) -> Sequence[SuggesterNeed]:
-        """Pools must last for one request; those after it get no text if they are late and the pool is empty."""
+        """The suggesters, with pools for one request. If later requests are late and the pool is empty, they get no
+        text."""
         names = config["suggesters"] if config["suggestions"] else []
         return [SuggesterNeed(name, 1, names.count(name), FIELDS) for name in dict.fromkeys(names)]
 

@@ -13,7 +13,7 @@ from annotation.task_types.offers import OfferData, OfferUse, Try
 from annotation.task_types.questions import Answer, Form, Question, Stored
 from annotation.task_types.suggestion_uses import DELETED, KEPT, fate_of
 
-#: More uses, or more tries, on one page count as this many.
+#: The largest numbers of uses and of tries on one page that are counted.
 MOST = 50
 COUNT = Scale("count", "interval", tuple(Point(float(count)) for count in range(MOST + 1)))
 
@@ -47,7 +47,7 @@ def ref_of(offer: OfferData) -> str:
 
 
 def offered(tries: Sequence[Try]) -> dict[str, OfferData]:
-    """The suggestions that have come, by ``try/side``."""
+    """The suggestions that have arrived, by ``try/side``."""
     return {ref_of(offer): offer for each in tries for offer in each.offers or () if offer.text}
 
 

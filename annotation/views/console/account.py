@@ -43,7 +43,7 @@ def account(request: SignedIn) -> HttpResponse:
 def account_page(
     request: SignedIn, *, form: TokenForm | None = None, new: tokens.NewToken | None = None, status: int = 200
 ) -> HttpResponse:
-    """``new`` is a token that was just made: only this response shows it."""
+    """The page. ``new`` is a token that was just made: only this response shows it."""
     here = request.session.session_key
     context = {
         "sessions": [
@@ -77,7 +77,7 @@ def end_session(request: SignedIn) -> HttpResponse:
 @require_POST
 @signed_in
 def new_token(request: SignedIn) -> HttpResponse:
-    """No redirect: this response is the only page that ever shows the token."""
+    """Makes a token. Does not redirect, because this response is the only page that ever shows it."""
     form = TokenForm(request.POST)
     if not form.is_valid():
         return account_page(request, form=form, status=422)
@@ -98,7 +98,7 @@ def revoke_token(request: SignedIn, pk: int) -> HttpResponse:
     return redirect("console_account")
 
 
-#: The order matters: each browser also names those below it.
+#: The order matters: each browser also sends the names of those below it.
 _BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
 _SYSTEMS = (
     *(("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows")),

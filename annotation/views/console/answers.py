@@ -13,7 +13,7 @@ from annotation.task_types.questions import Question
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item of the hit, its texts as columns."""
+    """An item of the hit, with its texts by column."""
 
     pk: int
     external_id: str

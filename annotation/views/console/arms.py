@@ -158,7 +158,7 @@ class ArmPage:
         return values
 
     def forgotten(self) -> list[Problem]:
-        """Settings that were changed on the page but not ticked as different. Nobody would expect us to ignore them."""
+        """Settings that were changed on the page but not ticked as different. To ignore them would be a surprise."""
         what = "You changed this but did not tick the box above it."
         return [
             Problem(f"arms.{self.arm.name}.config.{bound.name}", what, "Tick the box, or change the value back.")
@@ -183,7 +183,7 @@ class ArmPage:
         return arm_as_given(self.arm) | {"config": own, "texts": typed_texts(self.data, names)}
 
     def show(self, problems: Iterable[Problem]) -> list[Problem]:
-        """Puts problems beside their fields. Returns those that belong to no field."""
+        """Adds problems to their fields. Returns those that belong to no field."""
         left = []
         for problem in problems:
             text = f"{problem.what} {problem.fix}".strip()

@@ -33,7 +33,7 @@ STATES = {
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """One label beside what each coder decided about it. ``group`` is the category if it begins here."""
+    """One label and each coder's decision about it. ``group`` is the category, but only for its first label."""
 
     key: str
     label: str
@@ -128,7 +128,7 @@ def _adjudicate_page(request: SignedIn, study: Study, item: Item, question: Choi
 
 
 def label_rows(question: ChoicesQuestion, coded: CodedItem) -> list[LabelRow]:
-    """The labels with everybody's decisions. Before anybody has settled it, the final labels are those all chose."""
+    """The labels with everybody's decisions. Until there is a final answer, the labels that all chose are ticked."""
     given = list(coded.given.values())
     final = coded.final
     if final is None:
@@ -155,7 +155,7 @@ def label_rows(question: ChoicesQuestion, coded: CodedItem) -> list[LabelRow]:
 
 
 def _next_address(study: Study, *, after: int) -> str:
-    """The next item to settle, from this one on and then from the start; the list if there is none."""
+    """The next item to settle, after this one or else from the start; the list if there is none."""
     items = coded_items(study)
     place = next((at for at, item in enumerate(items) if item.pk == after), 0)
     left = [item for item in [*items[place:], *items[:place]] if item.state == "differ"]

@@ -1,4 +1,4 @@
-"""A copy of a study, as a draft that belongs to the user who asks for it."""
+"""Duplicates a study as a draft that belongs to the user who asks for it."""
 
 from __future__ import annotations
 

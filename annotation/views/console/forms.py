@@ -1,4 +1,4 @@
-"""The console's forms. They show early, beside the field, what the services would refuse anyway."""
+"""The console's forms. They show next to the field what the services would refuse anyway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT_PREFIX = "text-"
 
 
 def short_name(typed: str, title: str, *, exclude: int | None = None) -> str:
-    """The name typed, or one made from the title. Two studies may share a title: the later one gets a number."""
+    """The name typed, or one made from the title. If another study has the name made, it gets a number."""
     made = slugify(title).replace("_", "-")[:60].strip("-")
     if title and not (typed or made):
         raise forms.ValidationError("No short name can be made from this title. Enter one here, such as study-1.")
@@ -101,7 +101,7 @@ class DuplicateForm(forms.Form):
         return short_name(self.cleaned_data["slug"], str(self.data.get("title", "")))
 
 
-#: Kinds of outputs in words, as far as a type that judges them has to tell them apart.
+#: Kinds of outputs in words, for types that can judge more than one.
 KINDS = {"turn": "Single turns of a story, each after the story before it"}
 
 
@@ -132,7 +132,7 @@ class OutputsForm(forms.Form):
         field.choices = [(study.slug, f"{study.title} ({study.slug})") for study in sources]
 
     def _choose_kind(self, kinds: Sequence[str]) -> None:
-        """Only a type that can judge several kinds of outputs has to be told which."""
+        """Offers the kinds of outputs, or hides the field if the type can judge only one."""
         if len(kinds) < 2:
             del self.fields["kind"]
             return

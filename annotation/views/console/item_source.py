@@ -13,7 +13,7 @@ from annotation.models import Item, Output
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``what`` comes first, then ``name``, which leads to ``url`` if there is one, then ``detail``.
+    """The parts of a line: ``what``, then ``name``, with a link to ``url`` if there is one, then ``detail``.
 
     ``links`` lead to the submissions that made the item's texts: (pseudonym, address).
     """
@@ -26,7 +26,7 @@ class Source:
 
 
 def source_of(item: Item, user: User) -> Source | None:
-    """None for an item whose origin was not recorded."""
+    """Where the item came from; None if that was not recorded."""
     source = item.source
     if "file" in source:
         return Source("File", source["file"], detail=_numbered("row", source["rows"]))
@@ -42,7 +42,7 @@ def source_of(item: Item, user: User) -> Source | None:
 
 
 def _from_outputs(slug: str, outputs: list[int], detail: str, user: User) -> Source:
-    """Users who can see this study but not the other one get only its name."""
+    """The other study with the outputs. Users who cannot see that study get only its name."""
     if not studies_of(user).filter(slug=slug).exists():
         return Source("Study", slug, detail=detail)
     made = Output.objects.filter(pk__in=outputs, study__slug=slug).order_by("pk")

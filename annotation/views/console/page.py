@@ -114,7 +114,7 @@ def task_title(name: str) -> str:
 
 
 def for_members(name: str) -> bool:
-    """Whether members of the study do its work, as the type called ``name`` says."""
+    """Whether members of the study do its work, by the type called ``name``."""
     try:
         return get_type(name).for_members
     except UnknownTaskType:

@@ -65,7 +65,7 @@ def _payable(request: SignedIn) -> QuerySet[Study]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor")
 def pay(request: SignedIn, study: Study) -> HttpResponse:
-    """Shows what would be marked as paid. A POST marks it, if it is still what the page showed."""
+    """Shows what would be marked as paid. A POST marks it, if nothing has changed since."""
     given = request.POST if request.method == "POST" else request.GET
     pseudonym = given.get("worker", "").replace("\x00", "")[:40]
     with_excluded = bool(pseudonym) and given.get("excluded") == "1"

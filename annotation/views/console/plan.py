@@ -29,7 +29,7 @@ CENT = Decimal("0.01")
 
 
 class About(StrEnum):
-    """What a check is about. Pages that show some of this elsewhere leave those checks out."""
+    """What a check is about. A page can leave out checks whose content it shows elsewhere."""
 
     STUDY = "study"
     LINK = "link"
@@ -48,8 +48,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ArmCost:
-    """The cost and workload of one arm. ``limited``: its wanted participants cannot do as many submissions as its hits
-    need. ``per_hour`` is the pay at the lowest reward; None if the time per hit is unknown."""
+    """The cost and workload of one arm. ``limited``: the participants wanted cannot make as many submissions as its
+    hits need. ``per_hour`` is the pay in USD at the lowest reward; None if the time per hit is unknown."""
 
     name: str
     n_hits: int
@@ -68,7 +68,7 @@ class ArmCost:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The figures of the page, and ``version``, which changes when the study is no longer what the page showed."""
+    """The figures of the page, and ``version``, which changes if the study changes after the page was loaded."""
 
     n_items: int
     arms: list[ArmCost]
@@ -111,7 +111,7 @@ class Plan:
 
 
 def fingerprint(study: Study) -> str:
-    """Changes with anything that a form of the study shows. Reveals that somebody else saved first."""
+    """A text that changes with anything that a form of the study shows. It reveals that somebody else saved first."""
     parts = stored_parts(study)
     shown = [
         *(str(getattr(study, field.attname)) for field in study._meta.concrete_fields if field.name not in _INNER),
@@ -159,7 +159,7 @@ def _costs(study: Study, arms: Sequence[Arm], planned: Sequence[PlannedHit], tim
 
 
 def _cost(study: Study, name: str, arm: Arm | None, hits: Sequence[PlannedHit], time: TimePerHit | None) -> ArmCost:
-    """No worker does the same hit twice, or more hits than the study allows."""
+    """The cost of one arm. No worker does the same hit twice, or more hits than the study allows."""
     rewards = [planning.reward_of(study, arm, hit) for hit in hits]
     submissions = sum(hit.wanted for hit in hits)
     cost = sum((reward * hit.wanted for reward, hit in zip(rewards, hits, strict=True)), Decimal(0))

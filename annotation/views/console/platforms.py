@@ -59,7 +59,7 @@ def platform_or_404(name: str) -> type[Platform]:
 @require_safe
 @member()
 def platforms(request: SignedIn, study: Study) -> HttpResponseBase:
-    """The ways in; once the study is on a platform, what is happening there."""
+    """The platforms to choose from or, once the study is on one, what is happening there."""
     from annotation.views.console.platforms_work import work_context
 
     posted = overview.posted_on(study)
@@ -174,7 +174,7 @@ def _platform_problems(study: Study, platform: Platform, settings: dict[str, Any
 
 
 def version_of(study: Study, found: Estimate | None) -> str:
-    """Changes with anything that the owner agreed to: the study, its settings for platforms, and the cost."""
+    """A text that changes with anything that the owner agrees to: the study, its settings for platforms, the cost."""
     cost = [found.cost.hits, found.cost.assignments, found.cost.total] if found else []
     text = json.dumps([fingerprint(study), study.platforms, cost], sort_keys=True, cls=DjangoJSONEncoder)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -206,7 +206,7 @@ def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 @require_safe
 @member(read="editor")
 def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
-    """What the account has left, asked now. The page loads it by itself; without JavaScript, a link leads here."""
+    """The account's balance at this moment. The page loads it by itself; without JavaScript, a link leads here."""
     kind = platform_or_404(platform)
     context: dict[str, Any] = {"platform": kind, "study": study}
     try:
@@ -218,7 +218,7 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     except PlatformTrouble as trouble:
         context["trouble"] = trouble
     except Refused:
-        pass  # the page itself shows what is wrong with the study
+        pass  # the page itself shows the study's problems
     if "HX-Request" in request.headers:
         return render(request, "console/platforms/_balance.html", context)
     return study_page(request, study, "platforms/balance.html", context, section=SECTION)
@@ -227,7 +227,7 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 @require_POST
 @member(write="owner")
 def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
-    """Launches the study if it is a draft, and has everything posted in the background: only if the page is current."""
+    """Launches the study if it is a draft, and posts everything in the background, unless the page is out of date."""
     kind = platform_or_404(platform)
     try:
         connected = connect(platform)

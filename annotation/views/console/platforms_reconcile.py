@@ -33,7 +33,7 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class HereOnly:
-    """Sent here, and unknown to the platform. ``in_time``: the worker can still submit it there."""
+    """Work that was sent here and is unknown to the platform. ``in_time``: the worker can still submit it there."""
 
     work: Assignment
     in_time: bool
@@ -44,7 +44,7 @@ class HereOnly:
 
 @dataclass(frozen=True, slots=True)
 class ThereOnly:
-    """Sent on the platform, and not complete here. ``work`` is what is here of it."""
+    """Work that was sent on the platform and is incomplete here. ``work`` is the part that is here."""
 
     outside: OutsideAssignment
     work: Assignment | None
@@ -98,7 +98,7 @@ def _address(work: Assignment) -> str:
 @require_POST
 @member(write="editor")
 def fetch(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Completes work that the platform has, from what it and the drafts here hold."""
+    """Completes work that the platform has, from its answer and the drafts here."""
     outside = get_object_or_404(
         OutsideAssignment.objects.select_related("posting__study", "posting__hit"),
         pk=_pk(request, "outside"),
@@ -116,7 +116,7 @@ def fetch(request: SignedIn, study: Study) -> HttpResponseBase:
 @require_POST
 @member(write="owner")
 def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Pays one worker for work that cannot be paid through its own HIT: by another HIT, or by a bonus."""
+    """Pays one worker for work that cannot be paid through its own HIT: through another HIT, or by a bonus."""
     works = Assignment.objects.select_related("hit__study", "posting", "participant__worker")
     work = get_object_or_404(works, pk=_pk(request, "work"), hit__study=study)
     try:
@@ -145,7 +145,7 @@ def _pk(request: SignedIn, name: str) -> int:
 
 
 def _amount(request: SignedIn) -> Decimal:
-    """The amount in the form. If it is not a number, an amount that is refused."""
+    """The amount in the form, in USD. If it is not a number, an amount that the service refuses."""
     try:
         return Decimal(request.POST.get("amount", "").strip()[:20])
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""A study that is on a platform: how far it is, and what can be done with it there."""
+"""A study that is on a platform: its progress, and what can be done with it there."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def work_context(study: Study, name: str) -> dict[str, Any]:
 @require_safe
 @member()
 def progress(request: SignedIn, study: Study) -> HttpResponseBase:
-    """The part that the page fetches every few seconds. When nothing is under way any more, the whole page reloads."""
+    """The part that the page fetches every few seconds. Once nothing is in progress, the whole page reloads."""
     name = overview.posted_on(study)
     if not name:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
@@ -72,7 +72,7 @@ def progress(request: SignedIn, study: Study) -> HttpResponseBase:
 @require_safe
 @member(read="editor")
 def calls_made(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Every call that was made or is to be made for this study, newest first."""
+    """Every call that was or will be made for this study, newest first."""
     rows = PlatformCall.objects.filter(study=study).select_related("posting").order_by("-pk")
     if request.GET.get("show") == "refused":
         rows = rows.exclude(state=PlatformCall.State.DONE).exclude(error="")
@@ -84,7 +84,7 @@ def calls_made(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 def _ask(role: str, act: Callable[[SignedIn, Study, str], str]) -> Callable[..., HttpResponseBase]:
-    """A page that only accepts a POST: does what was asked, or says why not, and shows the study's platform again."""
+    """A view for POST only: does ``act``, or shows why that is impossible, and goes back to the study's platform."""
 
     @require_POST
     @member(write=role)
@@ -106,7 +106,7 @@ def _ask(role: str, act: Callable[[SignedIn, Study, str], str]) -> Callable[...,
 
 
 def _request(request: SignedIn, study: Study, name: str, kind: str, **params: Any) -> None:
-    """Request a job, and refuse at once if the platform has no key: the page should say so, not the job."""
+    """Requests a job. Raises PlatformTrouble at once if the platform has no key, so that the page shows it."""
     connect(name)
     actor = request.user.get_username()
     platform_jobs.request_job(study=study, kind=kind, platform=name, actor=actor, params=params)
@@ -178,7 +178,7 @@ resume = _ask("owner", _resume)
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="owner")
 def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Shows what more ratings per item cost. A POST adds them, if it is still what the page showed."""
+    """Shows what more ratings per item cost. A POST adds them, if nothing has changed since."""
     name = overview.posted_on(study)
     context: dict[str, Any] = {"platform": known().get(name), "ratings": study.ratings_per_item + 1}
     given = request.POST if request.method == "POST" else request.GET

@@ -26,13 +26,13 @@ from annotation.views.work_start import preview_context, preview_pages, start_co
 from common.numbers import whole_number
 
 WIDTHS = ("phone", "wide")
-#: How many ids the box for an item suggests.
+#: How many item ids the search box suggests.
 LISTED_ITEMS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which arm and item to show, and how wide. Ignores anything in the address that makes no sense."""
+    """Which arm and item to show, and how wide. Invalid values in the address are ignored."""
 
     arm: Arm | None
     item: Item | None
@@ -43,7 +43,7 @@ class Choice:
         return self.arm.position + 1 if self.arm else 1
 
     def query(self, **changes: object) -> str:
-        """The address's parameters. Parameters without a value are left out."""
+        """The parameters for an address, with ``changes``. Parameters without a value are left out."""
         chosen = {"arm": self.arm_number if self.arm else "", "item": self.item.external_id if self.item else ""}
         return urlencode({name: value for name, value in (chosen | changes).items() if value not in ("", None)})
 
@@ -103,7 +103,7 @@ def preview_page(request: SignedIn, study: Study) -> HttpResponse:
 @require_safe
 @member()
 def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-    """The pages as one worker saw them, everything in its recorded order, with their answers."""
+    """The pages as one worker saw them, in the recorded order, with their answers."""
     found = Submission.objects.select_related("assignment__hit__arm", "participant")
     submission = get_object_or_404(found, pk=pk, study=study)
     if submission.participant.redacted_at is not None:
@@ -127,7 +127,7 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 def typed_values(shown_page: Page, answers: Answers) -> dict[str, str]:
-    """The answers as the page's form fields contained them."""
+    """The answers as form fields of the page."""
     values: dict[str, str] = {}
     for question in shown_page.questions:
         if (answer := answers.get(question.key)) is not None:

@@ -1,4 +1,4 @@
-"""Quality control of a study: its rules until the launch, what they found afterwards, and a check on demand."""
+"""Quality control of a study: its rules (locked at launch), what they have found, and a check on demand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STALE = (
 
 
 class RulesPage:
-    """Both forms of one request. After the launch they are shown but cannot change."""
+    """Both forms of one request. After the launch, nobody can change them."""
 
     def __init__(self, study: Study, data: Mapping[str, Any] | None = None) -> None:
         quality, rules = rules_of(study)
@@ -64,7 +64,7 @@ class RulesPage:
         return [(field.id_for_label, str(field.label), str(error)) for field in bound for error in field.errors]
 
     def save(self, actor: str) -> bool:
-        """Store both. False if something is wrong, which the page then shows."""
+        """Stores both. False if there are problems, which the page then shows."""
         if not all([self.quality.is_valid(), self.exclusion.is_valid()]):
             return False
         try:
@@ -106,7 +106,7 @@ def quality(request: SignedIn, study: Study) -> HttpResponse:
 @require_POST
 @member()
 def check(request: SignedIn, study: Study) -> HttpResponse:
-    """Check all submissions in the background."""
+    """Checks all submissions in the background."""
     if quality_tasks.start(study, request.user.get_username()):
         messages.success(request, "The check has started. Reload this page in a minute to see what it found.")
     else:

@@ -1,4 +1,4 @@
-"""How the texts of a submission were written, as a film."""
+"""Plays back how the texts of a submission were written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from common.numbers import whole_number
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was done in a box. Characters are code points; ``seconds`` runs from the first change to the last."""
+    """What was done in a box. Characters are code points; ``seconds`` is the time from the first change to the last."""
 
     changes: int
     typed: int
@@ -31,7 +31,7 @@ class Figures:
 @require_safe
 @member()
 def replay(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-    """The film of one box: ``?box=`` counts the boxes of the submission from 1."""
+    """The replay of one box: ``?box=`` counts the boxes of the submission from 1."""
     found = Submission.objects.select_related("assignment__hit", "participant__arm")
     submission = get_object_or_404(found, pk=pk, study=study)
     if submission.participant.redacted_at is not None:

@@ -36,7 +36,7 @@ BAR = "<!--bar-->"
 @require_safe
 @member()
 def report(request: SignedIn, study: Study) -> HttpResponseBase:
-    """The report on the current data. For a large study, the last one made while a new one is being made."""
+    """The report on the current data. For a large study, the previous report until the new one is ready."""
     found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
     page = read(found.folder)
     if page is None:
@@ -84,7 +84,7 @@ def brought_up_to_date(subject: kept.Subject, enqueue: Callable[[], object]) -> 
 
 
 def read(folder: Path | None) -> str | None:
-    """The page, or None if there is none (any more)."""
+    """The page as text; None if it does not exist, or no longer does."""
     try:
         return (folder / PAGE).read_text(encoding="utf-8") if folder else None
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def bar_context(study: Study, found: kept.Kept) -> dict[str, object]:
 @require_safe
 @member()
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
-    """The report as a download. If there is none yet, the page that makes it."""
+    """The report as a download. If there is none yet, redirects to the page that makes it."""
     found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
     return file_of(found, name, study.slug) or redirect("report", study.slug)
 
@@ -117,7 +117,7 @@ def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponse
 
 
 def file_of(found: kept.Kept, name: str, of: str) -> HttpResponseBase | None:
-    """None if the file does not exist yet. Raises Http404 for a file that reports do not have."""
+    """The file as a download; None if it does not exist yet. Raises Http404 for a file that reports do not have."""
     if name not in TYPES:
         raise Http404("No such file.")
     try:

@@ -20,7 +20,7 @@ from common.problems import Refused
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="owner", write="owner")
 def batch(request: SignedIn, study: Study) -> HttpResponse:
-    """An upload shows what it would do; nothing is done before that is confirmed."""
+    """Reads an uploaded file, then shows what it would do. Nothing is done until somebody confirms that."""
     form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
     refused_table: TableProblems | None = None
     if request.method == "POST" and form.is_valid():

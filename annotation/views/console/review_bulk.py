@@ -1,4 +1,4 @@
-"""One action on many submissions: choose, look at its effect and cost, confirm, and see how far it is."""
+"""One action on many submissions: choose it, check its effect and cost, confirm it, and follow its progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ State = BulkAction.State
 @require_POST
 @member()
 def choose(request: SignedIn, study: Study) -> HttpResponse:
-    """Fix what an action is about: the ticked submissions, or with ``all`` everything that the filter selects."""
+    """Stores what an action is about: the ticked submissions or, with ``all``, everything that the filter selects."""
     action, which = request.POST.get("action", ""), filter_of(study, request.POST)
     back = f"{reverse('console_submissions', args=[study.slug])}?{query_of(which)}"
     _allow(request, study, action)
@@ -45,7 +45,7 @@ def choose(request: SignedIn, study: Study) -> HttpResponse:
 
 
 def _allow(request: SignedIn, study: Study, action: str) -> None:
-    """Decisions about money are for owners."""
+    """Refuses decisions about money, except by owners."""
     if action in ACTIONS and action not in FOR_EDITORS and role_in(study, request.user) != Membership.Role.OWNER:
         raise Http404("No such action.")
 
@@ -53,7 +53,7 @@ def _allow(request: SignedIn, study: Study, action: str) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor")
 def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-    """The effect of an action before it is confirmed; afterwards, how far it is. A POST confirms it.
+    """The effect of an action before it is confirmed; afterwards, its progress. A POST confirms it.
 
     A bonus is confirmed only with the amount whose cost the page showed.
     """
@@ -104,7 +104,7 @@ def _progress(request: SignedIn, study: Study, bulk: BulkAction) -> HttpResponse
 @require_POST
 @member()
 def continue_action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-    """Try again now what stopped."""
+    """Continues an action that stopped, now."""
     bulk = get_object_or_404(BulkAction, pk=pk, study=study)
     _allow(request, study, bulk.action)
     if bulk.state == State.RUNNING:
@@ -113,7 +113,7 @@ def continue_action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 def _fees(platform: str) -> Fees:
-    """The fees of a platform; none if it cannot be asked."""
+    """The fees of a platform; no fees if it cannot be reached."""
     try:
         return connect(platform).fees()
     except PlatformTrouble:

@@ -16,7 +16,7 @@ from common.numbers import whole_number
 
 
 def filter_of(study: Study, given: Mapping[str, Any]) -> Filter:
-    """The filter in an address or a form. What makes no sense is left out."""
+    """The filter in an address or a form. Invalid values are left out."""
 
     def text(name: str, most: int) -> str:
         return str(given.get(name, "")).replace("\x00", "").strip()[:most]

@@ -20,7 +20,7 @@ from common.cells import protect_cell
 @require_safe
 @signed_in
 def sample_of_type(request: SignedIn, task_type: str) -> HttpResponse:
-    """For the type's default settings, before there is a study."""
+    """A sample file for the type's default settings, before there is a study."""
     try:
         task = get_type(task_type)
     except UnknownTaskType as error:
@@ -31,7 +31,7 @@ def sample_of_type(request: SignedIn, task_type: str) -> HttpResponse:
 @require_safe
 @member()
 def sample_items(request: SignedIn, study: Study) -> HttpResponse:
-    """For the settings of a study."""
+    """A sample file for the settings of a study."""
     return _file(get_type(study.task_type), study.config)
 
 

@@ -29,7 +29,7 @@ class ConsoleSignInForm(SignInForm):
 
 
 class Login(auth.LoginView):
-    """For researchers. There is no e-mail for a forgotten password: the administrator sets a new one."""
+    """Sign-in for researchers. No e-mail resets a forgotten password: an administrator sets a new one."""
 
     template_name = "console/login.html"
     authentication_form = ConsoleSignInForm
@@ -56,7 +56,7 @@ class Logout(auth.LogoutView):
 
 @method_decorator(signed_in, name="dispatch")
 class Password(auth.PasswordChangeView):
-    """A new password ends all other sessions of the user."""
+    """Changes the user's own password, which ends all their other sessions."""
 
     template_name = "console/password.html"
     success_url = reverse_lazy("console_account")

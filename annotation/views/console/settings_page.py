@@ -28,7 +28,7 @@ THEIRS = (
 
 
 class SettingsPage:
-    """Reads one request, and keeps everything typed to show it again."""
+    """Reads one request, and remembers everything typed to show it again."""
 
     def __init__(
         self, task: TaskType, *, user: User, study: Study | None = None, data: Mapping[str, Any] | None = None
@@ -83,7 +83,7 @@ class SettingsPage:
         return wording_groups(self.texts, given, self.text_errors)
 
     def create(self) -> Study | None:
-        """The new draft, or None if the service found problems, which the page then shows."""
+        """Makes the draft. None if the service found problems, which the page then shows."""
         values = self._values()
         try:
             return service.create_study(

@@ -128,7 +128,7 @@ def publish(request: SignedIn, study: Study) -> HttpResponse:
 @require_POST
 @member()
 def estimate(request: SignedIn, study: Study) -> HttpResponse:
-    """Saves how long a hit takes, entered beside the pay per hour."""
+    """Saves how long a hit takes, which people enter next to the pay per hour."""
     minutes = request.POST.get("estimated_minutes", "").strip() or None
     try:
         change_study(study=study, values={"estimated_minutes": minutes}, actor=request.user.get_username())

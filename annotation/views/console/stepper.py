@@ -1,4 +1,4 @@
-"""The steps towards the launch of a study, and which of them is open."""
+"""The steps to the launch of a study, and which of them is open."""
 
 from __future__ import annotations
 

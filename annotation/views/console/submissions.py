@@ -135,7 +135,7 @@ def decide(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 def _back(request: SignedIn, study: Study, pk: int) -> str:
-    """The submission's page, in the same list as before."""
+    """The address of the submission's page, with the filter of the list that the user came from."""
     query = query_of(filter_of(study, request.POST))
     return reverse("console_submission", args=[study.slug, pk]) + (f"?{query}" if query else "")
 

@@ -64,7 +64,7 @@ class RulesForm(forms.Form):
         field.queryset = LanguageModel.objects.filter(retired=False).order_by("name")
 
     def values(self, limits: Mapping[str, Any] = DEFAULT_LIMITS) -> dict[str, Any]:
-        """The fields in the form that services accept. Limits that the form does not show stay as in ``limits``."""
+        """The values in the form that services accept. Limits that the page does not show stay as in ``limits``."""
         values = dict(self.cleaned_data)
         stop = "sentence" if values.pop("one_sentence") else ""
         changed = {"max_new_tokens": values.pop("max_new_tokens"), "stop": stop}

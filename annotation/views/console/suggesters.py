@@ -1,6 +1,7 @@
 """Suggesters, for studies in which models and workers write together: the list, one suggester, its pool, the queue.
 
-Everyone who is signed in can see and try them. Only its maker or an administrator can change one and fill its pool.
+Every researcher can see and try them. Only the person who made one, or an administrator, can change it and fill its
+pool.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def change(request: SignedIn, name: str) -> HttpResponse:
 @require_POST
 @signed_in
 def switch(request: SignedIn, name: str) -> HttpResponse:
-    """Activates it, or stops it: writers then immediately get texts from its pool."""
+    """Activates or stops a suggester. If it is stopped, writers immediately get texts from its pool."""
     found = _changeable(request, name)
     change_suggester(suggester=found, active=not found.active)
     told = "Stopped: writers get texts from its pool." if found.active else "Active: it writes for writers again."
@@ -223,7 +224,7 @@ def _may_change(request: SignedIn, found: Suggester) -> bool:
 
 
 def _changeable(request: SignedIn, name: str) -> Suggester:
-    """Raises Http404 for somebody else's suggester."""
+    """The suggester with this name. Raises Http404 for somebody else's."""
     found = _found(name)
     if not _may_change(request, found):
         raise Http404("You have no suggester with this name.")

@@ -1,4 +1,4 @@
-"""Addresses of the console, all below /console/. The home page redirects there."""
+"""Addresses of the console, all under /console/. The home page redirects there."""
 
 from django.urls import path
 from django.views.generic import RedirectView

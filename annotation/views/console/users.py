@@ -104,7 +104,7 @@ def user(request: SignedIn, pk: int) -> HttpResponse:
 @require_POST
 @superuser
 def change(request: SignedIn, pk: int) -> HttpResponse:
-    """Makes one change to one user. The button that was pressed names it."""
+    """Makes one change to one user. The button that was pressed decides which."""
     found = get_object_or_404(User, pk=pk)
     name, actor = found.get_username(), request.user.get_username()
     wanted = request.POST.get("do", "")

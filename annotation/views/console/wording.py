@@ -1,4 +1,4 @@
-"""Texts that a study or an arm can reword, as the console shows them: by group, each beside its default."""
+"""Texts that a study or an arm can reword, as the console shows them: by group, each with its default."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def wording_groups(
     errors: Mapping[str, str],
     inherited: Mapping[str, str] | None = None,
 ) -> list[WordingGroup]:
-    """The texts in the type's order. ``inherited``: for an arm, what replaces a text's default."""
+    """The texts in the type's order. ``inherited``: for an arm, the study's wordings, which replace the defaults."""
     groups: dict[str, WordingGroup] = {}
     for text in texts:
         default = (inherited or {}).get(text.name, text.default)

@@ -48,7 +48,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor")
 def exclude(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
-    """Shows the effect first. A POST excludes everything that the worker sent, and they get no more hits."""
+    """Shows the effect of excluding the worker. A POST excludes everything that they sent; they get no more hits."""
     participant = _participant(study, pseudonym)
     flags = Flag.objects.filter(submission__participant=participant)
     suggested = {"note": in_reasons(flags)}

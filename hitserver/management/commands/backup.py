@@ -14,19 +14,19 @@ from hitserver.backup.service import back_up
 
 
 class Command(BaseCommand):
-    help = "Writes the database, workers' files and the secret key into one file, while the server runs."
+    help = "Back up the database, images, workers' files and the secret key into one file, while the server runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", type=Path, nargs="?", help="where to, such as hitserver.tar.gz; replaces an existing file"
+            "file", type=Path, nargs="?", help="the file to write, such as hitserver.tar.gz; replaces an existing file"
         )
         parser.add_argument("--without-key", action="store_true", help="leave the secret key out")
 
         parser.add_argument(
             "--outdated",
             action="store_true",
-            help="write no backup: list copies on this server, and backups in the folder FILE, that contain data of "
-            "workers whose data were deleted later",
+            help="make no backup; list the copies on this server, and the backups in the folder FILE, that still "
+            "contain workers' data that were deleted later",
         )
         parser.add_argument("--remove", action="store_true", help="with --outdated: delete these files")
 

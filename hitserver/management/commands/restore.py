@@ -13,11 +13,11 @@ from hitserver.backup.service import restore
 
 
 class Command(BaseCommand):
-    help = "Restores what manage.py backup wrote. Stop the server first."
+    help = "Restore a backup that manage.py backup made. Stop the server first."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="the backup")
-        parser.add_argument("--force", action="store_true", help="replace the data that this server has")
+        parser.add_argument("--force", action="store_true", help="replace the data of this server; backs them up first")
 
     def handle(self, *args: Any, file: Path, force: bool, **options: Any) -> None:
         try:

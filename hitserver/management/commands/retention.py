@@ -12,7 +12,7 @@ from hitserver.retention import delete, find
 
 
 class Command(BaseCommand):
-    help = "Lists what is older than the settings say, and deletes it with --delete. Answers and payments always stay."
+    help = "List data that are older than the settings allow, and delete them with --delete. Answers and payments stay."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--delete", action="store_true", help="delete what is listed; this cannot be undone")
