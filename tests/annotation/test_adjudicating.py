@@ -1,4 +1,4 @@
-"""Settling differences between coders: side by side, kept with who decided, in report, bundle and export."""
+"""Settling differences between coders: side by side, saved with who decided, in report, bundle and export."""
 
 from __future__ import annotations
 

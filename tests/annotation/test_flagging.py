@@ -1,4 +1,4 @@
-"""Flags that hold for every task type: answered too fast, and a text that the study holds already."""
+"""Flags for every task type: answers given too fast, and a text that the study already has."""
 
 from __future__ import annotations
 

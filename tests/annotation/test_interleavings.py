@@ -1,4 +1,4 @@
-"""Random mixtures of all that can happen to a study's work at once; what must always hold is checked after each."""
+"""Random mixtures of all that can happen to a study's work at once, with the invariants checked after each."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Crowd:
         assert self.kept_aside - submitted <= kept
 
     def finish(self) -> None:
-        """Everybody goes on for as long as there is work: in the end nothing is missing and nothing too much."""
+        """Everybody continues while there is work: in the end, nothing is missing and nothing is there twice."""
         studies.resume_study(study=self.study, actor="test")
         for _ in range(2):
             for worker in self.workers:

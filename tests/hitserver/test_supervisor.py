@@ -1,4 +1,4 @@
-"""The real server: started, stopped, hurt."""
+"""The real server: starting, stopping, and losing processes."""
 
 import gzip
 import json

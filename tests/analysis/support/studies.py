@@ -1,4 +1,4 @@
-"""Studies as the analysis sees them, written down as small tables."""
+"""Studies as the analysis sees them, written as small tables."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ WRITTEN: dict[str, Any] = {
 
 
 def describe(**values: Any) -> StudyDescription:
-    """A live study that rates sets on nine points, but for ``values``."""
+    """A live study that rates sets on nine points, except for ``values``."""
     usual: dict[str, Any] = {
         "slug": "pilot",
         "title": "A pilot",

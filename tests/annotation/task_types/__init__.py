@@ -1,4 +1,4 @@
-"""Tests of task types. The checks in these modules are plain functions; their asserts show differences as tests' do."""
+"""Tests of task types. The checks in these modules are plain functions; their asserts show differences as in tests."""
 
 import pytest
 

@@ -48,7 +48,7 @@ def config_of(task: TaskType, example: Example) -> Json:
 
 
 class Texts(dict[str, str]):
-    """Texts by name. A name that a type asks for and does not list is a mistake in the type."""
+    """Texts by name. If a type asks for a name that it does not list, the type is wrong."""
 
     def __missing__(self, name: str) -> str:
         raise AssertionError(f"texts() lists no “{name}”; names: {listed(self)}. List it there, or correct the name.")
@@ -102,13 +102,13 @@ def with_offers(task: TaskType, shown: Shown) -> Shown:
 
 
 def stored(value: Any) -> Any:
-    """What a database gives back of JSON: PostgreSQL sorts the names of an object."""
+    """JSON as a database returns it: PostgreSQL sorts the names in an object."""
     return json.loads(json.dumps(value, sort_keys=True))
 
 
 @contextmanager
 def unchanged(*arguments: Any) -> Iterator[None]:
-    """The hooks called inside leave their arguments as they were."""
+    """The hooks called inside leave their arguments unchanged."""
     before = copy.deepcopy(arguments)
     yield
     assert arguments == before
@@ -309,7 +309,7 @@ def check_stable(task: TaskType, example: Example) -> None:
 
 
 def check_asks(task: TaskType, example: Example) -> None:
-    """What a page asks for is declared, does not depend on the page's own offers, and is asked for once a side."""
+    """What a page asks for is declared, does not depend on the page's own offers, and is asked for once per side."""
     shown = shown_of(task, example)
     needs = {need.name: need for need in task.suggesters(shown.config)}
     pages, answers = walk(task, shown)
@@ -349,7 +349,7 @@ def check_pulls(task: TaskType, shown: Shown, page: Page, needs: dict[str, Sugge
 
 
 def check_simulated_workers(task: TaskType, example: Example) -> None:
-    """Whatever a simulated worker sends is valid, and comes out again the same."""
+    """Whatever a simulated worker sends is valid, and is read back the same."""
     for seed in range(5):
         shown = shown_of(task, example, seed=seed, slot=seed)
         for profile in PROFILES:
@@ -359,7 +359,7 @@ def check_simulated_workers(task: TaskType, example: Example) -> None:
 
 
 def check_plan_and_order(task: TaskType, example: Example) -> None:
-    """Every item in a hit of every arm, reproducible; the order survives the database and depends on the seed alone."""
+    """Every item is in a hit of every arm; plan and order can be repeated; the database stores the order unchanged."""
     config = config_of(task, example)
     items, _ = read(task, example)
     many = [replace(items[0], external_id=f"item-{number}") for number in range(23)]
@@ -377,7 +377,7 @@ def check_plan_and_order(task: TaskType, example: Example) -> None:
 
 
 def check_import(task: TaskType, example: Example) -> None:
-    """Items have ids that fit and are their own, payloads are JSON, and the exported rows read back as they were."""
+    """Item ids fit and are unique, payloads are JSON, and the exported rows are read back unchanged."""
     rows, config = rows_of(example), config_of(task, example)
     with unchanged(rows, config):
         items, _ = task.read_items(rows, config)
@@ -458,7 +458,7 @@ def check_texts_are_shown(task: TaskType, examples: Sequence[Example]) -> None:
 
 
 def unused_texts(task: TaskType, examples: Sequence[Example]) -> set[str]:
-    """The names of texts that no page of any example shows, reworded as they may be."""
+    """The names of texts that no page of any example shows, even if reworded."""
     declared: set[str] = set()
     seen: set[str] = {"instructions"}  # shown by the pages' frame
     for example in examples:

@@ -1,4 +1,4 @@
-"""Stories sentence by sentence: who gets suggestions, what may be sent, what becomes of a suggestion, who judges it."""
+"""Stories sentence by sentence: who gets suggestions, what can be sent, what happens to a suggestion, who judges it."""
 
 from __future__ import annotations
 

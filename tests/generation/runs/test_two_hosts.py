@@ -1,4 +1,4 @@
-"""Two hosts with a worker each, one PostgreSQL and one Redis: they share a run, and each ends one without the other."""
+"""Two hosts with a worker each, one PostgreSQL and one Redis: they share a run, and each can finish one alone."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Laboratory:
             return list(cursor.fetchall())
 
     def losses(self, name: str) -> int:
-        """How often a chunk of the run was taken from a host that was not heard of any more."""
+        """How often a chunk of the run was taken from a host that was no longer heard from."""
         return int(self.ask(f"SELECT sum(losses) {CHUNKS}", name)[0][0])
 
     def made_by(self, name: str, after: object = "-infinity") -> Counter[str]:

@@ -89,7 +89,7 @@ def test_with_a_token_a_lost_response_leaves_exactly_one_hit(base_url: str, key:
 
 
 def test_without_a_token_a_lost_response_leaves_two(base_url: str, key: Key) -> None:
-    """Which is why there are tokens; and that the fault is the one that it says it is."""
+    """This is why there are tokens. It also shows that the fault loses only the response."""
     client = boto3_client(base_url, key, attempts=4)
     lose_next(base_url, key, "CreateHIT")
 
