@@ -86,7 +86,7 @@ def django_db_setup(django_db_setup: None) -> None:
     """After a test with transactions Django empties all tables, on SQLite row by row; those that refuse it, too."""
     if connections["default"].vendor != "sqlite":
         return
-    operations = type(connections["default"].ops)  # not of this connection alone: beside a browser there is another
+    operations = type(connections["default"].ops)  # not only of this connection: a browser test has another
     empty = operations.sql_flush
 
     def sql_flush(self: Any, style: Any, tables: Any, **options: Any) -> list[str]:

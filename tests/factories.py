@@ -192,7 +192,7 @@ def make_study(
 
 
 def make_author(*, item: Item, worker: Worker) -> ItemAuthor:
-    """``worker`` wrote part of ``item``, which must never be given to them."""
+    """``worker`` wrote part of ``item``, so they must never get it."""
     Study.objects.filter(pk=item.study_id).update(has_authors=True)
     return ItemAuthor.objects.create(item=item, worker=worker)
 
@@ -247,7 +247,7 @@ def make_submission(
     pastes: int = 0,
     feedback: str = "",
 ) -> Submission:
-    """A finished hit, by way of the services, answered as a simulated worker does."""
+    """A finished hit, made by the services, with a simulated worker's answers."""
     assignment = make_assignment(study=study, participant=participant)
     instrument = live_instrument(assignment.participant.arm_id)
     # Answers within milliseconds would be flagged.

@@ -77,7 +77,7 @@ def typed(text: str, at: int = 100, position: int = 0) -> list[Any]:
     return ["turn", at, position, 0, text, "type"]
 
 
-# --- what a page is told ---
+# --- what a page receives ---
 
 
 def test_workers_read_about_it_before_they_agree_and_on_the_page(study: Study) -> None:

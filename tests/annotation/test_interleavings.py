@@ -49,7 +49,7 @@ class Crowd:
             accept_next(participant_id=worker)
 
     def send(self, rng: random.Random, worker: int) -> None:
-        """Any page of theirs that is still open in some tab, whatever has become of its hit."""
+        """Any of their pages that is still open in some tab, whatever has happened to its hit."""
         mine = Assignment.objects.filter(participant_id=worker).order_by("-pk").values_list("pk", flat=True)
         if not (had := list(mine[:4])):
             return

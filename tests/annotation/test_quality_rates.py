@@ -17,7 +17,7 @@ from annotation.task_types.base import Shown, TaskType
 from annotation.task_types.items import Row
 from annotation.task_types.registry import all_types
 from annotation.task_types.simulation import Profile, SimulatedWorker
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import walking
 
 WORKERS = 40
 SETTINGS = Settings.of({})
@@ -29,9 +29,9 @@ TYPES = sorted(all_types())
 def one_work(task: TaskType, name: str, profile: Profile, seed: int) -> Work:
     """The answers of one simulated worker to the type's first example."""
     example = next(each for each in task.examples() if each.posts)
-    shown = suite.shown_of(task, example, seed=seed)
+    shown = walking.shown_of(task, example, seed=seed)
     worker = SimulatedWorker.named(name, profile)
-    pages, answers = suite.walk(task, shown, name, profile)
+    pages, answers = walking.walk(task, shown, name, profile)
     timings = [timing(page, worker) for page in pages]
     ratings = task.ratings(shown, pages, answers)
     return Sent(task, shown, pages, answers, timings, ratings, seconds=None).as_work()
@@ -66,15 +66,15 @@ def test_careless_workers_are_flagged_in_types_with_texts() -> None:
 
 def test_random_raters_are_far_from_careful_ones_and_careful_ones_are_not() -> None:
     task, crowd = all_types()["likert"], Crowd()
-    config = suite.initial_config(task)
+    config = walking.initial_config(task)
     rows = [Row(number, {"sample_id": f"s{number}", "text": f"Text {number}."}) for number in range(1, 13)]
     items, _ = task.read_items(rows, config)
     order = {"items": list(range(12)), "statements": list(range(5))}
-    shown = Shown(items, config, suite.texts_of(task, config), order)
+    shown = Shown(items, config, walking.texts_of(task, config), order)
     people: list[tuple[str, Profile]] = [(f"careful-{number}", "careful") for number in range(30)]
     people += [(f"careless-{number}", "careless") for number in range(5)]
     for name, profile in people:
-        pages, answers = suite.walk(task, shown, name, profile)
+        pages, answers = walking.walk(task, shown, name, profile)
         sent = Sent(task, shown, pages, answers, [], task.ratings(shown, pages, answers), seconds=None)
         crowd.add(name, sent.as_work().answers)
     found = set(far_from_others(crowd.distances(), 3.5))

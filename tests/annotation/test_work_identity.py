@@ -41,7 +41,7 @@ def participant(response: Response) -> Participant:
     return found[0]
 
 
-# --- nothing tells them apart ---
+# --- not at all ---
 
 
 def test_an_open_link_makes_a_new_person_of_every_visit() -> None:

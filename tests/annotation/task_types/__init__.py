@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.annotation.task_types.suite", "tests.annotation.task_types.sources")
+pytest.register_assert_rewrite(*(f"tests.annotation.task_types.{name}" for name in ("suite", "walking", "sources")))

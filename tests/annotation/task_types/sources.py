@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json, Row, SourceOutput, SourceRow
-from tests.annotation.task_types.suite import initial_config
+from tests.annotation.task_types.walking import initial_config
 
 #: Some types leave out short texts.
 LONG = f" {'It rained all day. ' * 30}".rstrip()

@@ -16,7 +16,7 @@ from annotation.task_types.items import ItemData, Json, SourceOutput
 from annotation.task_types.questions import ChoicesQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from common.problems import Invalid
-from tests.annotation.task_types.suite import initial_config, texts_of
+from tests.annotation.task_types.walking import initial_config, texts_of
 
 TASK = CommentCoding()
 

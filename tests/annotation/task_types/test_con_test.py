@@ -12,7 +12,7 @@ from annotation.task_types.con_test.types import ConTest
 from annotation.task_types.items import Json, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile
-from tests.annotation.task_types.suite import drawn, findings, initial_config, stored, texts_of, walk
+from tests.annotation.task_types.walking import drawn, findings, initial_config, stored, texts_of, walk
 
 TASK = ConTest()
 

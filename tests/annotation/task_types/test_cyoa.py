@@ -21,7 +21,7 @@ from annotation.task_types.simulation import PROFILES
 from generation.models import Suggester
 from tests.annotation.offers_helpers import TEXTS, answer_all, is_waiting, story_study, writer
 from tests.annotation.pages import fields
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import walking
 from tests.factories import make_study, make_submission
 
 FAMILY = "👨‍👩‍👧"  # one character of five code points
@@ -73,7 +73,7 @@ def test_a_suggestion_that_is_edited_too_long_is_refused_with_everything_typed()
 
 @pytest.mark.parametrize("suggesters", [["a", "b"], ["a", "a"], ["a", "b", "c"]])
 def test_each_suggester_is_on_each_side_equally_often(suggesters: list[str]) -> None:
-    task, config = Cyoa(), suite.initial_config(Cyoa()) | {"suggesters": suggesters, "rounds": 5}
+    task, config = Cyoa(), walking.initial_config(Cyoa()) | {"suggesters": suggesters, "rounds": 5}
     item = ItemData("p", {"prompt": ""})
     count = len(suggesters)
     sides: Counter[tuple[int, int]] = Counter()
@@ -89,7 +89,7 @@ def test_each_suggester_is_on_each_side_equally_often(suggesters: list[str]) -> 
 def test_one_suggester_behind_two_sides_is_asked_twice_with_the_same_story() -> None:
     task = get_type("cyoa")
     (example, *_) = task.examples()
-    shown = suite.shown_of(task, example)
+    shown = walking.shown_of(task, example)
     page = task.next_page(shown, [{"turn": "The door was open\nwhen we came home."}])
     assert page is not None
 
@@ -103,12 +103,12 @@ def test_one_suggester_behind_two_sides_is_asked_twice_with_the_same_story() -> 
 
 def test_a_hit_can_contain_several_stories() -> None:
     task = get_type("cyoa")
-    config = suite.initial_config(task) | {"rounds": 1}
+    config = walking.initial_config(task) | {"rounds": 1}
     items = [ItemData(name, {"prompt": name}, rows=(at,)) for at, name in enumerate(("first", "second"))]
-    order = suite.stored(task.arrange(items, config, slot=0, rng=Random(1)))
-    shown = suite.with_offers(task, Shown(items, config, suite.texts_of(task, config), order))
+    order = walking.stored(task.arrange(items, config, slot=0, rng=Random(1)))
+    shown = walking.with_offers(task, Shown(items, config, walking.texts_of(task, config), order))
 
-    pages, answers = suite.walk(task, shown)
+    pages, answers = walking.walk(task, shown)
 
     assert [page.name for page in pages] == ["turn-1-1", "turn-1-2", "final-1", "turn-2-1", "turn-2-2", "final-2"]
     assert {ask.story for ask in pages[4].asks} == {"1"}
@@ -124,9 +124,9 @@ def test_simulated_writers_choose_switch_and_edit_within_the_limits(profile: Any
     (example, *_) = task.examples()
     seen = set()
     for number in range(30):
-        pages, answers = suite.walk(task, suite.shown_of(task, example), f"w{number}", profile)
+        pages, answers = walking.walk(task, walking.shown_of(task, example), f"w{number}", profile)
         seen.add(len(answers[1]["pick"]))  # type: ignore[arg-type]
-        assert task.uses(suite.shown_of(task, example), pages[1], answers[1])
+        assert task.uses(walking.shown_of(task, example), pages[1], answers[1])
     assert seen == {1} if profile == "careless" else len(seen) > 1
 
 
@@ -134,7 +134,7 @@ def test_simulated_writers_choose_switch_and_edit_within_the_limits(profile: Any
 def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
     task = get_type("cyoa")
     (example, *_) = task.examples()
-    shown = suite.shown_of(task, example)
+    shown = walking.shown_of(task, example)
     answers: list[Any] = [
         {"turn": "xxxxxxxxxxxxxxxxxxxxxxxxx"},
         {"pick": ["1"], "turn": TEXTS["1"]},
@@ -142,7 +142,7 @@ def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
     ]
     pages = [task.next_page(shown, answers[:at]) for at in range(3)]
 
-    found = suite.findings(task, shown, [page for page in pages if page], answers, pastes=2)
+    found = walking.findings(task, shown, [page for page in pages if page], answers, pastes=2)
 
     assert [(flag.reason, flag.place) for flag in found] == [
         ("too_short", "0.turn"),
@@ -164,7 +164,7 @@ def test_meaningless_short_and_pasted_texts_are_flagged() -> None:
 )
 def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("cyoa")
-    form = task.config_form(suite.initial_config(task) | config)
+    form = task.config_form(walking.initial_config(task) | config)
     assert list(form.errors) == [field]
 
 

@@ -12,7 +12,7 @@ from annotation.task_types.base import ArmPlan, Design, Shown
 from annotation.task_types.detection.types import Detection
 from annotation.task_types.items import ItemData, Json, Row
 from common.problems import Invalid
-from tests.annotation.task_types.suite import drawn, initial_config, texts_of, walk
+from tests.annotation.task_types.walking import drawn, initial_config, texts_of, walk
 
 TASK = Detection()
 

@@ -20,7 +20,7 @@ from annotation import task_types
 from annotation.task_types import base, items, questions, registry, topics
 from annotation.task_types import settings as type_settings
 from annotation.task_types.base import FixedPages, TaskType
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import suite, walking
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
 #: Where the classes that the page names come from.
@@ -71,7 +71,7 @@ def test_documented_type_passes_the_suite(documented: TaskType) -> None:
         suite.check_plan_and_order(documented, example)
         suite.check_import(documented, example)
     suite.check_texts_are_shown(documented, examples[:1])
-    suite.check_words(documented, suite.initial_config(documented))
+    suite.check_words(documented, walking.initial_config(documented))
     suite.check_words(documented, {"ignore_ends": True})
 
 

@@ -19,7 +19,7 @@ from annotation.task_types.examples import Example
 from annotation.task_types.items import Json
 from annotation.task_types.likert.types import Likert
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
-from tests.annotation.task_types import sources, suite
+from tests.annotation.task_types import sources, suite, walking
 
 TYPES = list(all_types().values())
 CASES = [(task, example) for task in TYPES for example in task.examples()]
@@ -77,9 +77,9 @@ def test_items_read_back_from_their_own_export(task: TaskType, example: Example)
 
 @each_type
 def test_initial_settings_are_valid(task: TaskType) -> None:
-    form = task.config_form(suite.initial_config(task))
+    form = task.config_form(walking.initial_config(task))
     assert form.is_valid(), form.errors
-    assert form.cleaned_data == suite.initial_config(task)
+    assert form.cleaned_data == walking.initial_config(task)
 
 
 def all_configs(task: TaskType) -> list[Json]:
@@ -91,7 +91,7 @@ def all_configs(task: TaskType) -> list[Json]:
         elif isinstance(field, forms.BooleanField):
             choices[name] = [True, False]
     combined = (dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values()))
-    return [suite.initial_config(task) | config for config in combined]
+    return [walking.initial_config(task) | config for config in combined]
 
 
 @each_type

@@ -21,7 +21,7 @@ from annotation.task_types.hds.words import DIVERSITY, QUALITY, RANKING, SIMILAR
 from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
-from tests.annotation.task_types.suite import drawn, initial_config, texts_of
+from tests.annotation.task_types.walking import drawn, initial_config, texts_of
 
 NAMES = ("abs_hds", "asp_hds", "rnk_hds", "sim_hds")
 each_hds = pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from annotation.task_types.items import Row
 from annotation.task_types.registry import get_type
 from tests.annotation.task_types.sources import make_outputs, make_samples
-from tests.annotation.task_types.suite import initial_config
+from tests.annotation.task_types.walking import initial_config
 
 
 def test_sets_are_made_of_one_decoders_samples_and_carry_its_parameter() -> None:

@@ -13,7 +13,7 @@ from annotation.task_types.items import ItemData, Json, Row
 from annotation.task_types.likert.types import Likert, agreement
 from annotation.task_types.questions import Grid
 from tests.annotation.task_types.sources import make_outputs, make_samples
-from tests.annotation.task_types.suite import drawn, initial_config, texts_of
+from tests.annotation.task_types.walking import drawn, initial_config, texts_of
 
 TASK = Likert()
 FIVE = ["Not at all", "A little", "Fairly", "Very", "Extremely"]

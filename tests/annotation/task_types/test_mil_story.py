@@ -20,7 +20,7 @@ from annotation.task_types.registry import get_type
 from generation.models import Suggester, Suggestion
 from tests.annotation.offers_helpers import answer, asked, is_waiting, pass_time
 from tests.annotation.pages import WorkerBrowser, fields
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import walking
 from tests.factories import make_participant, make_study, make_submission
 from tests.generation.support.toy_suggestions import make_pool, make_suggester
 
@@ -240,14 +240,14 @@ def test_prompts_are_counterbalanced_over_the_writers_of_a_hit() -> None:
 
 def test_three_stories_are_one_hit_of_thirty_three_pages_and_a_survey() -> None:
     task = get_type("mil_story")
-    config = suite.initial_config(task)
+    config = walking.initial_config(task)
     items = [ItemData(name, {"prompt": name}) for name in "abc"]
     (hit,) = task.plan(items, Design([ArmPlan("", config)], items_per_hit=3), Random(1))
     assert len(hit.items) == 3
     order = task.arrange(items, config, slot=0, rng=Random(1))
-    shown = suite.with_offers(task, Shown(items, config, suite.texts_of(task, config), order))
+    shown = walking.with_offers(task, Shown(items, config, walking.texts_of(task, config), order))
 
-    pages, answers = suite.walk(task, shown)
+    pages, answers = walking.walk(task, shown)
 
     assert len(pages) == 3 * (10 + 1) + 1
     assert sum(bool(page.asks) for page in pages) == 3 * 5
@@ -255,7 +255,7 @@ def test_three_stories_are_one_hit_of_thirty_three_pages_and_a_survey() -> None:
     assert {page.asks[0].fields["story"] for page in pages if page.name == "sentence-2-2"} == {answers[11]["sentence"]}
 
 
-# --- what becomes of the stories ---
+# --- what happens to the stories ---
 
 
 @pytest.mark.django_db
@@ -314,5 +314,5 @@ def test_the_report_compares_the_arms() -> None:
 )
 def test_invalid_settings_are_refused(config: dict[str, Any], field: str) -> None:
     task = get_type("mil_story")
-    form = task.config_form(suite.initial_config(task) | config)
+    form = task.config_form(walking.initial_config(task) | config)
     assert field in form.errors

@@ -14,9 +14,9 @@ from annotation.task_types.examples import examples_in
 from annotation.task_types.items import Json
 from annotation.task_types.likert.types import Likert
 from annotation.task_types.questions import Question, TextQuestion
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import suite, walking
 
-CONFIG = suite.initial_config(Likert())
+CONFIG = walking.initial_config(Likert())
 EXAMPLE = next(example for example in Likert.examples() if example.ratings)
 
 

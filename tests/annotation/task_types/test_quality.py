@@ -15,7 +15,7 @@ from annotation.task_types.quality.exam import ExamRule, judge
 from annotation.task_types.quality.types import Quality
 from annotation.task_types.quality.words import EXAMPLES, QUALITY
 from common.problems import Invalid
-from tests.annotation.task_types.suite import drawn, initial_config, texts_of, walk
+from tests.annotation.task_types.walking import drawn, initial_config, texts_of, walk
 
 TASK = Quality()
 

@@ -30,7 +30,7 @@ from annotation.task_types.questions import (
     clean_text,
     count_characters,
 )
-from tests.annotation.task_types.suite import fields_of
+from tests.annotation.task_types.walking import fields_of
 
 SCALE = Scale.of("agreement", "ordinal", ["Yes", "Perhaps", "No"], half_steps=True)
 SEVEN = Scale.numbered("seven", 7, low="Never", high="Always")

@@ -123,7 +123,7 @@ def test_a_text_has_its_log_probability(server: Server) -> None:
     ("pieces", "finish", "n_tokens", "log_p"),
     [
         ((" It", " rained.", ""), "stop", 3, -3.0),  # the end has an empty piece
-        ((" It", " rained.", "<end>"), "stop", 3, -3.0),  # or a mark of its own
+        ((" It", " rained.", "<end>"), "stop", 3, -3.0),  # or a special mark
         ((" It", " rained."), "stop", 2, None),  # or is missing
         ((" It", " rained."), "stop", 3, None),
         ((" It", " rained."), "length", 2, -1.5),

@@ -62,7 +62,7 @@ BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks
 
 
 def ask(server: Server, query: str) -> list[tuple[Any, ...]]:
-    """Reads the database beside the server: its own commands take seconds to start."""
+    """Reads the database directly, because the server's own commands take seconds to start."""
     if url := server.environment.get("DATABASE_URL"):
         connection: Any = psycopg2.connect(url)
     else:
@@ -235,7 +235,7 @@ def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
 
 @pytest.fixture
 def own_queues(amqp_url: str) -> Iterator[str]:
-    """What the names of queues on RabbitMQ, which others use too, begin with; they are deleted in the end."""
+    """The start of the queues' names on RabbitMQ, which others use too. The queues are deleted at the end."""
     mark = f"test-{uuid.uuid4().hex[:8]}"
     yield mark
     with Connection(amqp_url) as connection:

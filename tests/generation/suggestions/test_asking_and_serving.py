@@ -1,4 +1,4 @@
-"""Suggestions are asked for, read in time, cancelled, and answered in the end."""
+"""Suggestions are requested, read in time, cancelled, and finally answered."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Toy:
 
 
 def install(toy: Toy) -> None:
-    """Every model of this process is the toy, for good: for processes that a test starts."""
+    """From now on, every model of this process is the toy: for processes that a test starts."""
     for backend in requirements.NEEDS:
         requirements.NEEDS[backend] = ()
     requirements.runnable.cache_clear()

@@ -1,6 +1,6 @@
 """The audit log: every call of the API that changes something is in it, with the key's id, and requesters see theirs.
 
-Calls are made as clients make them: signed by boto3, over HTTP. Which operations change something is told by their
+Calls are made as clients make them: signed by boto3, over HTTP. Which operations change something is decided by their
 names in AWS's service model: those that do not begin with Get, List or SendTest.
 """
 

@@ -9,10 +9,10 @@ import pytest
 from marketplace.models import Assignment, ReviewEntry
 from marketplace.services import assignments
 from marketplace.services.upkeep import bring_up_to_date
-from tests.marketplace.semantics.test_policies import known, make_hit, now_of, plurality
 from tests.marketplace.semantics.test_races import at_once
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
+from tests.marketplace.support.policies import known, make_hit, now_of, plurality
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

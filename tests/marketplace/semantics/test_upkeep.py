@@ -162,5 +162,5 @@ def test_one_broken_hit_does_not_hold_up_the_others(
     sound.refresh_from_db()
     assert sound.state == "Reviewable"
     assert "This one is broken." in caplog.text
-    with pytest.raises(RuntimeError):  # whoever asks for this one is told
+    with pytest.raises(RuntimeError):  # a request for this HIT alone fails
         upkeep.bring_up_to_date(hit=broken)

@@ -1,6 +1,6 @@
 """Whatever arrives is answered with 4xx in AWS's shape, never with 500, and the books add up afterwards.
 
-`HITSERVER_TEST_FUZZ=2000` tries so many requests of every kind, at random, instead of the same few every time.
+`HITSERVER_TEST_FUZZ=2000` tries 2,000 random requests of every kind, instead of the same few every time.
 """
 
 import json

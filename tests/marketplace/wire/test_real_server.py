@@ -75,7 +75,7 @@ def test_a_client_that_does_not_try_again_gets_no_result(base_url: str, key: Key
 
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
 def test_with_a_token_a_lost_response_leaves_exactly_one_hit(base_url: str, key: Key, mode: str) -> None:
-    """boto3 tries again by itself and is told which HIT its first try made, as Amazon's documentation says."""
+    """boto3 tries again by itself, and the answer names the HIT of the first try, as Amazon's documentation says."""
     client, title = boto3_client(base_url, key, attempts=4, mode=mode), f"Lost in {mode} mode"
     lose_next(base_url, key, "CreateHIT")
 
