@@ -85,7 +85,7 @@ class Server:
                 if outer.location:
                     self.send_header("Location", outer.location)
                 self.end_headers()
-                with suppress(BrokenPipeError):  # the client has given up
+                with suppress(BrokenPipeError):  # whoever asked has given up
                     self.wfile.write(sent)
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -123,11 +123,11 @@ def test_a_text_has_its_log_probability(server: Server) -> None:
     ("pieces", "finish", "n_tokens", "log_p"),
     [
         ((" It", " rained.", ""), "stop", 3, -3.0),  # the end has an empty piece
-        ((" It", " rained.", "<end>"), "stop", 3, -3.0),  # or a special mark
-        ((" It", " rained."), "stop", 2, None),  # or is missing
+        ((" It", " rained.", "<end>"), "stop", 3, -3.0),  # or a mark of its own
+        ((" It", " rained."), "stop", 2, None),  # or is not told
         ((" It", " rained."), "stop", 3, None),
         ((" It", " rained."), "length", 2, -1.5),
-        ((" It", " rained."), "length", 4, None),  # two tokens are missing
+        ((" It", " rained."), "length", 4, None),  # two tokens are not told
     ],
 )
 def test_log_p_is_of_all_tokens_and_the_end_or_not_at_all(

@@ -1,7 +1,7 @@
-"""Review policies: what is read, and the scores.
+"""Review policies: which parameters are read or refused, and the scores.
 
 Expected scores are those of the example in "HIT Review Policies" of the MTurk API reference; parameters and limits
-those of its tables.
+are those of its tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HITs with review policies, work on them, and what the reviews have written."""
+"""Review policies as boto3 sends them, and HITs with them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketplace import policies
-from marketplace.models import Assignment, Hit, ReviewEntry, Worker
-from marketplace.services import assignments, hits
+from marketplace.models import Hit
+from marketplace.services import hits
 from tests.marketplace.support import factories
 
 KNOWN, PLURALITY = policies.KNOWN_ANSWERS, policies.PLURALITY
-#: The answers of three workers in "HIT Review Policies" of the MTurk API reference.
+#: The answers in the example of "HIT Review Policies" in the MTurk API reference, by worker and question.
 EXAMPLE = {
     "1": {"A": ["coat"], "B": ["blue"], "C": ["large"], "D": ["Furry"]},
     "2": {"A": ["sweater"], "B": ["blue"], "C": ["large"], "D": ["fur"]},
@@ -46,21 +46,6 @@ def make_hit(*, max_assignments: int = 1, balance: str = "100.00", lifetime: int
     )
     requester = factories.make_requester(balance=balance)
     return hits.create_hit(requester=requester, hit_type=factories.properties(), work=work)
-
-
-def answer(hit: Hit, worker: Worker | None = None, /, **answers: str) -> Assignment:
-    assignment = factories.make_assignment(hit=hit, worker=worker)
-    return assignments.submit(assignment_id=assignment.assignment_id, answers=answers)
-
-
-def results(hit: Hit, level: str) -> list[tuple[str, str, str]]:
-    rows = ReviewEntry.objects.filter(hit=hit, level=level, status="").order_by("pk")
-    return [(row.question_id, row.key, row.value) for row in rows]
-
-
-def actions(hit: Hit, level: str = "HIT") -> list[tuple[str, str, str]]:
-    rows = ReviewEntry.objects.filter(hit=hit, level=level).exclude(status="").order_by("pk")
-    return [(row.key, row.status, row.value) for row in rows]
 
 
 def now_of(hit: Hit) -> Hit:

@@ -1,7 +1,7 @@
-"""Review policies: what they do when work comes in, and what requesters read about it.
+"""Review policies: the actions that scores cause, and the reports on them.
 
-Scores are those of the example in "HIT Review Policies" of the MTurk API reference; result keys and the words of
-actions are those of its sample answer of GetReviewResultsForHIT.
+Expected scores are those of the example in "HIT Review Policies" of the MTurk API reference; result keys and the words
+of actions are those of its sample answer of GetReviewResultsForHIT.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ from typing import Any
 import pytest
 
 from marketplace import clock
-from marketplace.models import Assignment, Hit, ReviewEntry
+from marketplace.models import Assignment, Hit, ReviewEntry, Worker
 from marketplace.operations.registry import Call, handlers
 from marketplace.services import assignments, hits, payments, upkeep
 from tests.marketplace.semantics.conftest import Clock
+from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
-from tests.marketplace.support.policies import (
-    EXAMPLE,
-    KNOWN,
-    PLURALITY,
-    actions,
-    answer,
-    known,
-    make_hit,
-    now_of,
-    plurality,
-    policy,
-    results,
-)
+from tests.marketplace.support.policies import EXAMPLE, KNOWN, PLURALITY, known, make_hit, now_of, plurality, policy
 
-# --- What is done -------------------------------------------------------------------------------------------
+
+def answer(hit: Hit, worker: Worker | None = None, /, **answers: str) -> Assignment:
+    assignment = factories.make_assignment(hit=hit, worker=worker)
+    return assignments.submit(assignment_id=assignment.assignment_id, answers=answers)
+
+
+def results(hit: Hit, level: str) -> list[tuple[str, str, str]]:
+    rows = ReviewEntry.objects.filter(hit=hit, level=level, status="").order_by("pk")
+    return [(row.question_id, row.key, row.value) for row in rows]
+
+
+def actions(hit: Hit, level: str = "HIT") -> list[tuple[str, str, str]]:
+    rows = ReviewEntry.objects.filter(hit=hit, level=level).exclude(status="").order_by("pk")
+    return [(row.key, row.status, row.value) for row in rows]
 
 
 @pytest.mark.django_db
@@ -244,9 +246,6 @@ def test_expiry_is_reviewed_by_the_next_who_looks(moving_clock: Clock) -> None:
     assert done.state == "Approved" and report["ReviewActions"][-1]["ActionName"] == "approve"
     assert payments.available(hit.requester) == Decimal("99.40")
     check_all()
-
-
-# --- What requesters read -----------------------------------------------------------------------------------
 
 
 def ask(hit: Hit, **given: Any) -> dict[str, Any]:
