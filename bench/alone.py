@@ -1,4 +1,4 @@
-"""What one text alone costs, and where the time goes: ``python -m bench.alone [--tokens 40] [--device cuda]``.
+"""What one text at a time costs, and where the time goes: ``python -m bench.alone [--tokens 40] [--device cuda]``.
 
 When one model writes one text for one writer, every token reads all weights once, so memory bandwidth is the limit.
 Prints milliseconds per token, each the best of several texts: ``model.generate`` with its growing cache, with a static
@@ -133,7 +133,7 @@ def ours(backend: Any, given: argparse.Namespace) -> None:
 
 
 def print_layers(torch: Any, backend: Any, sizes: list[int]) -> None:
-    """The model's linear layers alone, run as often as one token needs them."""
+    """The model's linear layers alone, run as often as for one token."""
     linear = [
         module
         for module in backend.model.modules()

@@ -1,4 +1,4 @@
-"""Krippendorff's α on many ratings: seconds and peak memory, ours beside the `krippendorff` package.
+"""Krippendorff's α on many ratings: seconds and peak memory, compared with the `krippendorff` package.
 
 Every row is measured in a separate process, after it has made the input and loaded the libraries. *Peak* is the highest
 resident memory of that process, including the input; *added* is how much the call itself added.
@@ -30,7 +30,7 @@ METHODS = {
     "krippendorff_matrix": "krippendorff, raters × units matrix",
     "krippendorff_counts": "krippendorff, value counts",
 }
-#: Runs only if chosen by name, because it takes minutes.
+#: This case takes minutes, so it runs only if chosen by name.
 SLOW = {"interval_raters"}
 
 

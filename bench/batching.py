@@ -1,9 +1,9 @@
-"""What the batching engine costs compared with transformers' own continuous batching: ``python -m bench.batching``.
+"""How fast the batching engine is, compared with transformers' own continuous batching: ``python -m bench.batching``.
 
 Does the same work in several ways in one process: seven decoders x contexts x samples x exactly 30 tokens. Both
 programs support these seven decoders for single requests. Typical sampling and beam search are left out, because
-transformers' continuous batching does not support them. Then it measures the engine with one
-part after another switched off, and what one text costs alone in each dtype.
+transformers' continuous batching does not support them. Then it measures the engine with one part after another
+switched off, and how long one text alone takes in each dtype.
 
 On a CPU, the figures are CPU seconds of this process (``resource.getrusage``) on one thread, because other programs on
 the machine change the elapsed time far more than the work done. On a GPU, they are elapsed seconds. The ways take turns

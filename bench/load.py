@@ -23,7 +23,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass
 class Measured:
-    """Seconds of every page and every sent step, and any errors."""
+    """The seconds that every page and every sent step took, and any errors."""
 
     pages: list[float] = field(default_factory=list)
     sends: list[float] = field(default_factory=list)

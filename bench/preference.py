@@ -1,7 +1,7 @@
-"""Bradley–Terry strengths from many comparisons: seconds and results, ours beside choix and crowd-kit.
+"""Bradley–Terry strengths from many comparisons: seconds and results, compared with choix and crowd-kit.
 
 All run in one process on the same comparisons, one after the other. choix and crowd-kit have no ties, so there are
-none. crowd-kit is not one of the project's requirements: it is left out, and said to be, unless it is installed.
+none. crowd-kit is not one of the project's requirements: if it is not installed, it is left out and the output says so.
 
     python -m bench.preference [--comparisons 1000000] [--systems 15] [--sparse] [--json]
 """

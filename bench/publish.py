@@ -1,15 +1,16 @@
 """How fast studies are published and synced: ``python -m bench.publish [--assignments 1000 10000] [--postgres URL]``.
 
 Starts the real server with a separate database (SQLite in a temporary folder; with ``--postgres URL``, a PostgreSQL
-database that is made and dropped), and runs the real commands against its marketplace, each in a process of its own:
+database that is made and dropped), and runs the real commands against its marketplace, each in a separate process:
 
 - ``study publish``: HITs created per second, without and with the marketplace's rate limit (``--rate-limit``). It lets
-  a burst of 200 requests through before it holds, and boto3 slows down by itself once it is throttled. With the limit,
-  it is measured unpaced and at the default pace (``HITSERVER_MTURK_CALLS_PER_SECOND``);
+  a burst of 200 requests through before it applies, and boto3 slows down by itself once it is throttled. With the
+  limit, it is measured unpaced and at the default pace (``HITSERVER_MTURK_CALLS_PER_SECOND``);
 - ``study sync`` of a study whose work was all submitted, for each number of ``--assignments``, ten to a HIT;
 - the peak memory of each process. It should not grow with the number of assignments.
 
-``import MB`` is what the process had before it began. The work on the marketplace is written directly as rows.
+``import MB`` is the memory that the process used before it started. The work on the marketplace is written directly as
+rows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACES = 10
 REWARD = Decimal("0.18")
 BATCH = 500
-#: Calls as fast as they can be made. By default, ten a second are made.
+#: Makes calls as fast as possible. The default is ten a second.
 UNPACED = {"HITSERVER_MTURK_CALLS_PER_SECOND": "0"}
 HEAD = f"{'step':<42}{'seconds':>9}{'per s':>9}{'import MB':>11}{'peak MB':>9}"
 
@@ -88,7 +89,7 @@ def measure(folder: Path, database: dict[str, str], options: argparse.Namespace)
 
 
 def child(server: Server, key: dict[str, str], *step: str) -> dict[str, Any]:
-    """Run one step as a process with the server's settings."""
+    """Run one step in a separate process with the server's settings."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.publish", "--one", *step],
         env=server.environment | {"HITSERVER_BASE_URL": server.base_url} | key,
@@ -107,7 +108,7 @@ def line(name: str, found: dict[str, Any], count: int) -> None:
     print(f"{name:<42}{figures}", flush=True)
 
 
-# --- In a process of its own ----------------------------------------------------------------------------------
+# --- In a separate process ------------------------------------------------------------------------------------
 
 
 def run_here(step: str, *arguments: str) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def run_here(step: str, *arguments: str) -> dict[str, Any]:
 
 
 def peak_megabytes() -> float:
-    """The most that this process ever had in memory. ``getrusage`` would begin with what the parent process had."""
+    """The highest memory use of this process so far. ``getrusage`` would include the parent process's."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
     return int(found[1]) / 1024 if found else float("nan")
 
@@ -140,7 +141,7 @@ def make_key() -> dict[str, Any]:
 
 
 def make_study(slug: str, items: str) -> dict[str, Any]:
-    """A draft of so many sets, one to a hit."""
+    """A draft with this many sets, one in each hit."""
     from annotation.services import importing, studies
     from annotation.tables import Table
     from annotation.task_types.items import Row

@@ -1,9 +1,9 @@
-"""How often 95% intervals hold the truth, in simulated studies of the published sizes with known effects.
+"""How often 95% intervals contain the truth, in simulated studies of the published sizes with known effects.
 
 Z: 1,930 tasks of five texts by 15 systems (Zhang et al. 2020), balanced by the block planner; a rating depends on the
 system and on the task (its context and its worker). C: 15 cells of 130 workers with five texts each (Clark 2021, ch.
 6); workers differ in ability. Every study is analysed as the report does. With a coverage of exactly 95%, the number of
-200 intervals that hold the truth has mean 190 and s.d. 3.1; 184 is two below.
+200 intervals that contain the truth has mean 190 and s.d. 3.1; 184 is two s.d. below the mean.
 
     python -m bench.replications [--studies 200] [--draws 1000] [--seed 1] [--json]
 """
@@ -37,7 +37,7 @@ from analysis.preference import bradley_terry, comparisons_from_ratings, system_
 Floats = npt.NDArray[np.float64]
 Truths = dict[str, float]
 SYSTEMS, CONTEXTS, SAMPLES, TASKS, SIZE = 15, 48, 10, 1930, 5
-#: Between five labels, on the scale of a text's latent quality.
+#: The cuts between five labels, on the scale of a text's latent quality.
 CUTS = np.array([-2.0, -0.7, 0.6, 2.0])
 #: What a task adds to the quality of all its texts, with equal chances.
 TASK_EFFECTS = np.array([-1.0, 0.0, 1.0])
@@ -47,7 +47,7 @@ MACHINE = np.array([False, False, True, True, True])
 
 
 class QualityStudies:
-    """Studies of the one plan; only the ratings differ."""
+    """Studies with the same plan; only the ratings differ."""
 
     def __init__(self) -> None:
         samples = [
@@ -171,7 +171,7 @@ class DetectionStudies:
 
 
 def coverage(studies: int, draws: int, seed: int) -> tuple[dict[str, int], dict[str, float], tuple[int, int]]:
-    """How many of ``studies`` intervals held the truth, by estimate; the truths; the planner's meetings."""
+    """How many of ``studies`` intervals contained the truth, by estimate; the truths; how often systems meet."""
     held: Counter[str] = Counter()
     quality, detection = QualityStudies(), DetectionStudies()
     truths = quality.truths | detection.truths

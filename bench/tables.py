@@ -1,4 +1,4 @@
-"""Reading a long table of ratings: seconds of processor time and peak memory, by typed columns and as rows of text.
+"""Reading a long table of ratings: seconds of processor time and peak memory, as typed columns and as rows of text.
 
 Every way is measured in a separate process. *Rows* holds every cell as a Python object, as the commands did before;
 *columns* is how ``python -m analysis agreement`` works now; *α* is the command's whole first coefficient after that.

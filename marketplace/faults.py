@@ -38,7 +38,7 @@ class Fault:
     seen: int = 0
 
     def strikes(self) -> bool:
-        """Whether it applies to this request, of those that it could apply to."""
+        """Whether it applies to this request. Call it once for each request that it could apply to."""
         if self.share >= 1:
             return True
         self.seen += 1

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use. `tests/services.py` says where services come from."""
+"""Fixtures for all tests. `tests/services.py` says where services come from."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from hitserver import celery_app
 from tests import services
 from tests.support import Server, running_server
 
-# Templates name static files as they are: nothing has been collected. Passwords need not be slow to guess.
+# Templates name static files as they are: nothing has been collected. Password hashes need not be slow.
 settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Failed sign-ins of one run are not counted in the next.
@@ -61,7 +61,7 @@ def only_once(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL only what touches the database is worth a second run, and of what is slow only a little."""
+    """On PostgreSQL, runs only tests that use the database, and only a few of the slow ones."""
     if connections["default"].vendor != "postgresql":
         return
     kept = [item for item in items if uses_database(item) and not only_once(item)]
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def django_db_modify_db_settings(
     tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
 ) -> None:
-    """A database of this process's own. On SQLite it is a real file, so that threads can work on it at once."""
+    """A separate database for this process. On SQLite it is a real file, so that threads can use it at once."""
     database = connections["default"].settings_dict
     if connections["default"].vendor == "sqlite":
         database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
@@ -86,7 +86,7 @@ def django_db_setup(django_db_setup: None) -> None:
     """After a test with transactions Django empties all tables, on SQLite row by row; those that refuse it, too."""
     if connections["default"].vendor != "sqlite":
         return
-    operations = type(connections["default"].ops)  # not of this connection alone: beside a browser there is another
+    operations = type(connections["default"].ops)  # not only of this connection: a browser test has another
     empty = operations.sql_flush
 
     def sql_flush(self: Any, style: Any, tables: Any, **options: Any) -> list[str]:
@@ -119,7 +119,7 @@ def own_var_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def released() -> Path:
-    """The folder of the released data sets. They are no part of the project, so their absence is never a failure."""
+    """The folder of the released data sets. They are not part of the project, so a test without them is skipped."""
     try:
         return services.released()
     except services.Missing as reason:
@@ -147,14 +147,14 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
-    """The address of an empty PostgreSQL database for this test alone, to be given to a server as DATABASE_URL."""
+    """The address of an empty PostgreSQL database for this test alone, to pass to a server as DATABASE_URL."""
     with services.new_database(postgres_server) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    """The address of a Redis server that others may use too: name queues and keys so that they are this test's own."""
+    """The address of a Redis server that others may use too: name queues and keys so that only this test uses them."""
     with ExitStack() as stack:
         yield _have(lambda: stack.enter_context(services.redis()))
 

@@ -1,4 +1,4 @@
-"""Small factories, keyword-only, for tests of every app. Studies are planned as going live plans them."""
+"""Small factories, keyword-only, for tests of every app. Studies are planned as at the launch."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _store_items(study: Study, data: list[ItemData]) -> list[Item]:
 
 
 def make_arms(*, study: Study, arms: Sequence[Mapping[str, Any]] = ({},)) -> list[Arm]:
-    """The study's arms, what workers get fixed as going live fixes it. Each mapping holds fields of Arm."""
+    """The study's arms, with what workers get fixed as at the launch. Each mapping holds fields of Arm."""
     task = get_type(study.task_type)
     made = []
     for position, values in enumerate(arms):
@@ -192,7 +192,7 @@ def make_study(
 
 
 def make_author(*, item: Item, worker: Worker) -> ItemAuthor:
-    """``worker`` wrote part of ``item``, which must never be given to them."""
+    """``worker`` wrote part of ``item``, so they must never get it."""
     Study.objects.filter(pk=item.study_id).update(has_authors=True)
     return ItemAuthor.objects.create(item=item, worker=worker)
 
@@ -247,10 +247,10 @@ def make_submission(
     pastes: int = 0,
     feedback: str = "",
 ) -> Submission:
-    """A finished hit, by way of the services, answered as a simulated worker does."""
+    """A finished hit, made by the services, with a simulated worker's answers."""
     assignment = make_assignment(study=study, participant=participant)
     instrument = live_instrument(assignment.participant.arm_id)
-    # Who answers within milliseconds is flagged.
+    # Answers within milliseconds would be flagged.
     Assignment.objects.filter(pk=assignment.pk).update(accepted_at=F("accepted_at") - timedelta(minutes=1))
     for number in itertools.count():
         page = open_page(

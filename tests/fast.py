@@ -1,7 +1,7 @@
-"""pytest plugin of ``script/test --fast``: leaves out whatever is slow, without anybody having to remember a marker.
+"""pytest plugin of ``script/test --fast``: leaves out whatever is slow, without the need for a marker.
 
-What a test asks for or does tells that it is slow: a fixture that brings a server, a service or a browser; starting a
-process; importing what runs models or drives a browser. Tests that are slow for other reasons are marked ``slow``.
+A test counts as slow by what it uses: a fixture that starts a server, a service or a browser; another process; a
+library that runs models or drives a browser. Tests that are slow for other reasons are marked ``slow``.
 """
 
 from __future__ import annotations

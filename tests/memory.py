@@ -1,4 +1,4 @@
-"""Code that runs in a process of its own with little memory, to see what an attack would take."""
+"""Code that runs in a separate process with little memory, to see how much an attack would use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def limit(megabytes):
 def run_limited(
     code: str, *, megabytes: int, imports: str = "", var: Path | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """What the code prints when it may take so many megabytes more than its process has after ``imports``.
+    """What the code prints when it can use this many megabytes more than its process uses after ``imports``.
 
     Code that takes more ends with a MemoryError, and the test with what the process said.
     """

@@ -1,4 +1,4 @@
-"""Studies with chosen ratings: what the analysis reads, written down as a table."""
+"""Studies with chosen ratings: what the analysis reads, written as a table."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs the tests on SQLite, then those that databases may tell apart again on PostgreSQL. See ``script/test --help``.
+"""Runs the tests on SQLite, then those that may depend on the database again on PostgreSQL. See ``script/test --help``.
 
 Services that have to be started are started once for both. The second run is left out, with a message, when there is
-no PostgreSQL. It does not begin when the first has failed, so that the last line always tells how it went. Up to eight
+no PostgreSQL. It does not begin when the first has failed, so the last line always shows the result. Up to eight
 tests that start processes or drive a browser get a second try, alone, and are named if they pass only then.
 """
 

@@ -29,7 +29,7 @@ START_SECONDS = 20.0
 
 
 class Missing(Exception):
-    """A service is nowhere to be had; the message says why."""
+    """A service cannot be found or started; the message says why."""
 
 
 def required() -> bool:
@@ -104,7 +104,7 @@ def postgres_programs() -> Path:
 
 
 def unprivileged(folder: Path) -> list[str]:
-    """What goes before a command that refuses to run as root; the folder is given to that other user."""
+    """The prefix for a command that refuses to run as root. The folder then belongs to the other user."""
     if os.getuid() != 0:
         return []
     user = next((u for u in pwd.getpwall() if u.pw_name == "postgres"), None) or pwd.getpwnam("nobody")
@@ -118,7 +118,7 @@ def unprivileged(folder: Path) -> list[str]:
 
 @contextmanager
 def private_postgres(address: str = "127.0.0.1", *settings: str) -> Iterator[str]:
-    """A cluster of its own in a temporary folder; it is thrown away, so it need not write through to the disk.
+    """A separate cluster in a temporary folder. It is deleted afterwards, so it need not write through to the disk.
 
     It listens on the address, for that network. Settings as in postgresql.conf, such as ``work_mem=8MB``.
     """
@@ -177,7 +177,7 @@ def postgres() -> Iterator[str]:
 
 @contextmanager
 def new_database(server: str) -> Iterator[str]:
-    """The address of an empty database, dropped in the end with whoever is still connected."""
+    """The address of an empty database, which is dropped at the end, even if somebody is still connected."""
     name = f"hitserver_{uuid.uuid4().hex[:12]}"
     run_sql(server, f'CREATE DATABASE "{name}"')
     try:
@@ -214,7 +214,7 @@ def redis() -> Iterator[str]:
 
 @contextmanager
 def private_redis(program: str, address: str = "127.0.0.1", password: str = "") -> Iterator[str]:
-    """A Redis that keeps nothing. One that others reach over a network needs a password, or it refuses them."""
+    """A Redis that saves nothing. If others reach it over a network, it needs a password, or it refuses them."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="hitserver-redis-") as folder:
         server = subprocess.Popen(

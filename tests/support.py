@@ -51,7 +51,7 @@ def database_with_tables() -> Path:
 
 @dataclass
 class Server:
-    """A running server. `base_url` has no slash at its end; `log` holds all it said."""
+    """A running server. `base_url` has no slash at the end; `log` holds all its output."""
 
     process: subprocess.Popen[bytes]
     base_url: str

@@ -1,18 +1,18 @@
-"""Sends every boto3 client for MTurk to the address in AWS_ENDPOINT_URL_MTURK, also where a tool names Amazon's own.
+"""Sends every boto3 client for MTurk to the address in AWS_ENDPOINT_URL_MTURK, even if a tool sets Amazon's.
 
-Python runs a module of this name when it starts. Put the folder on the path of the tool that is to be sent elsewhere:
+Python runs a module with this name when it starts. Put this folder on the Python path of the tool:
 
     PYTHONPATH=examples/mturk psiturk
 
-Without the variable everything stays as it is. botocore is older than the variable in some tools' environments; this
-works with any of its versions.
+Without the variable, nothing changes. Some tools use a botocore that is too old to know the variable; this works with
+every version.
 """
 
 import os
 
 try:
     from botocore.session import Session
-except ImportError:  # an environment without boto3, or its installer
+except ImportError:  # an environment without boto3, or one that is just being installed
     Session = None
 
 if Session is not None:

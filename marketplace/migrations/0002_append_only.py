@@ -1,4 +1,4 @@
-"""What is in the ledger, the payrolls, the disputes and the audit log stays: the database refuses UPDATE and DELETE."""
+"""Rows of the ledger, payrolls, disputes and the audit log never change: the database refuses UPDATE and DELETE."""
 
 from django.db import migrations
 

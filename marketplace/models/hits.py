@@ -1,4 +1,4 @@
-"""HITs: what they ask (types, questions), who works on them (assignments), and which requests have already come in."""
+"""HITs: what they ask (types, questions), who works on them (assignments), and the requests already carried out."""
 
 from __future__ import annotations
 

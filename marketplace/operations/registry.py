@@ -29,7 +29,7 @@ class Call:
     parameters: dict[str, Any]
     now: datetime
     operation: str = ""
-    access_key: str = ""  # the id of the key that the request was signed with
+    access_key: str = ""  # the ID of the key that signed the request
 
 
 Handler = Callable[[Call], dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Whether the books are right: checks every rule of the ledger, entry by entry."""
+"""Whether the books are correct: checks every rule of the ledger, entry by entry."""
 
 from __future__ import annotations
 

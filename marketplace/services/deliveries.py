@@ -57,7 +57,7 @@ def send_test(
 
 
 def _sent(delivery: NotificationDelivery, *, times: int = 1) -> str:
-    """Send it. Returns what went wrong, or an empty text."""
+    """Send it. Returns what went wrong, or an empty string."""
     message = envelope([delivery.event], delivery.requester)
     try:
         for _ in range(times):

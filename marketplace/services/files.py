@@ -38,7 +38,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
 
 def largest(form: Form) -> int:
-    """The most bytes that a file of this form can have: all its files together must fit into one request."""
+    """The largest size in bytes that a file of this form can have: all its files together must fit into one request."""
     number = sum(question.kind == "file" for question in form.questions)
     room = max(settings.MAX_UPLOAD_BYTES - ROOM_FOR_TEXTS, 1024**2) // max(number, 1)
     return min(settings.MARKETPLACE_MAX_FILE_BYTES, room)
@@ -93,7 +93,7 @@ def _check_size(question: FormQuestion, size: int, most: int) -> None:
 
 
 def in_words(size: int) -> str:
-    """A number of bytes as people read it: 1500 as 1.5 kB, rounded to three digits."""
+    """A number of bytes for people to read: 1500 as 1.5 kB, rounded to three digits."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"

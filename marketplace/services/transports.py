@@ -1,4 +1,4 @@
-"""The ways to send a notification: an SQS queue, an SNS topic, an e-mail, and the callback of this server's settings.
+"""The ways to send a notification: an SQS queue, an SNS topic, an e-mail, and the callback in this server's settings.
 
 The server only connects to the addresses in its own settings. A requester's destination names a queue or a topic
 there. E-mail goes only to the requester's own addresses, so that nobody can make this server write to strangers.
@@ -51,7 +51,7 @@ def check_destination(transport: str, destination: str) -> None:
 
 
 def _account_of(destination: str) -> str:
-    """The AWS account of a queue or topic, by its ARN or the path of its URL; empty if neither names one."""
+    """The AWS account of a queue or topic, from its ARN or the path of its URL; empty if neither names one."""
     if destination.startswith("arn:"):
         return destination.split(":")[4]
     named = QUEUE_PATH.fullmatch(urlsplit(destination).path)

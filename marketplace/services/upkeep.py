@@ -73,7 +73,7 @@ def _do(due: QuerySet[Hit], now: datetime, *, keep_going: bool = False) -> int:
 
 
 def _a_portion_was_due(pk: int, now: datetime) -> bool:
-    """Do a portion of what is due for the HIT, small enough for others to wait for. Returns whether there was one."""
+    """Do part of what is due for the HIT, so that others wait only briefly. Returns whether anything was due."""
     with transaction.atomic():
         hit = _locked(pk)
         if not _is_due(hit, now):

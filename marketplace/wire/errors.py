@@ -9,7 +9,7 @@ PREFIX = "AWS.MechanicalTurk."
 
 
 class WireError(Exception):
-    """An answer that is not a result. Clients see `type` as the error's code."""
+    """A response that reports an error. Clients see `type` as the error's code."""
 
     type = "RequestError"
     status = 400
@@ -44,7 +44,7 @@ class ServiceFault(WireError):
 
 
 class AuthenticationError(WireError):
-    """The caller is unknown or not proven. On AWS, each of these errors has its own type and no MTurk code."""
+    """The caller could not be authenticated. On AWS, each of these errors has its own type and no MTurk code."""
 
     def __init__(self, type_: str, message: str, *, status: int = 400) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Researchers are made and unmade, and deactivation ends every session at once: services, pages and command."""
+"""Granting and revoking researcher rights; deactivation ends every session at once. Services, pages and command."""
 
 from __future__ import annotations
 

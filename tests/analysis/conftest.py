@@ -15,19 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def quick_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without real PNGs, which take most of the time of making one; ``real_pictures`` asks for them."""
+    """Leaves the PNGs out of reports, because drawing them takes most of the time. ``real_pictures`` keeps them."""
     if "real_pictures" not in request.fixturenames:
         monkeypatch.setattr("analysis.report.build.png", lambda svg: b"a picture")
 
 
 @pytest.fixture
 def real_pictures() -> None:
-    """Nothing is put in the place of pictures."""
+    """Reports with the PNGs."""
 
 
 @pytest.fixture(scope="session")
 def released() -> Path:
-    """The folder of the released data sets. They are no part of the project, so their absence is never a failure."""
+    """The folder of the released data sets. They are not part of the project, so a test without them is skipped."""
     folder = Path(os.environ.get("HITSERVER_TEST_DATA") or ROOT.parent / "shared" / "data")
     if not folder.is_dir():
         pytest.skip("the released data sets are not beside the checkout")

@@ -83,7 +83,7 @@ def test_text_labels_are_nominal_and_ordinal_by_the_order_given() -> None:
     words = np.where(np.isnan(matrix), None, names[np.nan_to_num(matrix).astype(int)])
     nominal = krippendorff_alpha(words, draws=0)
     ordinal = krippendorff_alpha(ratings_from_matrix(words, categories=names[1:].tolist()), "ordinal", draws=0)
-    # Values of the docstring of krippendorff.alpha, the same words.
+    # The values in the docstring of krippendorff.alpha, word for word.
     assert nominal.value == pytest.approx(0.743, abs=5e-4)
     assert ordinal.value == pytest.approx(0.815, abs=5e-4)
 
@@ -173,7 +173,7 @@ def test_over_raters_a_copy_is_not_paired_with_itself() -> None:
     literal = literal_draws(labels, "nominal", 100, rows=False)
     assert estimate.low < 0.01
     assert estimate.high < 0.06
-    assert literal[0] > 0.03 > estimate.value  # the naive interval does not even hold the estimate
+    assert literal[0] > 0.03 > estimate.value  # the naive interval does not even contain the estimate
     assert "over raters" in estimate.method
 
 
@@ -198,7 +198,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     assert 178 <= covered <= 199
 
 
-# --- what cannot be had
+# --- what is undefined
 
 
 def test_units_with_one_rating_do_not_enter_and_are_counted() -> None:
@@ -212,7 +212,7 @@ def test_without_variation_it_is_undefined_with_a_reason() -> None:
     assert math.isnan(estimate.value)
     assert math.isnan(estimate.low)
     assert "same value" in estimate.note
-    # 4 is never paired, so that it does not count as variation.
+    # 4 is never paired, so it does not count as variation.
     assert math.isnan(krippendorff_alpha([[3, 3], [3, 3], [4, NAN]]).value)  # type: ignore[arg-type]
 
 

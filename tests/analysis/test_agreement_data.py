@@ -1,4 +1,4 @@
-"""Converters: what goes in comes out, and nothing is dropped unseen."""
+"""Converters: what goes in comes out, and nothing is dropped silently."""
 
 import math
 from typing import Any

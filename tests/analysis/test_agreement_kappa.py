@@ -43,7 +43,7 @@ def test_the_table_of_fleiss_1971() -> None:
     assert estimate.value == pytest.approx(case["kappa"], abs=5e-5)
     assert estimate.n == 30
     assert percent_agreement(case["ratings"], draws=0).value == pytest.approx(case["percent"], abs=5e-5)
-    # Fleiss' standard error of 0.028 assumes κ = 0; the interval over patients is wider but holds κ.
+    # Fleiss' standard error of 0.028 assumes κ = 0; the interval over patients is wider but contains κ.
     assert 0.25 < estimate.low < 0.43 < estimate.high < 0.6
 
 

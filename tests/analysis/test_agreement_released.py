@@ -1,4 +1,4 @@
-"""Published figures on released data; skipped where the data are not at hand."""
+"""Published figures on released data; skipped if the data are missing."""
 
 from pathlib import Path
 from typing import Any

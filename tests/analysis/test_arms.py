@@ -54,7 +54,7 @@ def test_resamples_draw_whole_workers() -> None:
 
 
 def test_a_difference_covers_the_truth() -> None:
-    """Forty workers an arm with means of their own, true difference 0.5: at least 90% of 100 intervals cover."""
+    """Forty workers per arm, each with their own mean; true difference 0.5. At least 90% of 100 intervals cover it."""
     rng = np.random.default_rng(8)
     covered = 0
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Bundles come back exactly, and nothing unsafe or altered gets in."""
+"""Bundles are read back exactly, and unsafe or altered ones are refused."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
 
 
 def a_bomb(path: Path, megabytes: int) -> Path:
-    """A bundle whose ratings unpack to so many megabytes of zeros."""
+    """A bundle whose ratings unpack to this many megabytes of zeros."""
     files = {}
 
     def take(found: dict[str, bytes]) -> None:
@@ -301,7 +301,7 @@ def test_less_than_the_limit_is_refused_where_no_data_shrink_like_that(tmp_path:
 
 
 def test_a_false_size_is_detected(gigabyte: Path, tmp_path: Path) -> None:
-    # In the central directory the archive says that the file has 1,000 bytes unpacked and as many packed.
+    # According to the archive's central directory, the file has 1,000 bytes both packed and unpacked.
     content = bytearray(gigabyte.read_bytes())
     place = content.rfind(b"PK\x01\x02", 0, content.rfind(b"ratings.csv"))
     content[place + 20 : place + 28] = struct.pack("<II", 1000, 1000)

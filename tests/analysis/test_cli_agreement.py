@@ -257,7 +257,7 @@ def test_options_are_checked(capsys: pytest.CaptureFixture[str], options: Any) -
 
 
 def test_as_a_command_it_needs_no_django_and_no_torch() -> None:
-    """In a process of its own, as a person runs it, without settings."""
+    """In a separate process, as a person would run it, without settings."""
     code = (
         "import sys; from analysis.__main__ import main; status = main(sys.argv[1:]);"
         "loaded = {'django', 'torch'} & set(sys.modules); print(loaded, file=sys.stderr); sys.exit(status)"

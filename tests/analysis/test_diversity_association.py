@@ -48,7 +48,7 @@ def test_ranks_of_unweighted_samples_are_scipys(rows: list[tuple[int, ...]]) -> 
 
 
 def best_accuracy(scores: np.ndarray, high: np.ndarray) -> float:
-    """Every cut and both directions, tried out."""
+    """Tries every cut in both directions."""
     cuts = [-math.inf, *scores, math.inf]
     return max(float(np.mean((scores >= cut) == (high == side))) for cut in cuts for side in (0, 1))
 

@@ -18,7 +18,7 @@ def written(folder: Path, text: str | bytes, name: str = "sets.csv") -> Path:
 
 def test_texts_are_read_unchanged() -> None:
     frame = read_sets(SMALL)
-    # Rows count from 1 below the header, and a line break in a cell starts none.
+    # Rows count from 1 below the header, and a line break in a cell does not start one.
     assert frame.index.tolist() == [1, 2, 3, 4, 5, 6]
     assert frame.loc[1, "context"] == "Two lines,\none context"
     assert responses(frame, SMALL)[0] == ["i am going", "NA", "None, said he"]

@@ -1,4 +1,4 @@
-"""Plots are sound SVG that draws its numbers where they belong and tells them to those who cannot see."""
+"""Plots are valid SVG, show numbers in the right places, and describe them for people who cannot see."""
 
 import math
 import re

@@ -120,7 +120,7 @@ def test_a_numeric_parameter_gives_correlations(tmp_path: Path) -> None:
 
 def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) -> None:
     items = [a_pair(f"p{at}", labels) for at, labels in enumerate([(1, 0), (0, 1), (0, 1), (1, 0)])]
-    ratings = [5.0, 1.5, 2.0, 3.0]  # right thrice, then a tie, which is a miss
+    ratings = [5.0, 1.5, 2.0, 3.0]  # right three times, then a tie, which is a miss
     values = {(f"p{at}", "anna"): value for at, value in enumerate(ratings)}
     data = study_data(items, values, **RNK_HDS)
 
@@ -130,11 +130,11 @@ def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) 
     assert found["test"] == "ranking"
     assert found["tests"]["rnkHDS"]["second"]["value"] == pytest.approx(3 / 4)
     assert "no difference" in page
-    # Ratings are kept about set 1 and set 2, whatever side of the page these stood on; workers read A and B.
+    # Ratings are stored for set 1 and set 2, whichever side of the page each was on; workers read A and B.
     answered = {row["value"]: row for row in sections["answers"]["ranking"]["distribution"]}
     assert (answered[5]["answer"], answered[5]["n"]) == ("5 Set 1 is much more", 1)
     assert "5 Set A is much more" in page
-    # All pairs share the one context, so that there is nothing to resample together.
+    # All pairs share one context, so there is nothing to resample together.
     assert "are resampled together" not in page
     assert found["tests"]["rnkHDS"]["spearman"]["method"].startswith("percentile bootstrap over pairs")
 

@@ -1,4 +1,4 @@
-"""Studies about which little can be said give a report that says so, and never a made-up number."""
+"""Studies with little data get a report that says so, and never a made-up number."""
 
 from __future__ import annotations
 

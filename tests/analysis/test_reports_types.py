@@ -1,4 +1,4 @@
-"""The report goes by the scales of the questions: texts alone, categories, and questions nobody described."""
+"""The report depends on the questions' scales: only texts, categories, and questions without a description."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_numbers_on_an_interval_scale_have_no_kappa(tmp_path: Path) -> None:
     assert "Fleiss’ κ" not in count["agreement"]
     assert "ICC(1,k)" in count["agreement"]
     assert sum(row["n"] for row in count["distribution"]) == 60
-    assert len(count["distribution"]) == 10  # classes, for there are sixty values
+    assert len(count["distribution"]) == 10  # classes, because there are sixty values
 
 
 def test_texts_alone(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_each_part_counts_the_same_however_often_rated(sign: int, expected: floa
 
 
 def test_interval_of_pairs_rated_by_different_workers_covers() -> None:
-    """Ten pairs, each rated by five workers of its own around its own mean: at least 90% of 300 intervals cover."""
+    """Ten pairs, each rated by five different workers around its own mean: at least 90% of 300 intervals cover."""
     rng = np.random.default_rng(6)
     means = rng.uniform(1.5, 4.5, 10)
     pairs = [f"{i}-{j}" for i in range(5) for j in range(i + 1, 5)]

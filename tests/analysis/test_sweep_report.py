@@ -71,7 +71,7 @@ def test_the_table_has_every_decoder_and_no_invented_figures(tmp_path: Path) -> 
 
 
 def axis_numbers(page: str, key: str) -> list[float]:
-    """The numbers beside the upright axis of one figure."""
+    """The numbers on the vertical axis of one figure."""
     svg = page[page.index(f'id="{key}-t"') :].partition("</svg>")[0]
     found = re.findall(r'text-anchor="end"[^>]*>([−\d.,]+)</text>', svg)
     return [float(each.replace("−", "-").replace(",", "")) for each in found]

@@ -1,4 +1,4 @@
-"""The report on systems whose texts were rated together: its numbers, its page, and what it says without any."""
+"""The report on systems whose texts were rated together: its numbers, its page, and what it says without data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices between suggesters: published tests, and the mixed logit against an integration of its own."""
+"""Choices between suggesters: published tests, and the mixed logit compared with a separate integration."""
 
 from __future__ import annotations
 

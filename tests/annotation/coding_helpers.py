@@ -32,7 +32,7 @@ def coder(name: str, study: Study, *, role: str = "viewer") -> User:
 
 
 def code(participant: Participant, **by_item: str) -> list[Submission]:
-    """Sends these labels (separated by spaces) for these items, whatever the order in which they come."""
+    """Sends these labels (separated by spaces) for these items, in whatever order they are shown."""
     sent: list[Submission] = []
     while len(sent) < len(by_item):
         accepted = accept_next(participant_id=participant.pk)

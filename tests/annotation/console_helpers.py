@@ -38,7 +38,7 @@ def as_role(role: str, study: Study) -> Client:
 
 
 def settings_form(task_type: str = "abs_hds", **changes: Any) -> dict[str, Any]:
-    """The settings page as a browser sends it when nothing but ``changes`` was touched."""
+    """The settings page as a browser sends it after only ``changes`` were made."""
     config = {f"config-{name}": value for name, value in default_config(get_type(task_type)).items()}
     values = {
         "title": "Replies, round 1",

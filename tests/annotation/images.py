@@ -21,7 +21,7 @@ def image_file(format: str = "PNG", *, size: tuple[int, int] = (40, 30), mode: s
 
 
 def rotated_photo() -> bytes:
-    """A JPEG of 40 × 20 pixels that is to be turned by 90° (EXIF orientation 6), taken at a place, by a camera."""
+    """A JPEG of 40 × 20 pixels to be rotated by 90° (EXIF orientation 6), with the place and the camera."""
     exif = Image.Exif()
     exif[0x0112] = 6
     exif[0x010F] = "SecretCamera"
@@ -41,7 +41,7 @@ def animated(format: str = "PNG") -> bytes:
 
 
 def bomb(width: int = 10_000, height: int = 10_000) -> bytes:
-    """A PNG of 100 megapixels in about 12 kB: one bit per pixel, all alike (PNG specification, 5.2 and 11.2)."""
+    """A PNG of 100 megapixels in about 12 kB: one bit per pixel, all the same (PNG specification, 5.2 and 11.2)."""
     rows = zlib.compress(b"\x00" * ((width // 8 + 1) * height), 9)
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         chunk(kind, data)

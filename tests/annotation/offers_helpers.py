@@ -49,7 +49,7 @@ def asked(side: str, *, again: bool = False) -> Suggestion:
 
 
 def answer(row: Suggestion, text: str) -> None:
-    """The model has written ``text``; empty: nothing usable."""
+    """Answer as a model that wrote ``text``; empty: nothing usable."""
     made = {"model": {"name": "toy"}, "decoder": "ancestral", "seed": row.seed + 1}
     result = serving.Result(row.pk, text, "" if text else "Nonsense.", 1, raw_text=text, parameters=made)
     Suggestion.objects.filter(pk=row.pk).update(leased_by="test")
@@ -62,7 +62,7 @@ def answer_all(texts: Mapping[str, str] = TEXTS) -> None:
 
 
 def pass_time(seconds: float) -> None:
-    """All requests are so much older."""
+    """Make all requests this much older."""
     for row in Suggestion.objects.all():
         Suggestion.objects.filter(pk=row.pk).update(
             asked_at=row.asked_at - timedelta(seconds=seconds), deadline=row.deadline - timedelta(seconds=seconds)

@@ -28,7 +28,7 @@ def draft(task_type: str = "abs_hds", **values: Any) -> Study:
 
 
 def fed(of: Study, *, follow: bool = False, arms: tuple[str, ...] = (), **values: Any) -> Study:
-    """A live study that judges the outputs there are."""
+    """A live study that judges the outputs made so far."""
     study = draft(**values)
     set_feed(study=study, source=of, arms=arms, follow=follow, actor="ann")
     publish(study=study, actor="ann")

@@ -1,4 +1,4 @@
-"""A worker's browser for tests at the HTTP level: no cookies, no JavaScript, what a page's form holds is sent."""
+"""A worker's browser for tests over HTTP: no cookies and no JavaScript; it sends what the page's form contains."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WorkerBrowser:
         return self.client.post(self.url, {"form": form, **answers})
 
     def send(self, **answers: str) -> Response:
-        """The due step with these answers."""
+        """Send the step that is due, with these answers."""
         return self.post(self.form(), **answers)
 
     def draft(self, form: str, **answers: str) -> Response:
@@ -91,7 +91,7 @@ class WorkerBrowser:
         return self.client.post(reverse("work_return", args=[self.token]), {"form": form})
 
     def finish(self, **last: str) -> Response:
-        """A whole absHDS hit."""
+        """Complete an absHDS hit."""
         self.send(own="I would ask the neighbours.")
         self.send(quality="4")
         return self.send(diversity="3.5", **last)

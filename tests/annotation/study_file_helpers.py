@@ -1,4 +1,4 @@
-"""Study files that are right but for what a test changes."""
+"""Study files that are right except for what a test changes."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ SETS = "sample_id,context,resp_0,resp_1\n" + "".join(f"s{n},context {n},one,two\
 
 
 def write(folder: Path, **changes: Any) -> Path:
-    """A study file that is right but for ``changes``; None takes a key out."""
+    """A study file that is right except for ``changes``; None removes a key."""
     document = {"slug": "sets", "task_type": "abs_hds", "title": "Sets", "items": "sets.csv"} | changes
     path = folder / "study.yaml"
     path.write_text(yaml.safe_dump({key: value for key, value in document.items() if value is not None}))

@@ -1,4 +1,4 @@
-"""Studies as the services make, change and refuse them."""
+"""What the services make, change and refuse."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def draft(**values: Any) -> Study:
 
 
 def refused(act: Callable[..., Any], **given: Any) -> dict[str, str]:
-    """Field and what is said of it."""
+    """The field of each problem, with its message."""
     with pytest.raises((Invalid, Frozen)) as caught:
         act(**given)
     problems = caught.value.problems

@@ -1,4 +1,4 @@
-"""Settling differences between coders: side by side, kept with who decided, in report, bundle and export."""
+"""Settling differences between coders: side by side, saved with who decided, in report, bundle and export."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_viewers_see_differences_and_do_not_settle_them(coded: tuple[Study, User
     assert not Adjudication.objects.exists()
 
 
-# --- what becomes of it ---
+# --- what happens to the decisions ---
 
 
 def test_final_labels_are_in_the_data_and_the_bundle(coded: tuple[Study, User, User]) -> None:

@@ -1,4 +1,4 @@
-"""Which hit, place and number a worker is given, and what happens when something comes between."""
+"""Which hit, place and number a worker is given, and what happens when something else happens in between."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_a_late_step_does_not_lead_past_the_limit() -> None:
     assert work.drafts.get().answers["quality"] == "3"
 
 
-# --- what comes between ---
+# --- what happens in between ---
 
 
 class Fails:

@@ -1,4 +1,4 @@
-"""Arms, excluded studies and identity in the definition of a study: what is accepted, refused, stored and frozen."""
+"""Arms, excluded studies and identity in the definition of a study: what is accepted, refused, stored and locked."""
 
 from __future__ import annotations
 

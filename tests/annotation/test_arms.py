@@ -1,4 +1,4 @@
-"""Between-subjects arms: who gets which, and that nothing crosses from one into another."""
+"""Between-subjects arms: who gets which, and that nothing leaks from one into another."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_arm_whose_hits_are_all_done_is_skipped() -> None:
 
 
 def together(work: Callable[[int], object], how_many: int) -> list[BaseException]:
-    """Run ``work(0)``, ``work(1)`` … in threads that set out at the same moment; what they raised."""
+    """Run ``work(0)``, ``work(1)`` … in threads that start at the same moment. Returns what they raised."""
     gate, failures = threading.Barrier(how_many), list[BaseException]()
 
     def run(number: int) -> None:

@@ -104,7 +104,7 @@ def test_the_same_seed_gives_the_same_profiles(live_server: Any) -> None:
     first, second = (make_study(items=1, ratings_per_item=5, slug=slug) for slug in ("one", "two"))
     for study in (first, second, second):
         simulate_workers(study=study, base_url=live_server.url, workers=5, mix=Mix(1, 1, 1), seed=7)
-    # A second run with the same seed is the same five workers, who have done all they may.
+    # A second run with the same seed is the same five workers, who have done all that they can.
     assert Submission.objects.filter(study=second).count() == 5
     assert Participant.objects.filter(study=second).count() == 5
 

@@ -1,4 +1,4 @@
-"""Who gets where: everybody without a role in a study is told that there is no such study."""
+"""Who can open what. For anybody without a role in a study, that study does not exist."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def draft(owner: User, **values: Any) -> Study:
 
 
 def send(client: Client, study: Study, name: str, *more: object, **form: str) -> Any:
-    """Sends a form as it stands, with ``form`` on top."""
+    """Send the page's form as it is, except for the values in ``form``."""
     url = reverse(name, args=[study.slug, *more])
     version = hidden(client.get(url).content.decode())["version"]
     return client.post(url, {"version": version} | form)

@@ -1,4 +1,4 @@
-"""How figures, times and the activity's entries read."""
+"""How figures, times and the entries of the activity page are worded."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def url(study: Study, name: str = "") -> str:
 
 
 def form(client: Client, study: Study, **changes: Any) -> dict[str, Any]:
-    """The page's form as a browser sends it with nothing but ``changes`` touched."""
+    """The page's form as a browser sends it with only ``changes`` made."""
     page = client.get(url(study)).context["page"]
     values = {
         bound.html_name: bound.value()

@@ -1,4 +1,4 @@
-"""From nothing to a live study: type, settings, preview, going live; and everything that can be in the way."""
+"""From nothing to a live study: type, settings, preview, going live; and everything that can prevent it."""
 
 from __future__ import annotations
 

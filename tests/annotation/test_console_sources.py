@@ -1,4 +1,4 @@
-"""Items from another study's outputs and from a run in the console, and taking more of them once live."""
+"""Items from another study's outputs and from a run in the console, and importing more of them once live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of one worker, excluding them in one step with the effect in view, and going from flag to flag."""
+"""The page of one worker, excluding them in one step after seeing the effect, and going from flag to flag."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def copied(row: models.Model, **changes: Any) -> None:
 
 
 def refused(write: Callable[[], object], name: str) -> None:
-    """By this constraint and no other: SQLite tells a unique one by its columns."""
+    """By this constraint and no other: SQLite names a unique one by its columns."""
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         write()
     assert re.search(rf"{name}|{columns_of(name)}$", str(caught.value).strip().splitlines()[0])

@@ -1,4 +1,4 @@
-"""Items that a type draws at random from another study's texts: once, in the draft, and never followed."""
+"""Items that a type draws at random from another study's texts: once, in the draft, and never again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of edits: what is stored, what is refused, and the text that it leads to."""
+"""The log of edits: what is stored, what is refused, and the text that results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def typed(text: str, at: int = 100, position: int = 0) -> list[Any]:
     return ["turn", at, position, 0, text, "type"]
 
 
-# --- what a page is told ---
+# --- what a page receives ---
 
 
 def test_workers_read_about_it_before_they_agree_and_on_the_page(study: Study) -> None:
@@ -106,7 +106,7 @@ def test_batches_are_stored_once_and_read_in_order(writer: Writer) -> None:
     assert writer.batch(0, START, typed("ac")) == 204
     assert writer.batch(2, typed("d", 300, 3)) == 204
     assert writer.batch(1, typed("b", 200, 1)) == 204
-    assert writer.batch(1, typed("X", 200, 1)) == 204  # again, and not the same: the first counts
+    assert writer.batch(1, typed("X", 200, 1)) == 204  # sent again with other contents: the first counts
     assert EventBatch.objects.count() == 3
     assert whole(EventBatch.objects.all()) == "abcd"
 
@@ -126,7 +126,7 @@ def test_a_page_that_is_loaded_again_shows_what_was_there(writer: Writer) -> Non
 
 
 def forged(writer: Writer, other: Writer) -> dict[str, int]:
-    """What somebody sends who wants to forge a log, and the status they get."""
+    """What a person who forges a log might send, with the status that each gets."""
     assert writer.batch(0, START) == 204
     return {
         "no token": writer.batch(1, START, token=""),
@@ -286,7 +286,7 @@ def test_the_page_for_an_error_shows_the_log_to_nobody(writer: Writer) -> None:
     assert EventBatch.objects.exists()
 
 
-# --- the text that a log leads to ---
+# --- the text that results from a log ---
 
 CHARACTERS = st.text(st.sampled_from("ab 😀é\u0301👨\u200d👩🇳🇱\n한"), max_size=6)
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def took(study: Study, seconds: float, *, arm: str = "", participant: Any = None, feedback: str = "") -> Submission:
-    """A submission that took so long."""
+    """A submission that took this long."""
     made = make_submission(study=study, participant=participant, feedback=feedback)
     with _gate():
         Submission.objects.filter(pk=made.pk).update(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Items files and study files that would fill the memory: each is refused with little of it."""
+"""Items files and study files that would fill the memory: each is refused using little of it."""
 
 from __future__ import annotations
 

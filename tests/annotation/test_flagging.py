@@ -1,4 +1,4 @@
-"""Flags that hold for every task type: answered too fast, and a text that the study holds already."""
+"""Flags for every task type: answers given too fast, and a text that the study already has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def study() -> Study:
 
 
 def send(participant: Participant, text: str, *, seconds: float = 60.0) -> Submission:
-    """A whole absHDS hit with this text of their own."""
+    """Complete an absHDS hit with this text as the worker's own."""
     assignment = make_assignment(participant=participant)
     started = timezone.now() - timedelta(seconds=seconds)
     Assignment.objects.filter(pk=assignment.pk).update(accepted_at=started)

@@ -1,4 +1,4 @@
-"""Items from files into drafts: all of them or none."""
+"""Importing items from files into drafts: all of them or none."""
 
 import csv
 import io

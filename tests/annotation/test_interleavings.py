@@ -1,4 +1,4 @@
-"""Random mixtures of all that can happen to a study's work at once; what must always hold is checked after each."""
+"""Random mixtures of all that can happen to a study's work at once, with the invariants checked after each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Crowd:
             accept_next(participant_id=worker)
 
     def send(self, rng: random.Random, worker: int) -> None:
-        """Any page of theirs that is still open in some tab, whatever has become of its hit."""
+        """Any of their pages that is still open in some tab, whatever has happened to its hit."""
         mine = Assignment.objects.filter(participant_id=worker).order_by("-pk").values_list("pk", flat=True)
         if not (had := list(mine[:4])):
             return
@@ -131,7 +131,7 @@ class Crowd:
         assert self.kept_aside - submitted <= kept
 
     def finish(self) -> None:
-        """Everybody goes on for as long as there is work: in the end nothing is missing and nothing too much."""
+        """Everybody continues while there is work: in the end, nothing is missing and nothing is there twice."""
         studies.resume_study(study=self.study, actor="test")
         for _ in range(2):
             for worker in self.workers:

@@ -326,7 +326,7 @@ def test_a_name_that_is_not_an_image_is_not_found(name: str) -> None:
     assert Client().get(f"/media/{name}").status_code == 404
 
 
-# --- what happens to them later ---
+# --- what happens to images later ---
 
 
 def rows_of(study: Study, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Letting others in and out."""
+"""Adding and removing members."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -23,7 +23,7 @@ TABS = 6
 
 
 def at_once(tabs: Sequence[Callable[[], object]]) -> None:
-    """All of these start together, each on a connection of its own."""
+    """All of these start together, each on a separate connection."""
     gate = threading.Barrier(len(tabs))
 
     def run(tab: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Workers who stop in the middle of a hit: how much they get, that they get it once, and what becomes of the place."""
+"""Workers who stop in the middle of a hit: how much they get, that they get it once, and what happens to the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who somebody is: workers known by browser or panel, and personal links."""
+"""Who a worker is: identified by browser, by panel, or by a personal link."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def names(invitations: list[Invitation]) -> list[str]:
     return [invitation.name for invitation in invitations]
 
 
-# --- who is who ---
+# --- who a worker is ---
 
 
 def test_every_visit_by_the_open_link_is_a_new_person() -> None:

@@ -1,4 +1,4 @@
-"""Uploaded images: which are refused and why, and what is left of those that are not."""
+"""Uploaded images: which are refused and why, and what is left of the accepted ones."""
 
 from __future__ import annotations
 

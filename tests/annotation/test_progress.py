@@ -1,4 +1,4 @@
-"""How far a study is, and the list of what came in: right, and in a fixed number of queries."""
+"""A study's progress and the list of its submissions: correct, in a fixed number of queries."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

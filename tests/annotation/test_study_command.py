@@ -1,4 +1,4 @@
-"""The command line: what it prints, how it ends, and that it leaves nothing half done."""
+"""The command line: what it prints, how it ends, and that it leaves nothing half-done."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ def study(*arguments: Any, **options: Any) -> str:
 
 
 def refused(*arguments: Any) -> tuple[str, str]:
-    """What is listed, and the sentence behind it."""
+    """The problems listed, and the sentence after them."""
     listed = io.StringIO()
     with pytest.raises(CommandError) as caught:
         call_command("study", *map(str, arguments), stdout=io.StringIO(), stderr=listed)

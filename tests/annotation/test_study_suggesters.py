@@ -1,4 +1,4 @@
-"""What a writing study needs of its suggesters before it goes live, and that they stay as they are then."""
+"""What a writing study needs of its suggesters before it goes live, and that they cannot change afterwards."""
 
 from __future__ import annotations
 

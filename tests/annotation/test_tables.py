@@ -1,4 +1,4 @@
-"""Files of rows: what is read, and what is said about files that cannot be."""
+"""Files of rows: what is read, and the messages for files that cannot be."""
 
 import io
 import time

@@ -1,4 +1,4 @@
-"""Signed tokens: what a worker's page knows itself by."""
+"""Signed tokens, which identify a worker's page."""
 
 from __future__ import annotations
 

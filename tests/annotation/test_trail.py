@@ -1,4 +1,4 @@
-"""What is appended stays: audit entries, reviews, flags and the server's log refuse UPDATE and DELETE."""
+"""What is appended never changes: audit entries, reviews, flags and the server's log refuse UPDATE and DELETE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One address cannot take all places of an open study by starting without working; everybody else still can start."""
+"""One address cannot take all places of an open study by starting without working; everybody else can still start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How people who arrive at a study are told apart: by nothing, by browser, by a panel's id; and who is sent away."""
+"""How a study tells arrivals apart: not at all, by browser, or by a panel's id; and who is turned away."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def participant(response: Response) -> Participant:
     return found[0]
 
 
-# --- nothing tells them apart ---
+# --- not at all ---
 
 
 def test_an_open_link_makes_a_new_person_of_every_visit() -> None:
@@ -141,7 +141,7 @@ def test_the_preview_and_the_way_back_keep_the_id(panel_study: Study) -> None:
     assert Client().get(preview).status_code == 200
 
 
-# --- who is sent away ---
+# --- who is turned away ---
 
 
 def test_people_who_took_part_in_a_related_study_see_a_message() -> None:

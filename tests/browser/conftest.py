@@ -1,4 +1,4 @@
-"""A real Chromium for every browser test; pages come with no third party, no cookies and no leftover storage."""
+"""A real Chromium for every browser test; pages start without third parties, cookies or leftover storage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
     errors: list[str] = []
 
     def make(*, viewport: dict[str, int] = WIDE, **options: Any) -> Page:
-        # Still pages: axe would measure the contrast of a button half way between two colours.
+        # No animations: axe would measure the contrast of a button halfway between two colours.
         options = {"reduced_motion": "reduce"} | options
         context = browser.new_context(viewport=viewport, **options)  # type: ignore[arg-type]
         context.set_default_timeout(20_000)
@@ -61,7 +61,7 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
 
 
 def axe_problems(page: Page, script: Path) -> list[str]:
-    """What axe-core finds on the page as it stands: rule, help and the first place."""
+    """What axe-core finds on the page in its current state: rule, help and the first place."""
     if not page.evaluate("typeof window.axe === 'object'"):
         # Evaluated, not added as a tag: the page's own policy would refuse an inline script.
         page.evaluate(script.read_text("utf-8"))

@@ -30,7 +30,7 @@ def sign_in(page: Page, live_server: LiveServer, name: str) -> None:
 
 
 def cast() -> tuple[User, User]:
-    """An administrator and a researcher who is signed in elsewhere, with a token, a study and some past."""
+    """An administrator and a researcher who is signed in elsewhere, with a token, a study and some history."""
     root, ann = make_user("root", is_superuser=True), make_user("ann")
     make_user("bartholomew.featherstonehaugh@language-lab.example.org")
     Membership.objects.create(study=make_study(title="Replies to comments", items=1), user=ann, role="editor")

@@ -1,4 +1,4 @@
-"""A researcher's way in a real browser, and axe-core on every page of the console."""
+"""A researcher's work in a real browser, and axe-core on every page of the console."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_everything_works_without_scripts(live_server: LiveServer, new_page: New
 
 
 def full_study() -> Study:
-    """A live study with something of everything in it, owned by ada, who runs the server, too."""
+    """A live study with a bit of everything in it, owned by ada, who also runs the server."""
     ada = make_user("ada", is_superuser=True)
     study = make_study(items=30, ratings_per_item=3, consent="Please agree.", owner=ada)
     for seed in range(6):

@@ -23,7 +23,7 @@ SURVEY = """<!doctype html><html lang="en"><title>Survey</title><h1>Survey</h1><
 <script>document.cookie = "started=yes";
 const code = document.cookie ? "Your code: 4711" : "Cookies are off.";
 document.getElementById("code").textContent = code;</script></html>"""
-#: The usual survey link: a window for the survey, a field for its code, a question before it is sent.
+#: A typical survey link: a window for the survey, a field for its code, and a dialog before the form is sent.
 LINK = """<!doctype html><html lang="en"><title>Task</title>
 <p><a href="SITE/survey" target="_blank">Open the survey</a></p>
 <form id="mturk_form" method="post" action="https://www.mturk.com/mturk/externalSubmit"

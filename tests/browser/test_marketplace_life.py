@@ -1,7 +1,7 @@
 """The whole life of a task, as one journey: posted with boto3, done on a phone, approved, paid and in the books.
 
-Nothing is done behind the marketplace's back but what its operator does: the requester has boto3 alone, the worker a
-browser alone, and the task's own page lives on another origin. The amounts are worked out by hand from MTurk's price
+Apart from the operator's part, everything goes through the API and the pages: the requester has only boto3, the worker
+has only a browser, and the task's own page is on another origin. The amounts are worked out by hand from MTurk's price
 list: a fee of 20 percent on rewards and bonuses, at least $0.01, for HITs with fewer than ten assignments.
 """
 
@@ -33,10 +33,10 @@ from tests.marketplace.support.work_site import KEY, PASSWORD, TEST, external, m
 
 pytestmark = [pytest.mark.browser(on_every_database=True), pytest.mark.django_db(transaction=True)]
 
-#: A folder for pictures of every step, for whoever wants to look at them.
+#: A folder for screenshots of every step.
 PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
-#: A requester's page, written by MTurk's rules: it reads its address, and sends its form where that says.
+#: A requester's page that follows MTurk's rules: it reads its address, and sends its form to where that points.
 TASK = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Which tone?</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>It was late, and nobody spoke.</h1><p id="mode"></p><p id="reach"></p>
@@ -131,7 +131,7 @@ def balance(mturk: Any) -> tuple[str, str]:
 
 
 def answers_of(assignment: dict[str, Any]) -> dict[str, str]:
-    """The answer's fields, read as the schema has them and not by the code that wrote them."""
+    """The answer's fields, read by the schema and not with the code that wrote them."""
     root = ElementTree.fromstring(assignment["Answer"])  # noqa: S314 - our own
     space = {"q": root.tag[1:].partition("}")[0]}
     names, texts = (root.findall(f"q:Answer/q:{name}", space) for name in ("QuestionIdentifier", "FreeText"))
@@ -165,7 +165,7 @@ def review(mturk: Any, hit_id: str) -> dict[str, Any]:
 
 
 class Phone:
-    """A worker's browser. Every page has to fit, and is kept as a picture if somebody wants to look."""
+    """A worker's browser. Every page must fit, and is saved as a screenshot on request."""
 
     def __init__(self, page: Page, base_url: str) -> None:
         self.page = page
@@ -219,7 +219,7 @@ class Phone:
         self.looks_right("preview")
 
     def work(self) -> str:
-        """Accepts, answers in the frame and sends; the worker's id as the task's page was told it."""
+        """Accepts, answers in the frame and sends. Returns the worker's id as the task's page received it."""
         self.page.get_by_role("button", name="Accept", exact=True).click()
         expect(self.task.locator("#mode")).to_have_text(re.compile("^work of A"))
         expect(self.task.locator("#reach")).to_have_text("I see nothing")

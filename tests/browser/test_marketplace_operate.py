@@ -1,4 +1,4 @@
-"""The operator's and the requester's way through the marketplace in a real browser, and axe-core on every page."""
+"""The operator's and the requester's work on the marketplace in a real browser, and axe-core on every page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.marketplace.support.operate_site import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-#: A folder for pictures of every page, to look at them.
+#: A folder for screenshots of every page.
 PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
 
 

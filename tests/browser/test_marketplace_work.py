@@ -1,4 +1,4 @@
-"""A worker's way through the marketplace in a real browser, and axe-core on every page of the site."""
+"""A worker's path through the marketplace in a real browser, and axe-core on every page of the site."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from tests.marketplace.support.work_site import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-#: A folder for pictures of every page, to look at them.
+#: A folder for screenshots of every page.
 PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
-#: What a requester has on their own server: a form that goes where MTurk's parameters say.
+#: A page on a requester's own server: its form goes to where MTurk's parameters point.
 REQUESTERS_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Task</title>
 <h1>How does it sound?</h1><p id="who"></p>
 <form id="answer" method="post"><input type="hidden" name="assignmentId">

@@ -77,7 +77,7 @@ def until(page: Page, condition: Callable[[], object], what: str, seconds: float
 
 
 def matches() -> None:
-    """The log of each box leads to the text that was sent."""
+    """The log of each box results in the text that was sent."""
     step, log = Step.objects.get(number=0), log_of()
     assert log
     for field, edits in log.items():

@@ -1,6 +1,6 @@
 """A study in the frame of a marketplace on another site, with third-party cookies blocked.
 
-The marketplace and the study are two servers, on ``localhost`` and ``127.0.0.1``, which browsers take for two sites.
+The marketplace and the study are two servers, on ``localhost`` and ``127.0.0.1``, which browsers treat as two sites.
 Their only link is the endpoint in the study's settings; everything else is the default.
 """
 
@@ -71,7 +71,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
 
 @pytest.fixture
 def page(browser: Browser, chromium: str) -> Iterator[Page]:
-    """A page of a browser that lets no frame of another site use cookies."""
+    """A page of a browser that blocks cookies in frames of another site."""
     strict = browser.browser_type.launch(executable_path=chromium, args=[*ARGS, NO_THIRD_PARTY_COOKIES])
     context = strict.new_context(viewport=NARROW, reduced_motion="reduce")  # type: ignore[arg-type]
     context.set_default_timeout(PATIENCE)

@@ -1,4 +1,4 @@
-"""Review in a real Chromium: 220 submissions of one worker excluded in three clicks, decisions on many, and looks."""
+"""Review in a real Chromium: 220 submissions of one worker excluded in three clicks, decisions on many, pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a generation run in a real browser, while the run goes on and when it ends."""
+"""The page of a generation run in a real browser, while the run continues and when it ends."""
 
 from __future__ import annotations
 

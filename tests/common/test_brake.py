@@ -36,7 +36,7 @@ def request(address: str = "192.0.2.7", forwarded: str = "") -> Any:
 
 
 def tries(count: int, name: str = "ada", **source: str) -> int:
-    """How many of so many guesses were allowed."""
+    """How many of this many guesses were allowed."""
     return sum(brake.may_try(request(**source), name) for _ in range(count))
 
 
@@ -103,7 +103,7 @@ def test_a_whole_ipv6_network_gets_no_more_guesses() -> None:
 
 
 def from_everywhere(count: int, name: str = "ada") -> int:
-    """How many of so many guesses were allowed, each from an address of its own."""
+    """How many of this many guesses were allowed, each from a different address."""
     return sum(tries(1, name, address=f"198.51.{number // 200}.{number % 200}") for number in range(count))
 
 
@@ -138,7 +138,7 @@ def test_attempts_that_were_held_back_do_not_count_for_the_account() -> None:
 
 
 def pass_by(seconds: float) -> None:
-    """As if so much time had passed for what the cache holds."""
+    """Make what the cache holds this much older."""
     for key in (held := brake.cache._expire_info):  # type: ignore[attr-defined]
         held[key] -= seconds
 

@@ -108,7 +108,7 @@ def test_a_full_disk_is_reported_without_a_stack_trace(action: str, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_pipe_that_closes_early_is_not_an_error(tmp_path: Path) -> None:
-    """Little output stays in Python's buffer until the command is over."""
+    """Little output stays in Python's buffer until the command ends."""
     environment = clean_environment({"HITSERVER_VAR": str(tmp_path)})
     command = f"{sys.executable} manage.py study keys | true"
     done = subprocess.run(

@@ -23,6 +23,6 @@ def begin_and_wait(path: str, seconds: float) -> None:
 
 @shared_task  # type: ignore[untyped-decorator]
 def begin_and_wait_once(path: str) -> None:
-    """Takes for ever the first time and no time after that."""
+    """Takes forever the first time and no time after that."""
     first = not Path(path).exists()
     begin_and_wait(path, 600 if first else 0)

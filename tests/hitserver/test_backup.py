@@ -1,4 +1,4 @@
-"""Backups: made while people work, restored elsewhere, refused where something would be lost or is not right."""
+"""Backups: made while people work, restored elsewhere, refused if something would be lost or is wrong."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ DELETE = (
 
 
 class Queue:
-    """A queue of its own on one broker."""
+    """A separate queue on one broker."""
 
     def __init__(self, var: Path, broker: str | None) -> None:
         self.name = f"test-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""The demo's whole circle on the marketplace: from a CSV file over paid HITs to the report."""
+"""The demo on the marketplace, from a CSV file through paid HITs to the report."""
 
 from __future__ import annotations
 

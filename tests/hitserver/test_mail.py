@@ -1,4 +1,4 @@
-"""In production nothing that signs somebody in is written to the log: without a mail server no letter is made of it."""
+"""In production, sign-in links are never written to the log: without a mail server, there is no message at all."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_without_mail_nobody_is_offered_a_link() -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_asking_for_a_link_does_the_same_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So neither the page nor its time tells whose address is known: the work is a task's."""
+    """So neither the page nor its speed shows whether an address is known: a task does the work."""
     queued: list[Any] = []
     monkeypatch.setattr(login_links.send_links, "apply_async", lambda **options: queued.append(options))
     seen = []

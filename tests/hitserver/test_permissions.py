@@ -97,7 +97,7 @@ def test_a_visitor_is_sent_to_sign_in_or_away(route: str, method: str, study: St
 
 # --- the whole table ------------------------------------------------------------------------------------------------
 
-#: Parts of the table, each a test: what a route begins with. What begins with nothing here is in the last.
+#: Parts of the table, each a test: what a route begins with. All other routes are in the last part.
 PARTS = (
     *("console/studies/", "console/runs/", "console/", "api/", "marketplace/operate/my/", "marketplace/operate/"),
     *("marketplace/", ""),
@@ -109,7 +109,7 @@ def part_of(route: str) -> str:
 
 
 def answers(everybody: Everybody, method: str, route: str) -> list[str]:
-    """The status that each role gets, nothing of what a request does being kept."""
+    """The status that each role gets. Everything that a request does is undone."""
     address, found = everybody.address(route), []
     for role in ROLES:
         with transaction.atomic():

@@ -27,7 +27,7 @@ READ = f"import json; from hitserver import settings as s; print(json.dumps({{n:
 
 
 def load(var: Path, *, read: str = READ, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Reads the settings in a process of its own."""
+    """Reads the settings in a separate process."""
     return subprocess.run(
         [sys.executable, "-c", read],
         env=clean_environment({"HITSERVER_VAR": str(var), **environ}),
@@ -39,7 +39,7 @@ def load(var: Path, *, read: str = READ, **environ: str) -> subprocess.Completed
 
 
 def load_named(var: Path, names: list[str], **environ: str) -> dict[str, Any]:
-    """These settings, as they are in this environment."""
+    """The values of these settings in this environment."""
     done = load(var, read=READ.replace(str(SHOWN), str(names)), **environ)
     assert done.returncode == 0, done.stderr
     loaded: dict[str, Any] = json.loads(done.stdout)

@@ -166,7 +166,7 @@ def test_a_client_that_waits_to_be_asked_for_the_body_is_asked(patient_server: S
 def test_a_body_that_no_view_would_read_is_refused_while_it_is_sent(
     patient_server: Server, request_head: bytes, status: str, told: bytes
 ) -> None:
-    """The client goes on sending, as browsers do, and still gets the answer."""
+    """The client continues to send, as browsers do, and still gets the answer."""
     client = connect(patient_server)
     client.sendall(request_head)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The real server: started, stopped, hurt."""
+"""The real server: starting, stopping, and losing processes."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ from tests.support import Server, clean_environment, start_server
 
 Start = Callable[..., Server]
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
-# A process that will not go when it is asked to, with one of its own.
+# A process that does not stop when asked to, with a child.
 STUBBORN = [
     sys.executable,
     "-c",

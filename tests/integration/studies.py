@@ -60,7 +60,7 @@ def count(server: Server) -> dict[str, Any]:
 
 @contextmanager
 def database(kind: str, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The environment that puts a server on a database of the kind."""
+    """The environment of a server with this kind of database."""
     if kind == "sqlite":
         yield {}
     else:

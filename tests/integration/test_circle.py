@@ -1,4 +1,4 @@
-"""The whole circle on the marketplace while everything goes wrong: no HIT twice, no rating lost, everyone paid once."""
+"""A whole study on the marketplace while everything goes wrong: no HIT twice, no rating lost, everyone paid once."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ WORKERS = 12
 
 
 def send_once(browser: Browser, path: str, form: dict[str, str]) -> int:
-    """Without another try: what is not acknowledged at once does not count."""
+    """Without trying again: what is not acknowledged at once does not count."""
     connection = browser.connection
     assert connection is not None
     connection.request("POST", path, urlencode(form), {"Content-Type": "application/x-www-form-urlencoded"})

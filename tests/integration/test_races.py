@@ -1,4 +1,4 @@
-"""Many workers at once, on the real server: nobody gets what is not there, nothing is missing in the end."""
+"""Many workers at once, on the real server: no place is given out twice, and nothing is missing in the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start(server: Server, path: str, seed: int) -> tuple[Browser, str]:
 
 
 def together(work: Callable[[int], object], how_many: int) -> list[BaseException]:
-    """Run ``work(0)``, ``work(1)`` … in threads that set out at the same moment; what they raised."""
+    """Run ``work(0)``, ``work(1)`` … in threads that start at the same moment. Returns what they raised."""
     gate, failures = threading.Barrier(how_many), []
 
     def run(number: int) -> None:

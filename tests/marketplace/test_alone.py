@@ -38,7 +38,7 @@ def on(database: str, request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 def last_words(server: Server) -> str:
-    """What it said when it was ready the last time."""
+    """What it printed when it was last ready."""
     return server.said().rpartition("HITServer is ready at ")[2]
 
 

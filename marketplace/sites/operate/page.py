@@ -28,7 +28,7 @@ PER_PAGE = 50
 
 
 class SignedIn(HttpRequest):
-    """A request from a user. ``signed_in`` makes sure of it."""
+    """A request from a signed-in user, as ``signed_in`` guarantees."""
 
     user: User
 

@@ -78,7 +78,7 @@ def html_question_policy(ours: str) -> str:
 
 
 def with_own_addresses(html: str, *, submit: str, script: str) -> str:
-    """The page with our form address and script instead of MTurk's, which pages for MTurk contain in full."""
+    """The page with our form address and script instead of MTurk's, which pages written for MTurk contain in full."""
     ours = {"submit": submit, "script": script}
     for pattern, name in _OWN_ADDRESSES:
         html = pattern.sub(ours[name].replace("\\", r"\\"), html)

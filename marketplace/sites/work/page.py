@@ -29,7 +29,7 @@ ACCEPT_NEXT = "market_accept_next"
 
 
 class SignedIn(HttpRequest):
-    """A request from a user. ``for_workers`` makes sure of it."""
+    """A request from a signed-in user, as ``for_workers`` guarantees."""
 
     user: User
 

@@ -64,7 +64,7 @@ def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, lis
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
     except Refusal as refused:
-        upkeep.bring_up_to_date(hit=assignment.hit)  # its time may have just run out
+        upkeep.bring_up_to_date(hit=assignment.hit)  # its time may just have run out
         assignment.refresh_from_db(fields=["state"])
         if assignment.state in assignments.ARRIVED:  # the same answers were sent just before
             return _arrived(request, assignment)

@@ -1,4 +1,4 @@
-"""Rules about answers: each finds planted cases and stays silent just beside its threshold. All figures by hand."""
+"""Rules about answers: each finds planted cases and stays silent just short of its threshold. All figures by hand."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ DETECTION: dict[str, Any] = {
 
 
 def an_item(name: str, context: str = "c1", **cells: str) -> dict[str, Any]:
-    """An item with these cells in the items' file."""
+    """An item with these cells in the items file."""
     return a_set(name, context=context, cells={"sample_id": name, **cells}, texts=[["A text."]], responses=[])
 
 

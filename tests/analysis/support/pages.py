@@ -1,4 +1,4 @@
-"""Reports as tests read them: the page as a parser sees it, and the numbers."""
+"""Reports for tests to read: the page as a parser sees it, and the numbers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Page(HTMLParser):
 
 
 def is_sound(text: str) -> Page:
-    """A page whose elements are closed and whose ids and links fit; it needs no other file and runs nothing."""
+    """Asserts that elements are closed, ids and links match, and the page needs no other file and runs no script."""
     page = Page(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
@@ -92,7 +92,7 @@ def all_numbers(value: Any) -> Iterator[float]:
 
 
 def unknown_numbers(page: Page, sections: dict[str, Any]) -> list[str]:
-    """Numbers of the page's tables that the JSON does not hold."""
+    """Numbers in the page's tables that the JSON does not have."""
     known = set()
     for number in all_numbers(sections):
         known |= {f"{abs(number):,.{digits}f}" for digits in range(5)}

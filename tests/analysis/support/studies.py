@@ -1,4 +1,4 @@
-"""Studies as the analysis sees them, written down as small tables."""
+"""Studies as the analysis sees them, written as small tables."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ WRITTEN: dict[str, Any] = {
 
 
 def describe(**values: Any) -> StudyDescription:
-    """A live study that rates sets on nine points, but for ``values``."""
+    """A live study that rates sets on nine points, except for ``values``."""
     usual: dict[str, Any] = {
         "slug": "pilot",
         "title": "A pilot",
@@ -169,9 +169,9 @@ def study_data(
     wording: Sequence[tuple[str, str]] = (),
     **description: Any,
 ) -> StudyData:
-    """A study in which each worker rated each item of ``values`` on ``question`` (else the first one described).
+    """A study in which each worker rated each item of ``values`` on ``question`` (default: the first one described).
 
-    Every (item, worker) is a submission of its own, numbered from 1 in the order of ``values``, then ``texts``.
+    Every (item, worker) is a separate submission, numbered from 1 in the order of ``values``, then ``texts``.
     ``arm_of`` puts workers into arms.
     """
     told = describe(texts=tuple(wording), **description)

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would run are made safe, and come back unharmed."""
+"""Cells that a spreadsheet would run are made safe, and are read back unchanged."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_figures_have_three_decimals_as_released() -> None:
 
 @pytest.mark.released
 def test_released_standard_deviations_divide_by_n(released: Path) -> None:
-    """Ten ratings in half steps: the sum of their squares is a quarter of a whole number, which tells the divisor."""
+    """Ten ratings in half steps: the sum of their squares is a quarter of a whole number, which shows the divisor."""
     with (released / "diversity-eval/conTest/con_test_200_with_hds_prompt_gen.csv").open(newline="") as file:
         figures = [(float(r["metric_abs_hds_mean"]), float(r["metric_abs_hds_std"])) for r in csv.DictReader(file)]
     of_ten = [(mean, sd) for mean, sd in figures if (mean * 20).is_integer()]

@@ -1,4 +1,4 @@
-"""Exports as downloads: who may have them."""
+"""Who can download exports."""
 
 from __future__ import annotations
 

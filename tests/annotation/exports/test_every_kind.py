@@ -1,4 +1,4 @@
-"""What holds for exports of every kind: who is named, pages, emptiness, size."""
+"""What is true of every kind of export: who is named, pages, empty studies, size."""
 
 from __future__ import annotations
 

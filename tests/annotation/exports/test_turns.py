@@ -87,7 +87,7 @@ LINES = [f"{name}{at}" for name in ("modelLines", "baselineLines", "userLines", 
 
 
 def read_script_table(content: bytes) -> list[dict[str, str]]:
-    """A reader of its own, by the published description: tab-separated, the first column the index."""
+    """A separate reader, by the published description: tab-separated, with the index in the first column."""
     header, *rows = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), delimiter="\t", strict=True)
     assert header[0] == ""
     assert [row[0] for row in rows] == [str(at) for at in range(len(rows))]

@@ -1,4 +1,4 @@
-"""The wide export: a row for every item, with figures that are those of the report."""
+"""The wide export: a row for every item, with the same figures as the report."""
 
 from __future__ import annotations
 

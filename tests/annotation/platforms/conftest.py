@@ -1,4 +1,4 @@
-"""A requester of this server's own marketplace, asked in process."""
+"""A requester on this server's own marketplace, called in process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.marketplace.support.clients import Key, boto3_client
 
 @pytest.fixture(autouse=True)
 def full_buckets(own_var_folder: Path) -> None:
-    """No test is throttled for the requests of another."""
+    """No test is throttled because of another's requests."""
     for bucket in (own_var_folder / "marketplace-buckets").glob("*"):
         bucket.unlink()
 

@@ -1,7 +1,7 @@
 """A small Prolific: as much of its API as its public documentation describes and the platform uses.
 
-Each behaviour names the page of docs.prolific.com (“API reference”) that it comes from. What the pages leave open is
-marked as an assumption. Faults: `lose` carries out a request and loses its answer; `answer_with` is sent in its place.
+Each behaviour names the page of docs.prolific.com (“API reference”) that it comes from. Where the pages are silent, an
+assumption is marked. Faults: `lose` carries out a request and loses its answer; `answer_with` replaces it.
 """
 
 from __future__ import annotations

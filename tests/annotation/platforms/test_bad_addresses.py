@@ -1,4 +1,4 @@
-"""Addresses that a marketplace would not send: they give out nothing, and no work is sent to a foreign site."""
+"""Addresses that a marketplace would not send: they give out no hit, and no work is sent to another site."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first_posting() -> Posting:
         {"assignmentId": ""},
         {"assignmentId": "../3ASSIGNMENT"},
         {"assignmentId": "3" * 101},
-        {"assignmentId": "٣"},  # a digit, and no ASCII
+        {"assignmentId": "٣"},  # a digit that is not ASCII
         {"hitId": "3ANOTHERHIT"},
         {"hitId": ""},
     ],
@@ -111,7 +111,7 @@ def test_the_ids_of_a_worker_do_not_open_the_work_of_another() -> None:
 
 
 def test_a_participant_of_another_study_on_prolific_gets_nothing_there() -> None:
-    """The id of the person is right, and the study in the address is another one of ours."""
+    """The id of the person is right, but the address is that of another study here."""
     postings = []
     for slug in ("one", "two"):
         study, _ = posted_study(items=1, slug=slug)

@@ -1,4 +1,4 @@
-"""The whole circle from the command line: publish, work in the frame, sync, approve."""
+"""From start to finish on the command line: publish, work in the frame, sync, approve."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """The command's own client, in process."""
+    """The command's client, in process."""
     settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = "AKIA", "secret"
     monkeypatch.setattr(api_module, "_client", lambda account: api._client)
 
@@ -67,7 +67,7 @@ def test_without_a_key_it_says_where_to_get_one(settings: Any) -> None:
 
 
 def work_in_frame(posting: Posting) -> tuple[MarketAssignment, bytes]:
-    """Accept there, answer here as the framed browser does; what the last page shows."""
+    """Accept there, answer here as the framed browser does. Returns what the last page shows."""
     worker = make_market_worker()
     accepted = accept_there(posting, worker)
     browser = Client()

@@ -1,4 +1,4 @@
-"""A worker who cannot be paid through their own HIT is paid once, through a HIT of their own."""
+"""A worker who cannot be paid through the HIT of their work is paid once, through a HIT made for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions reach the platform once, and what it paid is what is written down here."""
+"""Decisions reach the platform once, and what it paid is recorded here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_approval_pays_once_on_both_sides(study: Study, posting: Posting, api: M
 
 
 class LosesTheAnswer(Mturk):
-    """An API of which one call takes effect and its answer never arrives."""
+    """An API where one call takes effect but its answer never arrives."""
 
     lost = False
 

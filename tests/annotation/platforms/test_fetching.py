@@ -1,4 +1,4 @@
-"""Work that the platform has and this server has only in part becomes a submission, if it is complete."""
+"""Work of which this server has only a part becomes a submission, if the platform has all of it."""
 
 from __future__ import annotations
 

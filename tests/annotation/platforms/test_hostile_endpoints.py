@@ -1,4 +1,4 @@
-"""Wrong keys, wrong addresses, answers that are no API's: the commands say what to do, and nothing is lost."""
+"""Wrong keys, wrong addresses, answers that come from no API: the commands say what to do, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(*arguments: str) -> str:
 
 
 def refusal(*arguments: str) -> str:
-    """What the command says when it cannot go on. Any other exception would reach the user as a stack trace."""
+    """What the command says when it cannot continue. Any other exception would reach the user as a stack trace."""
     with pytest.raises(CommandError) as refused:
         run(*arguments)
     assert "Traceback" not in str(refused.value)

@@ -36,7 +36,7 @@ Kind, State = PlatformJob.Kind, PlatformJob.State
 
 @pytest.fixture(autouse=True)
 def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    """The platform that `connect` gives: this server's own marketplace, in process, as fast as it can."""
+    """The platform that `connect` returns: this server's own marketplace, in process, as fast as it can."""
     settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = "AKIA", "secret"
     settings.MTURK_CALLS_PER_SECOND = 0
     monkeypatch.setattr(api_module, "_client", lambda account: api._client)
@@ -44,7 +44,7 @@ def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) 
 
 @pytest.fixture
 def nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Jobs are not run where they are requested; their ids."""
+    """Requested jobs do not run. Returns their ids."""
     sent: list[int] = []
 
     def note(job_id: int) -> bool:
@@ -333,12 +333,12 @@ def test_two_processes_run_a_job_only_once(nothing_is_sent: list[int]) -> None:
     assert sorted(took) == [False, False, False, True]
 
 
-# --- an endpoint that is none ---
+# --- an endpoint that is no marketplace ---
 
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_web_page_instead_of_an_answer_is_a_failure(status: int, settings: Any, own_var_folder: Path) -> None:
-    """A sign-in page of a network answers every request with 200 and HTML: nothing counts as posted or paid."""
+    """A network's sign-in page answers every request with 200 and HTML: nothing counts as posted or paid."""
 
     class SignIn(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Work that the platform has not confirmed is in no figure, whichever page, file or program shows it."""
+"""Work that the platform has not confirmed is in no figure, on any page, in any file or program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def study(api: Mturk) -> Study:
     posting = made.postings.get()
     for work, value in ((send_both(posting), 1), (send_here(posting, "W-FORGED", "A-FORGED"), 5)):
         mine = Rating.objects.filter(submission__assignment=work, question="diversity")
-        # A rating refuses every change: it is made again.
+        # Ratings refuse every change, so this makes a new one.
         old = mine.get()
         old.delete()
         old.pk, old.value = None, value

@@ -1,4 +1,4 @@
-"""``study extend``, ``add-ratings``, ``delete-hits``, ``reconcile`` and ``compensate``, as somebody types them."""
+"""``study extend``, ``add-ratings``, ``delete-hits``, ``reconcile`` and ``compensate``, as a user types them."""
 
 from __future__ import annotations
 

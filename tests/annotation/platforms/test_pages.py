@@ -58,7 +58,7 @@ def get(client: Client, name: str, *more: str, **query: Any) -> str:
 
 
 def post(client: Client, name: str, *more: str, **data: Any) -> str:
-    """The page that follows."""
+    """Post a form. Returns the page that follows."""
     return client.post(url(name, *more), data, follow=True).content.decode()
 
 

@@ -1,4 +1,4 @@
-"""A panel that knows only addresses and codes: its ids, its return address, and work that nobody confirms."""
+"""A panel that uses only addresses and codes: its ids, its return address, and work that nobody confirms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def visit(posting: Posting, query: str, method: str = "post") -> Any:
 
 
 def work(posting: Posting, query: str) -> tuple[Assignment, str]:
-    """Do the hit; the assignment and what the last page shows."""
+    """Do the hit. Returns the assignment and what the last page shows."""
     token = visit(posting, query)["Location"]
     made = finish_assignment(Assignment.objects.latest("pk"))
     return made, Client().get(f"{token}done").content.decode()

@@ -1,4 +1,4 @@
-"""A study's settings for its platforms: in a study file, on the command line, in a copy; locked once it is posted."""
+"""A study's settings for platforms: in a study file, on the command line, in a copy; locked once it is posted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of a posting that offers several hits: each session gets one, and nobody gets more than they may."""
+"""Workers of a posting that offers several hits: each session gets one, and nobody gets more than allowed."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_a_bonus_before_does_not_hide_a_compensation(posting: Posting, prolific:
         pay(Assignment.objects.get(pk=work.pk), prolific)
 
 
-# --- ask back ---
+# --- asking for a return ---
 
 
 def run(*arguments: str) -> str:

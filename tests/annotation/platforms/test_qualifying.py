@@ -1,4 +1,4 @@
-"""Exams: who passed one may take part in another study, by a link and on a platform; and qualifications there."""
+"""Exams: workers who passed can take part in another study, by link or on a platform; and qualifications there."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_earlier_participants_cannot_accept_on_the_platform(api: Mturk) -> None:
 
 
 class LosesTheAnswer(Mturk):
-    """The first call takes effect, and its answer never arrives."""
+    """The first call takes effect, but its answer never arrives."""
 
     lost = False
 

@@ -1,4 +1,4 @@
-"""Lost places are offered again until every hit has what it wants; never more than that, and never beyond the end.
+"""Lost places are offered again until every hit has what it wants, but never more, and never after the end.
 
 Expected numbers are counted by hand. The rule of nine and ten is MTurk's (CreateAdditionalAssignmentsForHIT: "HITs that
 were created with fewer than 10 assignments cannot be extended to have 10 or more").
@@ -90,7 +90,7 @@ def test_an_excluded_submission_is_replaced_only_with_its_place_released(
 
 def test_what_only_the_platform_has_is_lost_when_it_was_approved(study: Study, posting: Posting, api: Mturk) -> None:
     send_there(accept_there(posting, make_market_worker()))
-    assert sync(study, api) == republishing.Replaced()  # undecided: perhaps the answer still arrives
+    assert sync(study, api) == republishing.Replaced()  # undecided: the answer may still arrive
     outside = posting.outside.get()
     deciding.approve(outside=outside, platform=api, actor="test")
     assert sync(study, api).added == 1
@@ -168,7 +168,7 @@ def test_returned_and_abandoned_places_stay_with_the_platform(study: Study, post
 
 
 def test_a_lost_answer_adds_the_place_only_once(study: Study, posting: Posting, api: Mturk, monkeypatch: Any) -> None:
-    """The platform did it, the answer never arrived: the same token does nothing a second time."""
+    """The platform did it, but the answer never arrived. The same token does nothing a second time."""
     from annotation.platforms.base import PlatformTrouble
 
     whole = Mturk.call

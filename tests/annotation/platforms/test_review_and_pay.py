@@ -223,7 +223,7 @@ def test_a_file_with_decisions_is_shown_then_done(
         client.post(where)
     assert states(study) == ["paid", "paid", "rejected", "to_approve"]
     assert MarketAssignment.objects.get(state="Rejected").requester_feedback == "One text for all."
-    again = upload(client, study, edited(study, {}))  # what was decided before is no decision
+    again = upload(client, study, edited(study, {}))  # earlier decisions do not count again
     assert "has no decisions" in client.get(again["Location"]).content.decode()
     undo = upload(client, study, edited(study, {2: {"Approve": "x", "Reject": ""}}))
     with django_capture_on_commit_callbacks(execute=True):

@@ -1,4 +1,4 @@
-"""What the platform says against what arrived here."""
+"""What the platform reports, compared with what arrived here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items made of samples and outputs: what every type promises, and samples and outputs to try it with."""
+"""Items made from samples and outputs: what every type promises, with samples and outputs to test it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONG = f" {'It rained all day. ' * 30}".rstrip()
 
 
 def check_sources(task: TaskType) -> None:
-    """Rows made of samples and outputs read as items, name what they use, and stay as they are when more arrive."""
+    """Rows made from samples and outputs are valid items, name what they use, and stay the same when more arrive."""
     config = initial_config(task)
     if task.sample_form is not None:
         options = {name: field.initial for name, field in task.sample_form.base_fields.items()}

@@ -48,7 +48,7 @@ def rows_of(path: Path) -> list[Row]:
 
 
 def make_rows(*, items: int, sets: int = 1, responses: int = 5, seed: int = 1) -> list[Row]:
-    """Sets between one response said again and again and responses that share no word."""
+    """Sets that range from one response repeated to responses that share no word."""
     rng = random.Random(seed)
     rows: list[Row] = []
     for item in range(items):

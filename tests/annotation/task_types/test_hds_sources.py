@@ -1,4 +1,4 @@
-"""Sets and comparisons made of a run's samples, and of what writers made in another study."""
+"""Sets and comparisons made from a run's samples, and from what people wrote in another study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories sentence by sentence: who gets suggestions, what may be sent, what becomes of a suggestion, who judges it."""
+"""Stories sentence by sentence: who gets suggestions, what can be sent, what happens to a suggestion, who judges it."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_three_stories_are_one_hit_of_thirty_three_pages_and_a_survey() -> None:
     assert {page.asks[0].fields["story"] for page in pages if page.name == "sentence-2-2"} == {answers[11]["sentence"]}
 
 
-# --- what becomes of the stories ---
+# --- what happens to the stories ---
 
 
 @pytest.mark.django_db

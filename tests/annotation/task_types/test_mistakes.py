@@ -1,4 +1,4 @@
-"""What somebody who writes a type gets wrong: the suite and the reader of examples say what it is and how to fix it."""
+"""Mistakes in a new type: the suite and the reader of examples say what is wrong and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writing types share: balanced orders, what became of a suggestion; and responses by many writers."""
+"""What the writing types share: balanced orders, what happened to a suggestion, and responses by many writers."""
 
 from __future__ import annotations
 

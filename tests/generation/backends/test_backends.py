@@ -1,4 +1,4 @@
-"""Opening models: what they say of themselves, and plain sentences for everything that can be wrong with them."""
+"""Opening models: how they describe themselves, and plain messages for everything that can be wrong with them."""
 
 from __future__ import annotations
 

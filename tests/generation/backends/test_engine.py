@@ -1,4 +1,4 @@
-"""The decode loop: what a text is must not depend on those written beside it, nor on how it came into the batch."""
+"""The decode loop: a text must not depend on the others in its batch, nor on how it got into the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that the hub does not give, that memory does not hold, or that are of a kind no batch can be made of."""
+"""Models that the hub refuses, that do not fit into memory, or that cannot write in batches."""
 
 from __future__ import annotations
 

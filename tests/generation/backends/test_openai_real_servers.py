@@ -107,7 +107,7 @@ def test_lengths_and_sentences(served: ModelServer) -> None:
         return list(backend.generate(flat))
 
     ended = [seed for seed, each in enumerate(made(range(16))) if each.finish_reason == "end" and each.n_tokens < 50]
-    assert ended  # and so they would, were they not kept from it
+    assert ended  # and they would, if nothing prevented it
     assert {(each.n_tokens, each.finish_reason) for each in made(ended, exact=60)} == {(60, "length")}
     assert min(each.n_tokens for each in made(ended, min_new_tokens=50)) >= 50
     sentences = made(ended, stop="sentence", min_words=8)

@@ -4,7 +4,7 @@ import ast
 
 from tests.services import ROOT
 
-#: What of transformers reads a model's files.
+#: The parts of transformers that read a model's files.
 LOADERS = ("from_pretrained", "from_config", "pipeline")
 
 

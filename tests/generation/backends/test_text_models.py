@@ -1,4 +1,4 @@
-"""Models that judge texts, against transformers used plainly: one text at a time, without batches or padding."""
+"""Models that judge texts, compared with plain transformers: one text at a time, without batches or padding."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_pair_is_classified_as_transformers_does_it_alone() -> None:
             chances = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits[0].softmax(-1)
         assert label == LABELS[int(chances.argmax())].lower()
         assert probability == pytest.approx(float(chances.max()), abs=1e-5)
-    assert len({label for label, _ in found}) > 1  # else the order of the labels would not show
+    assert len({label for label, _ in found}) > 1  # otherwise the order of the labels would not matter
 
 
 def test_classified_pairs_are_not_classified_again(monkeypatch: pytest.MonkeyPatch) -> None:

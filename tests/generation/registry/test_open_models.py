@@ -1,4 +1,4 @@
-"""Models that a process keeps open: once each, so many at most, fewer where memory lacks."""
+"""Models that a process keeps open: each once, up to a limit, and fewer if memory is short."""
 
 from __future__ import annotations
 

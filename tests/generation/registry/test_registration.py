@@ -1,4 +1,4 @@
-"""The registry: what may be registered, what a check finds and how it fails."""
+"""The registry: what can be registered, what a check finds and how it fails."""
 
 from __future__ import annotations
 

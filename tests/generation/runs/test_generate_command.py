@@ -1,4 +1,4 @@
-"""``manage.py generate``: what it prints, how it ends, and that it leaves nothing half done."""
+"""``manage.py generate``: what it prints, how it ends, and that it leaves nothing half-done."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def generate(*arguments: Any) -> str:
 
 
 def refused(*arguments: Any) -> tuple[str, str, str]:
-    """What is printed, what is listed, and the sentence behind it."""
+    """What is printed, the problems listed, and the sentence after them."""
     out, listed = io.StringIO(), io.StringIO()
     with pytest.raises(CommandError) as caught:
         call_command("generate", *map(str, arguments), stdout=out, stderr=listed)

@@ -62,7 +62,7 @@ BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks
 
 
 def ask(server: Server, query: str) -> list[tuple[Any, ...]]:
-    """Reads the database beside the server: its own commands take seconds to start."""
+    """Reads the database directly, because the server's own commands take seconds to start."""
     if url := server.environment.get("DATABASE_URL"):
         connection: Any = psycopg2.connect(url)
     else:
@@ -81,7 +81,7 @@ def begin(server: Server) -> None:
 
 
 def wait_for_samples(server: Server, least: int, seconds: float = 120) -> int:
-    """Waits until so many are stored; how many there are then."""
+    """Waits until this many are stored. Returns how many there are then."""
     deadline = time.monotonic() + seconds
     while (found := count(server)) < least:
         assert time.monotonic() < deadline, server.said()[-5000:]
@@ -157,7 +157,7 @@ def test_kill_9_of_every_process_and_a_new_start(live_processes: Callable[..., S
 
 
 class Redis:
-    """A Redis server that keeps nothing, to be killed and started again on its port."""
+    """A Redis server that saves nothing, to be killed and started again on its port."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self.command = [program, "--port", str(services.free_port()), "--bind", "127.0.0.1", "--save", ""]
@@ -194,7 +194,7 @@ def test_kill_9_of_the_worker_and_of_redis(redis_to_kill: Redis, live_processes:
     redis_to_kill.start()
     wait_for_samples(server, 130)
     redis_to_kill.kill()
-    time.sleep(1.5)  # the run goes on meanwhile: the chunk in hand needs no queue
+    time.sleep(1.5)  # the run continues meanwhile: the chunk in hand needs no queue
     redis_to_kill.start()
     check_whole(server)
 
@@ -235,7 +235,7 @@ def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
 
 @pytest.fixture
 def own_queues(amqp_url: str) -> Iterator[str]:
-    """What the names of queues on RabbitMQ, which others use too, begin with; they are deleted in the end."""
+    """The start of the queues' names on RabbitMQ, which others use too. The queues are deleted at the end."""
     mark = f"test-{uuid.uuid4().hex[:8]}"
     yield mark
     with Connection(amqp_url) as connection:

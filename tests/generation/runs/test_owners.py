@@ -1,4 +1,4 @@
-"""Runs made on the command line belong to somebody, who sees them in the console."""
+"""Runs made on the command line have an owner, who sees them in the console."""
 
 from __future__ import annotations
 

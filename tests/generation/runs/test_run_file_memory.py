@@ -1,4 +1,4 @@
-"""Small files that would fill the memory: each is refused with little of it, and with a short message."""
+"""Small files that would fill the memory: each is refused using little of it, with a short message."""
 
 from __future__ import annotations
 

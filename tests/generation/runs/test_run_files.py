@@ -1,4 +1,4 @@
-"""Run files: what they say, and that everything wrong with one is told at once with its place."""
+"""Run files: what they contain; all problems of a file are reported at once, each with its place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def wrong(**changes: Any) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-# --- what a file says ---
+# --- what a file contains ---
 
 
 def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What runs on the queues, what a worker says of itself, and a machine without the models' requirements."""
+"""What runs on the queues, what a worker reports about itself, and a machine without the models' requirements."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_texts_show_before_their_chunk_is_stored() -> None:
     toy = Toy(before=look)
     assert make(taken, worker="w", backend_of=toy.backend_of) == [STORED]
     assert [(done, drawn) for done, drawn, _ in seen] == [(0, 0), (0, 1), (0, 2), (0, 3)]
-    # The newest come first, and what is shown is what is stored in the end.
+    # The newest come first, and what is shown is what is finally stored.
     stored = list(run.samples.order_by("number").values_list("text", flat=True))
     assert [each["text"] for each in seen[-1][2]] == stored[2::-1]
     assert seen[-1][2][0] | {"text": ""} == {

@@ -1,4 +1,4 @@
-"""Two hosts with a worker each, one PostgreSQL and one Redis: they share a run, and each ends one without the other."""
+"""Two hosts with a worker each, one PostgreSQL and one Redis: they share a run, and each can finish one alone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ models.register_model(name="tiny", backend="transformers", source={source!r}, dt
     options={options!r})
 lifecycle.start_run(run_id=lifecycle.create_run(file=read_run({document!r}, folder=Path()))[0].pk)
 """
-#: As a worker in the middle of storing a chunk: its row is locked, and the end of the transaction never comes.
+#: As a worker in the middle of storing a chunk: its row is locked, and the transaction never ends.
 LOCK = """
 import psycopg2, sys, time
 cursor = psycopg2.connect(sys.argv[1]).cursor()
@@ -114,7 +114,7 @@ class Laboratory:
             return list(cursor.fetchall())
 
     def losses(self, name: str) -> int:
-        """How often a chunk of the run was taken from a host that was not heard of any more."""
+        """How often a chunk of the run was taken from a host that was no longer heard from."""
         return int(self.ask(f"SELECT sum(losses) {CHUNKS}", name)[0][0])
 
     def made_by(self, name: str, after: object = "-infinity") -> Counter[str]:
@@ -214,7 +214,7 @@ def check_shared(laboratory: Laboratory, expected: Samples) -> None:
 
 
 def check_cut_off(laboratory: Laboratory, expected: Samples) -> None:
-    """The cable of the second is pulled, while one of its transactions is open; its processes live on."""
+    """The second host's cable is pulled while one of its transactions is open. Its processes keep running."""
     first, second = laboratory.hosts
     lock = (sys.executable, "-c", LOCK, laboratory.environment["DATABASE_URL"])
     locking = second.start(*lock, stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Suggestions are asked for, read in time, cancelled, and answered in the end."""
+"""Suggestions are requested, read in time, cancelled, and finally answered."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def count_queries(do: Any) -> int:
 
 
 def test_looking_for_work_does_not_read_what_was_answered_long_ago() -> None:
-    """Neither database may go through all suggestions many times a second: what waits has an index of its own."""
+    """Neither database may read all suggestions many times a second: those that wait have a separate index."""
     if connection.vendor != "sqlite":
         pytest.skip("PostgreSQL plans by statistics, which a small table does not have")
     suggester = make_suggester()

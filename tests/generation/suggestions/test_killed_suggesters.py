@@ -17,7 +17,7 @@ from tests.generation.support.toy_suggestions import ask_for, make_pool, make_su
 from tests.services import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# A text that takes so many steps is not finished when its process is killed.
+# A text that takes this many steps is not finished when its process is killed.
 LEASE = 1.5
 
 

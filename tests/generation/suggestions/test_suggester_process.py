@@ -20,7 +20,7 @@ from generation.suggestions.suggester_process import LEASE, Pulse, SuggesterProc
 from tests.generation.support.toy_suggestions import ToyShop, ask_for, make_pool, make_suggester, toy_text
 from tests.services import wait_for
 
-# Threads open models and keep leases, each on a connection of its own.
+# Threads open models and keep leases, each on a separate connection.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

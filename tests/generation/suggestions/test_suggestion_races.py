@@ -65,7 +65,7 @@ def test_two_tabs_that_read_after_the_deadline_see_one_text() -> None:
     for each in pair:
         make_pool(each, *(f"Text number {number} stood there." for number in range(4)))
     for number in range(5):
-        # Both suggesters have the same texts, and their two suggestions are read on their own.
+        # Both suggesters have the same texts, and their two suggestions are read separately.
         ids = ask(pair, f"{number}", story=f"{number}")
         later = timezone.now() + timedelta(seconds=11)
         orders = [ids, ids[::-1], ids[:1], ids[1:]] * 2

@@ -1,7 +1,7 @@
 """Hosts that share this machine: network namespaces on a bridge, each with a name, an address and a cable to pull.
 
-Needs root and ``ip``. What was made is removed in the end, whatever happened in between; what a killed run of the
-tests could not remove, the next one does.
+Needs root and ``ip``. Everything is removed at the end, whatever happened before; what a killed run of the tests could
+not remove, the next one does.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tests.services import wait_for
 
 #: Set aside for tests of networks (RFC 2544): no real network has these addresses.
 NETWORKS = [f"198.{half}.{number}" for half in (18, 19) for number in range(256)]
-#: Takes a host's name in a namespace of its own, then becomes the command.
+#: Takes a host's name in a separate namespace, then becomes the command.
 BECOME = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
 
 
 class NoNetwork(Exception):
-    """The kernel, or what this process may do, does not allow for hosts."""
+    """The kernel, or the rights of this process, do not allow hosts."""
 
 
 def ip(*arguments: str) -> str:
@@ -66,7 +66,7 @@ class Host:
                 os.kill(process, number)
 
     def kill(self) -> None:
-        """``kill -9`` of all there is."""
+        """``kill -9`` of every process."""
 
         def empty() -> bool:
             self.signal(signal.SIGKILL)
@@ -103,7 +103,7 @@ def hosts(count: int) -> Iterator[tuple[str, list[Host]]]:
 
 
 def _remove_leftovers() -> None:
-    """Of processes that are no more. Cables first: a namespace lives on while a connection of its is not given up."""
+    """Removes what ended processes have left. Cables first: a namespace exists until its connections are given up."""
     kinds = [("link", ip("link", "show", "type", kind)) for kind in ("veth", "bridge")]
     for remove, shown in (*kinds, ("netns", ip("netns", "list"))):
         for name, process in set(re.findall(r"\b(hits([0-9a-f]+)(?:-\d)?)\b", shown)):

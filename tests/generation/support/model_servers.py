@@ -33,7 +33,7 @@ SERVE = "import sys; from transformers.cli.transformers import main; sys.exit(ma
 
 
 class ModelServer:
-    """One server's process; ``command`` is of its port. It can be stopped, started again on that port, and held up."""
+    """One server's process; ``command`` is of its port. It can be stopped, started again on that port, and paused."""
 
     def __init__(self, command: Callable[[int], Sequence[str]], *, model: str, folder: Path, ready: str) -> None:
         self.model, self._ready = model, ready

@@ -1,8 +1,8 @@
 """One token drawn from one distribution, with its exact log-probabilities: the reference for sampling.
 
-Written for itself, in NumPy and row by row: the end of text barred, temperature, truncation, renormalisation, then the
-inverse of the cumulative distribution in the order of token numbers. Where tokens tie with the last one kept, all of
-them are kept, so that the distribution does not depend on the order of a sort.
+Written independently, in NumPy and row by row: the end of text barred, temperature, truncation, renormalisation, then
+the inverse of the cumulative distribution in the order of token numbers. Where tokens tie with the last one kept, all
+of them are kept, so that the distribution does not depend on the order of a sort.
 """
 
 from __future__ import annotations

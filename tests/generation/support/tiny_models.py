@@ -145,7 +145,7 @@ def embedded() -> str:
 
 @cache
 def smollm2() -> Any:
-    """The embedded model through transformers; use seconds to load, so few tests want it."""
+    """The embedded model through transformers; it takes seconds to load, so few tests use it."""
     from generation.backends import open_backend
 
     return open_backend(spec(embedded(), dtype="auto", options={"threads": 2}))

@@ -19,7 +19,7 @@ WORDS = ("the", "old", "bridge", "boat", "river", "snow", "letter", "music", "ga
 
 
 def toy_text(prompt: str, decoder: str, seed: int, n_tokens: int = 5) -> str:
-    """What the toy generates: ``n_tokens`` words, the first telling everything that went in."""
+    """What the toy generates: ``n_tokens`` words, the first containing everything that went in."""
     told = hashlib.sha256(f"{prompt}|{decoder}|{seed}".encode())
     words = [WORDS[byte % len(WORDS)] for byte in told.digest()[: n_tokens - 1]]
     return " ".join(["", told.hexdigest()[:8], *words])
@@ -74,7 +74,7 @@ class Toy:
 
 
 def install(toy: Toy) -> None:
-    """Every model of this process is the toy, for good: for processes that a test starts."""
+    """From now on, every model of this process is the toy: for processes that a test starts."""
     for backend in requirements.NEEDS:
         requirements.NEEDS[backend] = ()
     requirements.runnable.cache_clear()

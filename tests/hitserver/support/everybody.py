@@ -30,7 +30,7 @@ from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
-#: *viewer* may only read the study, *outsider* is a researcher with another study, *nobody* has not signed in.
+#: *viewer* can only read the study, *outsider* is a researcher with another study, *nobody* has not signed in.
 ROLES = ("nobody", "worker", "requester", "operator", "outsider", "viewer", "owner", "admin")
 RUN = "sweep-of-the-owner"
 

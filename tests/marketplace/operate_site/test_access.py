@@ -1,4 +1,4 @@
-"""Who sees which page: an operator, a requester, another requester, a worker, somebody with no part, and nobody."""
+"""Who sees which page: an operator, a requester, another requester, a worker, a user without a role, and a visitor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of the ledger finds what is wrong, and the database lets nobody rewrite what is in it."""
+"""The check of the ledger finds what is wrong, and the database lets nobody change its entries."""
 
 from __future__ import annotations
 

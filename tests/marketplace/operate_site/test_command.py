@@ -1,4 +1,4 @@
-"""``manage.py marketplace``: what each subcommand does and how it says no."""
+"""``manage.py marketplace``: what each subcommand does and how it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disputes: what was said stays, the decision is the last word, and no rejection is out of reach."""
+"""Disputes: statements never change, decisions are final, and every rejection can be disputed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No list page asks the database more when there is more to show, and long lists come in pages."""
+"""No list page makes more queries when there is more to show, and long lists come in pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 FEW, MANY = 3, 30
 TEMPLATES = Path(marketplace.__file__).parent / "templates" / "marketplace" / "operate"
-#: Every other page is for one thing of one size.
+#: Every other page shows one thing, whose size does not grow.
 LISTS = {f"marketplace/operate/{path.name}" for path in TEMPLATES.glob("*.html") if "_pages.html" in path.read_text()}
 
 

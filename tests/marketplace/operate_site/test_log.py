@@ -1,6 +1,6 @@
 """The audit log: every call of the API that changes something is in it, with the key's id, and requesters see theirs.
 
-Calls are made as clients make them: signed by boto3, over HTTP. Which operations change something is told by their
+Calls are made as clients make them: signed by boto3, over HTTP. Which operations change something is decided by their
 names in AWS's service model: those that do not begin with Get, List or SendTest.
 """
 
@@ -164,7 +164,7 @@ def test_a_call_that_is_refused_is_not_in_the_log_and_reading_is_not(world: Worl
 
 
 def test_without_its_row_nothing_is_changed(world: World, lab: Requester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row and what it tells of are one transaction: if it cannot be written, the work is not approved."""
+    """The row and the change it records are one transaction: if it cannot be written, the work is not approved."""
     identifier = world.submitted()
 
     def broken(**given: Any) -> None:
@@ -226,7 +226,7 @@ def test_the_operator_filters_by_requester_kind_day_and_words() -> None:
 
 @pytest.mark.django_db
 def test_an_id_is_looked_up_as_a_whole() -> None:
-    """By index: with a million calls in the log it is the usual question, what happened to this assignment."""
+    """By index, because what happened to an assignment is the usual question, even in a log of a million calls."""
     row(action="approved", about="3ASSIGNMENT01")
     row(action="other", about="3ASSIGNMENT012")
     row(action="by key", access_key="AKIA0123456789")

@@ -111,7 +111,7 @@ def test_a_link_sets_a_new_password_and_ends_other_sessions(operator: Client, la
 
 
 def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: Client, lab: Requester) -> None:
-    """Or an operator could attach whoever runs the server, make a password link, and be them."""
+    """Otherwise an operator could attach the person who runs the server, make a password link, and sign in as them."""
     root = User.objects.create_superuser("root", password=PASSWORD)
     sign_ins.attach_user(requester=lab, username="root", actor="olga")
     answer = operator.post(reverse("operate_user_link", args=[lab.pk]), follow=True)

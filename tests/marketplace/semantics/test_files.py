@@ -144,7 +144,7 @@ def test_the_latest_choice_counts_and_the_others_are_dropped(own_files_folder: P
     assignment = make_assignment()
     first, second = keep(assignment, b"1" * 10), keep(assignment, b"2" * 20)
     assert files.kept(assignment) == {"voice note": second}
-    assert remove_files() == 0  # while the work is in progress nothing goes
+    assert remove_files() == 0  # nothing is deleted while the work is in progress
     hand_in(assignment, second)
     assert remove_files() == 1
     assert [path.name for path in stored(own_files_folder)] == [second.key] != [first.key]

@@ -1,4 +1,4 @@
-"""What becomes of a HIT: its states, its counters, its money, by what people do and by the clock."""
+"""The life of a HIT: its states, counters and money, by what people do and by the clock."""
 
 from __future__ import annotations
 

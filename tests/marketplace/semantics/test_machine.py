@@ -2,7 +2,7 @@
 
 The transitions are those of MTurk's diagrams of a HIT's and an assignment's life, written here a second time.
 
-HITSERVER_TEST_EXAMPLES=300 looks longer: so many histories, new ones every time, of 50 steps each.
+HITSERVER_TEST_EXAMPLES=300 tries more: that many histories of 50 steps each, new ones every time.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def check(self, *, arrows: int) -> None:
-        """All is right, and every state is at most so many arrows from where it was."""
+        """All is right, and every state is at most this many arrows from where it was."""
         check_all()
         self.hit_states = self._follow(self.hit_states, Hit, HIT_PATHS, arrows)
         self.assignment_states = self._follow(self.assignment_states, Assignment, ASSIGNMENT_PATHS, arrows)

@@ -1,4 +1,4 @@
-"""Expressions that would fill the memory while they are compiled, and stay in it afterwards."""
+"""Expressions that would fill the memory while they are compiled, or stay in it afterwards."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> Counter[str]:
-    """Runs all in threads that begin together; how often each outcome was."""
+    """Runs all in threads that begin together. Returns how often each outcome occurred."""
     barrier = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> str:

@@ -1,4 +1,4 @@
-"""What time alone brings about is right before anybody has come by to do it, and has the time at which it was due."""
+"""What is due by time alone counts even before anything has run, and is recorded with the time when it was due."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_work_that_counts_as_approved_counts_for_its_worker(moving_clock: Clock)
     moving_clock.move(seconds=61)
     assert Standing(worker).value(builtin.NUMBER_APPROVED) == 1
     assignments.accept(worker=worker, hit=for_proven)
-    assert Assignment.objects.get(hit=hit).state == "Submitted"  # nobody has come by
+    assert Assignment.objects.get(hit=hit).state == "Submitted"  # nothing has run yet
 
 
 def test_looking_for_work_gives_places_back_and_leaves_the_rest_to_the_task(moving_clock: Clock) -> None:
@@ -162,5 +162,5 @@ def test_one_broken_hit_does_not_hold_up_the_others(
     sound.refresh_from_db()
     assert sound.state == "Reviewable"
     assert "This one is broken." in caplog.text
-    with pytest.raises(RuntimeError):  # whoever asks for this one is told
+    with pytest.raises(RuntimeError):  # a request for this HIT alone fails
         upkeep.bring_up_to_date(hit=broken)

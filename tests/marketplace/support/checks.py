@@ -1,4 +1,4 @@
-"""What must hold of the books and the counters at any moment, whatever has happened."""
+"""What must be true of the books and the counters at any moment, whatever has happened."""
 
 from __future__ import annotations
 

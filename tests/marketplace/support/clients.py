@@ -22,7 +22,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Key:
-    """An access key, as its owner has it."""
+    """An access key with its secret, as its owner has it."""
 
     access_key_id: str
     secret: str

@@ -1,4 +1,4 @@
-"""How the conformance tests are written: what every operation does, and every way in which it says no.
+"""How the conformance tests are written: what every operation does, and every way in which it refuses.
 
 Each family of operations has a module with two tables, `SUCCESSES` and `REFUSALS`; `test_conformance` holds them all
 against the service model. The model names hardly any error codes, so each refusal says where its code is from:

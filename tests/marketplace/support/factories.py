@@ -1,4 +1,4 @@
-"""The marketplace's rows for tests, by way of its services."""
+"""The marketplace's rows for tests, made by its services."""
 
 from __future__ import annotations
 

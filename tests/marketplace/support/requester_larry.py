@@ -1,4 +1,4 @@
-"""A requester who works with larry 0.2, which names Amazon's address in its own code. Prints what it made of it all.
+"""A requester who works with larry 0.2, which names Amazon's address in its own code. Prints the results.
 
 python requester_larry.py publish URL | review HIT_ID
 """

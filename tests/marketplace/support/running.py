@@ -1,4 +1,4 @@
-"""How a tool is started: as a separate program that knows the marketplace from its environment alone."""
+"""How a tool is started: as a separate program that finds the marketplace by its environment alone."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Tool:
         return self.base_url + PATH
 
     def environment(self, **changes: str) -> dict[str, str]:
-        """Nothing of whoever starts the tests: no profile, no key, no address."""
+        """Has nothing of whoever starts the tests: no profile, no key, no address."""
         inherited = {name: value for name, value in clean_environment().items() if not name.startswith("AWS_")}
         ours = {
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), inherited["PATH"])),

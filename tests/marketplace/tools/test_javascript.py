@@ -1,4 +1,4 @@
-"""Amazon's SDK for JavaScript: neither signer nor parser nor model come from botocore."""
+"""Amazon's SDK for JavaScript: neither its signer, parser nor model comes from botocore."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The marketplace's documentation does what it says: its examples are run as they stand, against a server."""
+"""The marketplace's documentation is right: its examples are run unchanged, against a server."""
 
 import re
 from pathlib import Path

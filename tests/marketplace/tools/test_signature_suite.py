@@ -1,9 +1,10 @@
-"""The cases of AWS's Signature Version 4 test suite whose form this endpoint can meet.
+"""The cases of AWS's Signature Version 4 test suite that this endpoint can receive.
 
-The suite (aws-sig-v4-test-suite; since then in awslabs/aws-c-auth under tests/aws-signing-test-suite/v4) gives each
-request and the Authorization header that belongs to it: key, secret, time and scope are the same in all cases. Names
-are the suite's. Left out are those with session tokens, which are refused here, those in which a header stands twice
-or runs over several lines, which no HTTP server hands on so, and those whose path is to be normalised or escaped once.
+The suite (aws-sig-v4-test-suite; now in awslabs/aws-c-auth under tests/aws-signing-test-suite/v4) gives each request
+and the Authorization header that belongs to it: key, secret, time and scope are the same in all cases. Names are the
+suite's. Left out are those with session tokens, which are refused here; those in which a header occurs twice or spans
+several lines, because no HTTP server passes these on unchanged; and those whose path must be normalised or is escaped
+only once.
 """
 
 from dataclasses import replace

@@ -16,7 +16,7 @@ from tests.marketplace.support.world import World
 
 @pytest.fixture(autouse=True)
 def full_buckets(own_var_folder: Path) -> None:
-    """No test is throttled for the requests of another."""
+    """No test is throttled because of another's requests."""
     for bucket in (own_var_folder / "marketplace-buckets").glob("*"):
         bucket.unlink()
 
@@ -45,7 +45,7 @@ def key(requester: Requester) -> Key:
 
 @pytest.fixture
 def base_url(request: pytest.FixtureRequest) -> str:
-    """Where clients send their requests: a server where the test asks for one (``over_http``), else right here."""
+    """Where clients send their requests: a server if the test asks for one (``over_http``), otherwise this process."""
     if "over_http" in request.fixturenames:
         return str(request.getfixturevalue("live_server").url)
     return in_process.ADDRESS
@@ -85,7 +85,7 @@ def abroad(base_url: str, key: Key) -> Iterator[Any]:
 
 
 def closed_afterwards(made: Any) -> Iterator[Any]:
-    """Else its connection stays open, and with it the server's thread and that thread's own one to the database."""
+    """Otherwise its connection stays open, as do the server's thread and that thread's database connection."""
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""Trouble and clock moves on demand, and that nobody can order them unless it is allowed."""
+"""Faults and clock moves on demand, and that nobody can order them unless it is allowed."""
 
 import time
 from typing import Any
@@ -73,7 +73,7 @@ def test_latency(base_url: str, key: Key, client: Any, allowed: None) -> None:
 
 
 def test_a_lost_response_after_the_write(base_url: str, key: Key, client: Any, allowed: None) -> None:
-    """The HIT is there, the client does not know; a second request with the same token is told so."""
+    """The HIT exists, but the client does not know. A second request with the same token says so."""
     order(base_url, key, kind="lost_response", operation="CreateHIT")
     hasty = boto3_client(base_url, key, read_seconds=2)
     with pytest.raises((BotoCoreError, OSError)):

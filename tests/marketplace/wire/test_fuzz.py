@@ -1,6 +1,6 @@
 """Whatever arrives is answered with 4xx in AWS's shape, never with 500, and the books add up afterwards.
 
-`HITSERVER_TEST_FUZZ=2000` tries so many requests of every kind, at random, instead of the same few every time.
+`HITSERVER_TEST_FUZZ=2000` tries 2,000 random requests of every kind, instead of the same few every time.
 """
 
 import json
@@ -167,7 +167,7 @@ class Theirs:
     world: World
 
     def secrets(self) -> set[str]:
-        """Ids that only the client may read. Those of types of qualifications and of workers are no secrets."""
+        """Ids that only the client may read. Those of qualification types and of workers are not secret."""
         kinds = ("HITId", "AssignmentId", "HITTypeId", "QualificationRequestId")
         return {each for kind in kinds for each in self.things.ids[kind]} - {w.NOWHERE}
 
@@ -266,7 +266,7 @@ def test_a_valid_request_that_was_tampered_with_is_never_carried_out(
 @tries(60)
 @given(seconds=st.integers(-1000, 1000) | st.integers(-(10**9), 10**8), operation=st.sampled_from(OPERATIONS))
 def test_a_request_is_good_for_five_minutes(base_url: str, key: Key, seconds: int, operation: str) -> None:
-    """Earlier and later nobody carries it out, whoever recorded it."""
+    """Before and after, it is refused, even from somebody who recorded it."""
     if 290 < abs(seconds) < 310:
         return
     signed_at = (timezone.now() + timedelta(seconds=seconds)).replace(tzinfo=None)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 class Callback:
-    """A server that keeps what is posted to it and answers with `status`."""
+    """A server that saves what is posted to it and answers with `status`."""
 
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []

@@ -75,7 +75,7 @@ def test_a_client_that_does_not_try_again_gets_no_result(base_url: str, key: Key
 
 @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
 def test_with_a_token_a_lost_response_leaves_exactly_one_hit(base_url: str, key: Key, mode: str) -> None:
-    """boto3 tries again by itself and is told which HIT its first try made, as Amazon's documentation says."""
+    """boto3 tries again by itself, and the answer names the HIT of the first try, as Amazon's documentation says."""
     client, title = boto3_client(base_url, key, attempts=4, mode=mode), f"Lost in {mode} mode"
     lose_next(base_url, key, "CreateHIT")
 
@@ -89,7 +89,7 @@ def test_with_a_token_a_lost_response_leaves_exactly_one_hit(base_url: str, key:
 
 
 def test_without_a_token_a_lost_response_leaves_two(base_url: str, key: Key) -> None:
-    """Which is why there are tokens; and that the fault is the one that it says it is."""
+    """This is why there are tokens. It also shows that the fault loses only the response."""
     client = boto3_client(base_url, key, attempts=4)
     lose_next(base_url, key, "CreateHIT")
 

@@ -1,4 +1,4 @@
-"""The limit on requests: that processes share it exactly, with Redis and without, and that clients get over it."""
+"""The limit on requests: processes share it exactly, with Redis and without, and clients recover from it."""
 
 import multiprocessing
 import time

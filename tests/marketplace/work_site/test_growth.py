@@ -1,4 +1,4 @@
-"""No page of a worker's asks the database more when there is more to show."""
+"""No page for workers makes more queries when there is more to show."""
 
 from __future__ import annotations
 

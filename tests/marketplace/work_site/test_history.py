@@ -1,4 +1,4 @@
-"""What became of the work: feedback, objections, money, messages."""
+"""What happened to the work: feedback, objections, money, messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reference values of Gwet's AC1/AC2 from irrCAC 0.4.4 (PyPI), the Python port of Gwet's own R package.
 
-Run once, in an environment of its own: python reference_gwet.py > reference_gwet.json
+Run once, in a separate environment: python reference_gwet.py > reference_gwet.json
 """
 
 import json
