@@ -36,6 +36,11 @@ def needs_of(study: Study, arms: Sequence[Arm]) -> list[SuggesterNeed]:
     return list(found.values())
 
 
+def active_suggesters() -> list[str]:
+    """The names of all active suggesters."""
+    return list(Suggester.objects.filter(active=True).order_by("name").values_list("name", flat=True))
+
+
 def suggester_problems(study: Study) -> list[Problem]:
     """What is missing from the study's suggesters before it can go live."""
     needs = needs_of(study, list(study.arms.all()))

@@ -55,6 +55,8 @@ class RowsWidget(forms.Widget):
 
     template_name = "console/_rows_widget.html"
     spare_rows = 2
+    #: The id of a list on the page whose values the browser offers.
+    offered = ""
 
     def __init__(self, cells: Sequence[Cell], most: int) -> None:
         super().__init__()
@@ -91,6 +93,7 @@ class RowsWidget(forms.Widget):
         context["widget"] |= {
             "most": self.most,
             "cells": self.cells,
+            "offered": self.offered,
             "rows": [
                 [(cell, f"{name}-{number}-{cell.name}".rstrip("-"), row.get(cell.name, "")) for cell in self.cells]
                 for number, row in enumerate(given)
@@ -165,6 +168,10 @@ class ListField(TableField):
 
 class SuggestersField(ListField):
     """Names of suggesters. If a name is listed twice, its suggester makes two suggestions."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.widget.offered = "suggesters"
 
     def clean(self, value: Any) -> list[Any]:
         names = TableField.clean(self, value)

@@ -236,3 +236,18 @@ def test_strangers_are_sent_to_the_sign_in_page(path: str) -> None:
     response = Client().get(f"{LIST}{path}")
     assert response.status_code == 302
     assert response["Location"].startswith(reverse("console_login"))
+
+
+def test_the_settings_of_a_writing_study_offer_the_active_suggesters(ana: Client) -> None:
+    settings = reverse("console_new_settings", args=["cyoa"])
+    assert "There are no suggesters on this server yet." in text(ana, settings)
+    make_model()
+    mine("nucleus")
+    mine("stopped", active=False)
+    page = ana.get(settings).content.decode()
+    assert "Suggesters on this server: nucleus." in page
+    assert '<datalist id="suggesters"><option value="nucleus"></datalist>' in page
+    assert 'list="suggesters"' in page
+    assert (
+        "suggesters" not in ana.get(reverse("console_new_settings", args=["likert"])).content.decode().split("<h1")[1]
+    )

@@ -13,8 +13,10 @@ from annotation.access import studies_of
 from annotation.models import Study
 from annotation.services import studies as service
 from annotation.services.checking import default_config
+from annotation.services.suggesters import active_suggesters
 from annotation.task_types.base import TaskType, Text
 from annotation.task_types.items import Json
+from annotation.task_types.settings import SuggestersField
 from annotation.views.console.forms import SettingsForm, type_form, typed_texts
 from annotation.views.console.plan import fingerprint
 from annotation.views.console.wording import WordingGroup, wording_groups
@@ -58,6 +60,13 @@ class SettingsPage:
         if self.data is None:
             return False
         return bool(self.study_form.errors or self.type_form.errors or self.text_errors)
+
+    @property
+    def suggesters(self) -> list[str] | None:
+        """The suggesters that a study can name now; None if the type needs none."""
+        if not any(isinstance(field, SuggestersField) for field in self.type_form.fields.values()):
+            return None
+        return active_suggesters()
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Id, label and error of every field with an error, in page order."""
