@@ -33,7 +33,7 @@ class ArmMean:
 
 
 def arm_mean(ratings: pd.DataFrame, score: Score, *, plan: Bootstrap) -> ArmMean:
-    """The mean over items of `analysis.scores.item_scores` of one arm's ratings (columns as there).
+    """The mean over items of `analysis.scores.item_scores`, from one arm's ratings (with the same columns).
 
     Every item that the arm rated counts the same. In a resample, an item counts if a drawn worker rated it. NaN without
     ratings. Give each arm a plan with a different seed, because arms are resampled independently.

@@ -125,6 +125,7 @@ def _discard_output() -> None:
 
 
 def problem_lines(problems: Iterable[Problem]) -> Iterator[str]:
+    """One indented line for each problem, up to MOST_PROBLEMS, and how many more there are."""
     told = list(problems)
     yield from (f"  {problem}" for problem in told[:MOST_PROBLEMS])
     if len(told) > MOST_PROBLEMS:

@@ -202,6 +202,7 @@ def percentile_interval(figures: FloatArray, level: float) -> tuple[float, float
 
 
 def row_sums(table: sparse.csr_array) -> FloatArray:
+    """The sum of each row (U,), such as the number of ratings per unit."""
     return np.asarray(table.sum(axis=1), dtype=np.float64).ravel()
 
 

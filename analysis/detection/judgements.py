@@ -22,7 +22,7 @@ from analysis.diversity.association import Floats
 from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
 
-#: The name of the source that is not a model.
+#: The name of the source of texts by people.
 HUMAN = "human"
 ANSWERS = {
     1: "Definitely human-written",
@@ -148,7 +148,7 @@ def breakdown(judgements: Judgements, by: Sequence[str], *, plan: Bootstrap) -> 
 
 def worker_scores(judgements: Judgements) -> pd.DataFrame:
     """One row per worker, in order of first appearance: ``worker``, ``right``, ``n``, ``accuracy``, and each further
-    column of which the worker has only one value, else empty text."""
+    column: its value for the worker, or empty text if there are several."""
     frame = judgements.frame
     groups = frame.groupby("worker", sort=False)
     found = groups["right"].agg(right="sum", n="size").reset_index()

@@ -1,4 +1,4 @@
-"""Signal detection: how well people tell machine texts from human ones, apart from what they tend to answer.
+"""Signal detection: how well people tell machine texts from human ones, whichever answer they tend to give.
 
 A hit is a machine text called machine, a false alarm a human text called machine. d′ = z(hits) − z(false alarms),
 criterion c = −(z(hits) + z(false alarms))/2, above 0 if people lean towards *human*. Source: Green & Swets 1966;

@@ -115,7 +115,7 @@ def draw_sets(pool: Pool, size: int, draws: int, rng: np.random.Generator) -> tu
 
 
 def draw_scores(pool: Pool, drawn: Ints, rated: int, rng: np.random.Generator) -> Floats:
-    """The mean of ``rated`` ratings, drawn without replacement, of each drawn set, (D, n); of all if it has fewer.
+    """The mean of ``rated`` ratings of each drawn set, (D, n), without replacement; of all its ratings if it has fewer.
 
     If that is all ratings of a set, the result is its score.
     """

@@ -5,7 +5,7 @@ page (``--ink``, ``--muted``, ``--rule``, ``--series-1`` … ``--series-3``), wi
 well as by colour. Each plot has a title and a description for screen readers; the page must also give the numbers in a
 table. `analysis.plots.files` turns a plot into a separate file, SVG or PNG.
 
-Positions are in SVG units, data in their own; every function returns a string that is safe to put in a page.
+Positions are in SVG units, data in their own units; every function returns a string that is safe to put in a page.
 """
 
 from analysis.plots.canvas import LEFT, Axis, Mark, Words, nice_ticks, padded, tick_label

@@ -59,7 +59,7 @@ class Crowd:
 
 
 def far_from_others(distances: Mapping[str, Distance], threshold: float) -> dict[str, Found]:
-    """By worker, the finding for those whose distance is far above everybody's, by the modified z-score.
+    """A finding for each worker whose distance is far above everybody's, by the modified z-score.
 
     z = 0.6745 (d − median) / MAD; Iglewicz & Hoaglin 1993 call values above 3.5 outliers. Needs five workers.
     """

@@ -1,8 +1,8 @@
 """Texts in another language than the study's, and texts of unknown words. Loads a model and word lists when first used.
 
 Two libraries, both with their data inside: py3langid identifies 139 languages by naive Bayes over byte n-grams (Lui &
-Baldwin 2012, “langid.py”); pyspellchecker has word lists of twelve. A text that is short, or of which half the words
-are known in a language of the study, is never flagged.
+Baldwin 2012, “langid.py”); pyspellchecker has word lists for twelve. A short text is never flagged, nor is a text with
+half of its words known in a language of the study.
 """
 
 from __future__ import annotations

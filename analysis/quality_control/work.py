@@ -33,6 +33,7 @@ class Check:
         return cls(stored["role"], stored["answers"], float(stored["tolerance"]), stored["explanation"])
 
     def stored(self) -> dict[str, Any]:
+        """The check as JSON values. `of` reads them back."""
         answers = {name: list(right) for name, right in self.answers.items()}
         return {
             "role": self.role,
@@ -68,6 +69,7 @@ def is_check(stored: Mapping[str, Any]) -> bool:
 
 
 def as_number(text: str) -> float | None:
+    """The number that a text contains, or None."""
     try:
         return float(text)
     except ValueError:

@@ -90,7 +90,7 @@ def control_fit(matrix: Floats, human: Sequence[int], *, rng: np.random.Generato
 
 
 def split_by_writer(matrix: Floats, places: Sequence[int], writers: Sequence[str]) -> tuple[Floats, Floats]:
-    """Distances within and between writers; ``writers`` names that of each place. Texts without a writer are left out.
+    """Distances within and between writers; ``writers`` names the writer of each. Texts without a writer are left out.
 
     Source: Giulianelli et al. 2023, §5 (variability of one speaker and of several).
     """

@@ -49,7 +49,7 @@ def matrices(
 
     ``lexical-1`` to ``lexical-3`` always; with ``tagger``, ``syntactic-1`` to ``syntactic-3``; with ``vectors``, the
     embeddings (texts, d) of all texts of all contexts in order, ``semantic``. Words are compared in lower case.
-    ValueError: the number of embeddings is not that of the texts.
+    ValueError: not as many embeddings as texts.
     """
     start = 0
     for each in productions:

@@ -36,7 +36,7 @@ class BinomialTests:
 
 
 def binomial_tests(wins: int, n: int, *, chance: float = 0.5) -> BinomialTests:
-    """Both exact tests; NaN for n = 0. They treat choices as independent, which those of one writer are not.
+    """Both exact tests; NaN for n = 0. They assume independent choices, but those of one writer are not.
 
     Two-sided as in R's ``binom.test``: all outcomes that are no more likely than the one found. ValueError: ``wins``
     is not between 0 and ``n``, or ``chance`` not between 0 and 1.

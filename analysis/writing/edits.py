@@ -93,7 +93,7 @@ def jaccard(first: str, second: str) -> float:
 
 
 def user_score(suggested: str, submitted: str) -> float:
-    """USER × 100: F1 of the tokens in blocks that both texts share, if a block has a token that is no stop word.
+    """USER × 100: F1 of the tokens in blocks that both texts share. A block of stop words alone does not count.
 
     Tokens are runs of letters and digits in lower case. Blocks are found longest first, then on either side of each
     (Ratcliff & Metzener 1988, Python's ``difflib`` without its rule for frequent elements), so words that changed

@@ -17,8 +17,8 @@ SOURCES = ("live", "second_try", "pool", "none")
 class Waits:
     """``n`` suggestions: ``shares`` by source (in the order of SOURCES), and seconds at two percentiles.
 
-    ``latency_50`` and ``latency_95``: from asking to the text, of the suggestions with a text.
-    ``waited_50`` and ``waited_95``: from asking until the page showed it, of all. NaN without a value.
+    ``latency_50`` and ``latency_95``: from asking to the text, over the suggestions with a text.
+    ``waited_50`` and ``waited_95``: from asking until the page showed it, over all. NaN without a value.
     """
 
     n: int

@@ -15,11 +15,13 @@ _REST = re.compile(r"[A-Z0-9_]{1,80}")
 
 
 def is_key_variable(name: str) -> bool:
+    """Whether an environment variable of this name may hold the key of a model server."""
     prefix: str = settings.MODEL_KEY_PREFIX
     return name.startswith(prefix) and bool(_REST.fullmatch(name.removeprefix(prefix)))
 
 
 def key_fix() -> str:
+    """What to do about a key in another place."""
     prefix = settings.MODEL_KEY_PREFIX
     return (
         f"Put the key into an environment variable whose name begins with {prefix}, such as {prefix}LAB, and give that "
@@ -36,6 +38,7 @@ def why_not_host(url: str) -> str:
 
 
 def host_fix(url: str) -> str:
+    """What to do if this server should be allowed."""
     now = ",".join(settings.MODEL_SERVERS)
     return f"To allow it, set HITSERVER_MODEL_SERVERS={now},{_host(url)[0]} and start the server and its workers again."
 

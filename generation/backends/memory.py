@@ -17,6 +17,7 @@ UNKNOWN = 4 * 1024**3
 
 
 def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device ran out of memory, which torch reports in several ways."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(
@@ -25,6 +26,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release(device: torch.device) -> None:
+    """Give back the memory of everything that is no longer used."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()

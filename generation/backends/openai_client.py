@@ -133,6 +133,7 @@ class Client:
         )
 
     def plain(self, error: Exception) -> BackendError:
+        """An error of the library or of the server as a message for the user."""
         import openai
 
         where, times = self.spec.base_url, self._retries + 1

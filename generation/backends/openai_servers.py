@@ -29,7 +29,8 @@ class Server:
     excluded throughout, or for its first tokens. ``tell``: the parameters beyond the API's own, from a request and the
     number of tokens that must not end the text. ``lists_models``: whether it lists all models it serves. ``lists_end``:
     whether its log-probabilities may include the end of the text. ``tempers_last``: the temperature is applied after
-    truncation. ``one_at_a_time``: parallel requests would only wait, or use each other's seeds."""
+    truncation. ``most_temperature``: the highest that it accepts (None: any). ``one_at_a_time``: parallel requests
+    would only wait, or use each other's seeds."""
 
     name: str
     draws: frozenset[str]
@@ -43,6 +44,7 @@ class Server:
     most_temperature: float | None = None
 
     def refusal(self, decoder: Decoder) -> str:
+        """Why this kind of server cannot use the decoder; empty if it can."""
         wanted = {name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None}
         wanted |= {"beam"} if decoder.beams > 1 else set()
         lacking = sorted(wanted - self.draws)
@@ -62,6 +64,7 @@ class Server:
         return ", ".join(["greedy", "ancestral", "temperature", *sorted(self.draws)])
 
     def refusal_of_limits(self, limits: Limits) -> str:
+        """Why this kind of server cannot keep to these limits; empty if it can."""
         if limits.exact is not None and not self.exact:
             return f"A server of kind {self.name} cannot write exactly {limits.exact} tokens; vLLM can."
         if limits.exact is None and limits.min_new_tokens > 1 and not self.least:

@@ -51,6 +51,7 @@ class Decoder:
 
     @property
     def name(self) -> str:
+        """The canonical name, which `parse_decoder` reads back."""
         if self.greedy:
             return "greedy"
         if self.beams > 1:

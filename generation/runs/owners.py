@@ -29,6 +29,7 @@ def find_owner(named: str = "") -> User | None:
 
 
 def has_owner(run: GenerationRun) -> bool:
+    """Whether an active researcher owns the run."""
     return researchers().filter(username=run.created_by).exists()
 
 
