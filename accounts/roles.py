@@ -39,6 +39,7 @@ def researchers() -> QuerySet[User]:
 
 
 def in_group(user: User, name: str) -> bool:
+    """Whether the user is in the group with this name. One query."""
     return user.groups.filter(name=name).exists()
 
 

@@ -20,7 +20,10 @@ ROLES: tuple[str, ...] = (Role.VIEWER, Role.EDITOR, Role.OWNER)
 
 
 def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) -> Study:
-    """The study called ``slug`` if ``user`` is a member with at least ``role``; superusers see all. Raises Http404."""
+    """The study called ``slug`` if ``user`` is a member with at least ``role``; superusers see all.
+
+    Raises Http404, and ValueError for an unknown role.
+    """
     if role not in ROLES:
         raise ValueError(f"There is no role {role}.")
     enough = ROLES[ROLES.index(role) :]

@@ -190,7 +190,10 @@ class Bot:
         return self.enter(f"{reverse('study_start', args=[self.study.slug])}?{urlencode({'bot': token})}")
 
     def enter(self, path: str) -> str:
-        """Pass the start page at this address, which may also be a platform's. Returns the address of the work."""
+        """Pass the start page at this address, which may also be a platform's. Returns the address of the work.
+
+        Raises TurnedAway, BotError.
+        """
         found = self._read(path)
         form = found.hidden | ({"agree": "yes"} if found.asks_consent else {})
         sent = self.browser.post(path, form)
@@ -211,7 +214,7 @@ class Bot:
         return submissions
 
     def answer(self, path: str, token: str) -> bool:
-        """Answer the page that ``token`` came from, and send it. True if that completed the hit."""
+        """Answer the page that ``token`` came from, and send it. True if that completed the hit. Raises BotError."""
         about = read_form_token(token)
         assignment = Assignment.objects.select_related("participant").get(pk=about.assignment)
         instrument = live_instrument(assignment.participant.arm_id)

@@ -19,7 +19,7 @@ DEFAULT_GROUP = Text("", "", "").group
 
 
 def describe_study(study: Study) -> StudyDescription:
-    """Everything about the study that is not data. The number of queries is always the same."""
+    """Everything about the study that is not data. Three queries."""
     arms = list(study.arms.all())
     instruments = instruments_of(study, arms)
     whole, task = instruments[0], instruments[0].task

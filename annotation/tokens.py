@@ -70,12 +70,16 @@ def participant_token(participant_id: int, assignment_id: int | None = None) -> 
 
 @lru_cache(maxsize=4096)
 def read_seat(token: str) -> Seat:
-    """Raises BadToken. Remembered, because every page and every step of a worker has the same token."""
+    """The seat in a token from `participant_token`. Raises BadToken.
+
+    Remembered, because all pages and steps of a worker have the same token.
+    """
     text = _unsign(_PARTICIPANT, token)
     return Seat(*_integers(text, 2)) if "-" in text else Seat(*_integers(text, 1))
 
 
 def read_participant_token(token: str) -> int:
+    """The participant in a token from `participant_token`. Raises BadToken."""
     return read_seat(token).participant
 
 
@@ -85,6 +89,7 @@ def form_token(assignment_id: int, step: int) -> str:
 
 
 def read_form_token(token: str) -> FormToken:
+    """Raises BadToken."""
     return FormToken(*_integers(_unsign(_FORM, token), 2))
 
 
@@ -105,6 +110,7 @@ def events_token(assignment_id: int, step: int, *, made_at: int, fields: Sequenc
 
 
 def read_events_token(token: str) -> EventsToken:
+    """Raises BadToken."""
     numbers, *fields = _unsign(_EVENTS, token).split("~")
     assignment, step, made_at = _integers(numbers, 3)
     return EventsToken(assignment, step, made_at, tuple(fields))
@@ -116,7 +122,7 @@ def start_token(study_id: int) -> str:
 
 
 def read_start_token(token: str, study_id: int) -> str:
-    """The key of the worker that this token creates."""
+    """The key of the worker that this token creates. Raises BadToken, also for a token of another study."""
     found, number = _integers(_unsign(_START, token), 2)
     if found != study_id:
         raise BadToken
@@ -129,6 +135,7 @@ def bot_token(study_id: int, *, name: str, profile: str) -> str:
 
 
 def read_bot_token(token: str, study_id: int) -> BotToken:
+    """The simulated worker of this study. Raises BadToken, also for a token of another study."""
     study, profile, name = [*_unsign(_BOT, token).split("~", 2), "", ""][:3]
     if study != str(study_id) or not name:
         raise BadToken

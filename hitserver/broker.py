@@ -43,6 +43,8 @@ class QoS(virtual.QoS):
 
 
 class Channel(filesystem.Channel):
+    """Puts messages into the folder ``queue``, and moves them to ``taken`` while somebody works on them."""
+
     QoS = QoS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -25,12 +25,14 @@ app.autodiscover_tasks()
 
 
 def log_like_the_web(**kwargs: Any) -> None:
+    """Gives Celery's processes the logging of the settings."""
     from django.conf import settings
 
     dictConfig(settings.LOGGING)
 
 
 def leave_no_orphan(**kwargs: Any) -> None:
+    """Ends a worker's processes with the worker, even if it is killed."""
     die_with_parent()
 
 

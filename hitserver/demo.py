@@ -118,7 +118,7 @@ def server(port: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def free_port(wanted: int) -> int:
-    """``wanted``, or any free port if that is 0. Checked before anything else: a port in use ends the demo."""
+    """``wanted``, or any free port if that is 0. Raises DemoError if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -174,7 +174,7 @@ def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any) -> Stud
 
 
 def rate(study: Study, base_url: str) -> None:
-    """Runs simulated workers until the study is done."""
+    """Runs simulated workers until the study is done. Raises DemoError if they cannot continue."""
     from tqdm import tqdm
 
     from annotation.bots import Mix, simulate_workers
@@ -201,7 +201,7 @@ def rate(study: Study, base_url: str) -> None:
 
 
 def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
-    """Publishes the study as HITs, lets simulated workers do them, then syncs, approves and pays."""
+    """Publishes the study as HITs, lets simulated workers do them, then syncs, approves and pays. Raises DemoError."""
     from tqdm import tqdm
 
     from annotation.bots import BotError
@@ -250,7 +250,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def start_over() -> Iterator[None]:
-    """An empty var folder for this run alone: emptying it during another run would delete that run's files."""
+    """An empty var folder for this run. Raises DemoError if another demo is running, whose files that would delete."""
     VAR.parent.mkdir(parents=True, exist_ok=True)
     with (VAR.parent / "demo.lock").open("w") as lock:
         try:

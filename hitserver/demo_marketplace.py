@@ -49,6 +49,8 @@ class OffTrack(Exception):
 
 @dataclass
 class Form:
+    """A form on a page: where it is sent, and the values of its fields."""
+
     action: str
     fields: dict[str, str] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ class MarketWorker:
         self.site = Visitor()
 
     def join(self, link: str, password: str) -> None:
-        """Follows the invitation and signs in as a new worker."""
+        """Follows the invitation and signs in as a new worker. Raises OffTrack."""
         form = self.site.open(link).forms[-1]
         given = {"username": self.worker.name, "password": password, "country": "DE"}
         joined = self.site.open(form.action, form.fields | given)

@@ -34,6 +34,8 @@ class Variable:
 
 
 class Env:
+    """Reads variables. Every method raises EnvError for a value that it does not accept."""
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self.variables: dict[str, Variable] = {}
@@ -53,6 +55,7 @@ class Env:
         return value or default or ""
 
     def flag(self, name: str, default: bool) -> bool:
+        """Yes or no, in one of the spellings in ``TRUE`` and ``FALSE``."""
         accepts = f"one of {', '.join(TRUE + FALSE)}"
         value = self._read(name, accepts, "1" if default else "0")
         if value is None:
@@ -62,6 +65,7 @@ class Env:
         return value.lower() in TRUE
 
     def integer(self, name: str, default: int, *, least: int, most: int) -> int:
+        """A whole number from ``least`` to ``most``."""
         accepts = f"a whole number from {least} to {most}"
         value = self._read(name, accepts, str(default))
         if value is None:
@@ -71,6 +75,7 @@ class Env:
         return int(value)
 
     def decimal(self, name: str, default: str, *, least: str, most: str) -> Decimal:
+        """A number from ``least`` to ``most``, with a point before the decimals."""
         accepts = f"a number from {least} to {most}"
         value = self._read(name, accepts, default)
         plain = (value or default).replace(".", "", 1)
@@ -81,6 +86,7 @@ class Env:
         return Decimal(value or default)
 
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        """One of ``choices``."""
         accepts = f"one of {', '.join(choices)}"
         value = self._read(name, accepts, default)
         if value is not None and value not in choices:

@@ -14,5 +14,7 @@ class MailNotSetUp(OSError):
 
 
 class NoMail(BaseEmailBackend):
+    """Sends nothing: raises MailNotSetUp."""
+
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         raise MailNotSetUp

@@ -40,6 +40,7 @@ def note_port(folder: Path, port: int) -> None:
 
 
 def forget_port(folder: Path) -> None:
+    """Deletes the record of `note_port`, when the server stops."""
     (folder / PORT_FILE).unlink(missing_ok=True)
 
 

@@ -84,6 +84,8 @@ RULES: tuple[Rule, ...] = (
 
 @dataclass(frozen=True)
 class Found:
+    """How many rows of a rule are old enough to be deleted, or were deleted."""
+
     rule: Rule
     count: int
 

@@ -100,6 +100,8 @@ class Child:
 
 
 class Supervisor:
+    """Keeps all children running until a signal arrives, then stops them."""
+
     def __init__(self, children: Sequence[Child]) -> None:
         self.children = children
         self.signals = 0
@@ -148,7 +150,7 @@ class Supervisor:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """The web server's socket, bound here so that a port in use is noticed before anything starts."""
+    """The web server's socket, bound before anything starts. Raises SystemExit if the port is in use."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -167,6 +169,7 @@ def listen(bind: str, port: int) -> socket.socket:
 
 
 def web(listener: socket.socket) -> Child:
+    """The web server on this socket."""
     return Child(
         name="web",
         command=[
@@ -229,7 +232,7 @@ def suggesters() -> list[Child]:
 def prepare() -> str:
     """Brings the database and the static files up to date, in a separate process that frees its memory when it ends.
 
-    Returns what to print when the server is ready.
+    Returns what to print when the server is ready. Raises SystemExit if it fails.
     """
     done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -238,6 +241,7 @@ def prepare() -> str:
 
 
 def answers(host: str, port: int) -> bool:
+    """Whether the web server responds."""
     connection = HTTPConnection(host, port, timeout=2)
     try:
         # An allowed host name. Otherwise the log would begin with complaints about ours.

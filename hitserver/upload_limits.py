@@ -17,4 +17,5 @@ def most_bytes(path: str) -> int:
 
 
 def too_large_page(most: int) -> str:
+    """The page for a request with more than ``most`` bytes."""
     return render_to_string("too_large.html", {"most": f"{most / 1024**2:,.4g} MB"})

@@ -85,6 +85,8 @@ class ClientSocket(socket.socket):
 
 
 class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
+    """A connection whose next request the main loop collects."""
+
     sock: ClientSocket
 
     def __init__(self, worker: Worker, accepted: socket.socket, client: Any, server: Any) -> None:
@@ -103,6 +105,8 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """Collects requests in its main loop, and gives only complete ones to threads."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.gathering: set[Connection] = set()

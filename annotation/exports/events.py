@@ -30,7 +30,10 @@ _TEXTS = ("study", "worker", "arm", "question", "how", "inserted")
 
 
 def events_sheet(request: Request) -> Sheet:
-    """The edits, by assignment and then in order of time. Hits in progress are included, without ``submission``."""
+    """The edits, by assignment and then in order of time. Hits in progress are included, without ``submission``.
+
+    Raises ExportError for studies that record no edits.
+    """
     if not records_edits(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} records no edits in this study. Export “long” for what workers sent.")

@@ -22,7 +22,10 @@ DECIDED = {"settled": "settled", "agree": "agreed", "differ": "", "waiting": ""}
 
 
 def final_sheet(request: Request) -> Sheet:
-    """One row per item and option, in order. ``final`` is empty if people differ and nobody has settled the item."""
+    """One row per item and option, in order. ``final`` is empty if people differ and nobody has settled the item.
+
+    Raises ExportError for types whose answers nobody settles.
+    """
     question = adjudicated_question(request.study)
     if question is None:
         raise ExportError("This type has no answers to settle. Export “long” for all answers.")

@@ -71,7 +71,8 @@ def diversity_sheet(request: Request) -> Sheet:
     """The rows of the file that the items came from, with ``metric_<type>_mean`` and ``_std`` filled in.
 
     The columns are where the released files have them, before the other metrics; existing columns with these names are
-    replaced. An item with several rows has its figures in the first row. Ratings from all arms count together.
+    replaced. An item with several rows has its figures in the first row. Ratings from all arms count together. Raises
+    ExportError for types without scores.
     """
     study = request.study
     task = get_type(study.task_type)

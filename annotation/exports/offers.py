@@ -30,7 +30,10 @@ _WHERE = ("assignment", "step", "number")
 
 
 def offers_sheet(request: Request) -> Sheet:
-    """One row per suggestion, in the order shown. Includes hits in progress, whose ``submission`` is empty."""
+    """One row per suggestion, in the order shown. Includes hits in progress, whose ``submission`` is empty.
+
+    Raises ExportError for studies without live suggestions.
+    """
     if not asks_for_offers(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} shows no live suggestions in this study. Export “long” for what workers answered.")

@@ -20,7 +20,10 @@ _REST = ("submission__participant__arm__name", "submission__received_at")
 
 
 def outputs_sheet(request: Request) -> Sheet:
-    """One row per output, in the order made. ``text_0`` … contain the texts: as many as the longest set has."""
+    """One row per output, in the order made. ``text_0`` … contain the texts: as many as the longest set has.
+
+    Raises ExportError for types without outputs.
+    """
     task = get_type(request.study.task_type)
     if not task.output_kinds:
         what = f"{task.title} makes no texts that another study could judge."

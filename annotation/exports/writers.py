@@ -70,6 +70,7 @@ def jsonl_bytes(sheet: Sheet) -> Iterator[tuple[bytes, int]]:
 
 
 def utc(moment: datetime) -> str:
+    """A time in UTC, such as 2026-11-22T05:31:00.250Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -19,7 +19,7 @@ Middle = dict[str, tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """One arm (an empty name: the whole study): people's submissions that count.
+    """One arm (an empty name: the whole study): people's submissions that no person excluded.
 
     ``seconds``: the median over submissions. ``per_hour``: USD at that time; None without a reward. ``below``: how many
     of the ``workers`` earned less per hour than the server's minimum, from all their rewards and all their time.
@@ -93,7 +93,7 @@ class Comments:
 
 
 def comments_of(study: Study) -> Comments:
-    """Two queries."""
+    """The comments on a study. Two queries."""
     found = Submission.objects.filter(study=study).exclude(feedback="")
     newest = found.select_related("participant").defer("answers").order_by("-received_at", "-pk")
     return Comments(found.count(), list(newest[:NEWEST]))

@@ -32,7 +32,7 @@ def excluded_submissions(study: Study) -> QuerySet[Review, int]:
 def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
     """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, or not confirmed (yet).
 
-    A query, for use in another query or as a set.
+    A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
     """
     out = Q(pk__in=excluded_submissions(study))
     if by_rule := excluded_by_rule(study):

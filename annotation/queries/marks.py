@@ -23,7 +23,8 @@ class Confirmation(StrEnum):
 
 
 class Marks:
-    """The marks of a study's submissions, at the time this was made. It takes at most five queries.
+    """The marks of a study's submissions, at the time this was made. Making it takes at most five queries, and those of
+    the study's exclusion rules.
 
     Memory grows only with the submissions that are left out or did not come from the study's platform.
     """

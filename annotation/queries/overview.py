@@ -160,4 +160,5 @@ def _newest_decision() -> Coalesce:
 
 
 def latest_entries(study: Study) -> QuerySet[AuditEntry]:
+    """The study's log, newest entry first."""
     return AuditEntry.objects.filter(study=study).order_by("-pk")

@@ -49,7 +49,10 @@ class ArmPay:
 
 
 def pay_of(study: Study) -> list[ArmPay]:
-    """One entry per arm with a reward and submissions by people, in the arms' order, as in the report. One query."""
+    """One entry per arm with a reward and submissions by people, in the arms' order, as in the report.
+
+    Two queries, and those of the study's exclusion rules.
+    """
     counted = (
         Submission.objects.filter(study=study, participant__synthetic=False)
         .exclude(pk__in=left_out_submissions(study))

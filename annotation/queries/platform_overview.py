@@ -246,6 +246,7 @@ def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
 
 
 def sync_interval() -> timedelta:
+    """How often studies are synced, from the settings."""
     return timedelta(seconds=settings.PLATFORM_SYNC_SECONDS)
 
 

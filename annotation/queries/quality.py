@@ -52,7 +52,7 @@ class Quality:
 
 
 def quality_of(study: Study) -> Quality:
-    """The figures of one study. Five queries, and those of its exclusion rules."""
+    """The figures of one study. Four queries, and those of its exclusion rules."""
     settings, rules = Settings.of(study.quality_control), Exclusion.of(study.exclusion)
     flagged: Counter[tuple[str, bool]] = Counter()
     rows = Flag.objects.filter(submission__study=study).values_list("reason", "submission__participant__synthetic")

@@ -28,7 +28,7 @@ class RatingCounts:
 
 
 def rating_counts(study: Study) -> RatingCounts:
-    """The counts, in one query. Another one runs if the analysis may leave something out."""
+    """The counts. At most five queries, and those of the study's exclusion rules."""
     ratings = Rating.objects.filter(study=study, value__isnull=False)
     found = ratings.aggregate(n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False)))
     counts = RatingCounts(found["n"], found["n"], found["people"])

@@ -74,6 +74,7 @@ class PayView:
 
 
 def pay_view(submission: Submission) -> PayView:
+    """What the submission's page shows about its pay."""
     state = with_pay_state(submission.study).values_list("pay", flat=True).get(pk=submission.pk)
     outside = outside_of(submission)
     rejected = outside is not None and outside.state == OutsideAssignment.State.REJECTED

@@ -70,6 +70,7 @@ class Effect:
 
 
 def worker_figures(participant: Participant) -> WorkerFigures:
+    """The figures of one worker. Simulated workers are compared only with simulated workers."""
     sent = Submission.objects.filter(participant=participant)
     others = Submission.objects.filter(study=participant.study_id, participant__synthetic=participant.synthetic)
     states = dict(participant.assignments.values_list("state").annotate(n=Count("pk")).order_by())

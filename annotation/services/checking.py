@@ -112,6 +112,7 @@ def check_study(
 
 
 def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
+    """The type called ``name``, or None and the problem if it is not installed."""
     try:
         return get_type(name), []
     except UnknownTaskType as error:
@@ -176,10 +177,12 @@ def check_settings(*, form: type[ConfigForm], given: Mapping[str, Any], prefix: 
 
 
 def default_config(task: TaskType) -> Json:
+    """The initial values of the type's settings."""
     return initial_values(task.config_form)
 
 
 def initial_values(form: type[ConfigForm]) -> Json:
+    """The initial values of a settings form, by field."""
     unbound = form()
     return {name: unbound.get_initial_for_field(field, name) for name, field in unbound.fields.items()}
 

@@ -187,6 +187,7 @@ def _add_authors(study: Study, outputs: Mapping[int, Sequence[int]]) -> None:
 
 
 def refuse_unless_draft(study: Study) -> None:
+    """Raises Frozen if the study has been launched."""
     if study.status != Study.Status.DRAFT:
         what = "The study has been launched, so its items are locked."
         raise Frozen([Problem("items", what, "Duplicate the study and import other items there.")])

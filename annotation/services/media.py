@@ -82,6 +82,7 @@ def copy_media(*, study: Study, to: Study) -> None:
 
 
 def items_with(media: Media) -> QuerySet[Item]:
+    """The items of its study that show the image."""
     return Item.objects.filter(study_id=media.study_id, payload__image=media.key)
 
 
@@ -200,7 +201,10 @@ class Images:
         return Known(name, picture.key, (picture.width, picture.height), "")
 
     def write_files(self) -> None:
-        """Store the content of new images. Call it before the transaction, to keep that short."""
+        """Store the content of new images. Call it before the transaction, to keep that short.
+
+        Raises BadPicture, and Invalid for a file that has changed since it was found.
+        """
         for file, picture in self._new.values():
             again = read_picture(file.read_bytes())
             if again.key != picture.key:
@@ -261,6 +265,7 @@ def _with_image(item: ItemData, row: Row, images: Images) -> ItemData:
 
 
 def is_key(name: str) -> bool:
+    """Whether ``name`` can be the name of a stored file: a SHA-256 in hexadecimal, and a known extension."""
     return _KEY.fullmatch(name) is not None
 
 

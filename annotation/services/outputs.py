@@ -95,6 +95,7 @@ def follow_problems(task: TaskType, follow: bool) -> list[Problem]:
 
 
 def output_kinds(source: Study) -> Sequence[str]:
+    """The kinds of outputs that submissions of ``source`` contain; none if its type is not installed."""
     try:
         return get_type(source.task_type).output_kinds
     except UnknownTaskType:
@@ -159,7 +160,7 @@ def store_feed(
     follow: bool,
     actor: str,
 ) -> int:
-    """The second half of ``set_feed``, for items already read."""
+    """The second half of ``set_feed``, for items already read. Raises Invalid or Frozen."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     refuse_unless_draft(now)
     refuse_if_any(follow_problems(get_type(now.task_type), follow))
@@ -175,7 +176,7 @@ def store_feed(
 
 @transaction.atomic
 def set_follow(*, study: Study, follow: bool, actor: str) -> None:
-    """Set whether outputs that arrive while the study is live become items automatically."""
+    """Set whether outputs that arrive while the study is live become items automatically. Raises Invalid or Frozen."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     feed = _feed_of(now)
     if feed.follow == follow:

@@ -43,7 +43,8 @@ def decide_pay(*, submission: Submission, decision: str, feedback: str, actor: s
 
 
 def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, actor: str, connect: Connect) -> None:
-    """Approve or reject an assignment that the platform reports, even if nothing arrived here."""
+    """Approve or reject an assignment that the platform reports, even if nothing arrived here. Raises Invalid,
+    PlatformTrouble."""
     _check(decision, feedback)
     if decision == Decision.APPROVE and outside.state in (OutsideState.SUBMITTED, OutsideState.REJECTED):
         platform = connect(outside.posting.platform)
@@ -59,7 +60,10 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
 
 
 def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect) -> None:
-    """Pay a bonus in USD through the platform, or store that it was paid by hand. The same ``key`` pays only once."""
+    """Pay a bonus in USD through the platform, or store that it was paid by hand. The same ``key`` pays only once.
+
+    Raises Invalid, PlatformTrouble.
+    """
     outside = outside_of(submission)
     if outside is not None and _paid_there(submission):
         platform = connect(outside.posting.platform)

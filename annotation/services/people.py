@@ -68,6 +68,7 @@ def simulated_id(study: Study, name: str) -> str:
 
 
 def simulated_worker(study: Study, name: str) -> Worker:
+    """The simulated worker with this name in this study."""
     return _worker(SIMULATED, simulated_id(study, name), synthetic=True)
 
 

@@ -54,6 +54,7 @@ def cost(study: Study, platform: Platform) -> Cost:
 
 
 def cost_remarks(study: Study, platform: Platform) -> list[str]:
+    """Sentences that help to judge the study's cost on the platform."""
     return platform.remarks(offered_hits(study), settings_of(study, platform))
 
 
@@ -90,6 +91,7 @@ def _problems(study: Study, platform: Platform) -> list[Problem]:
 
 
 def progress(study: Study, platform: Platform | type[Platform]) -> Posted:
+    """How many of the study's postings the platform has."""
     postings = Posting.objects.filter(study=study, platform=platform.name)
     return Posted(postings.exclude(state=State.PLANNED).count(), postings.count())
 

@@ -49,7 +49,7 @@ def review_submission(*, submission: Submission, decision: str, note: str, user:
 def exclude_worker(*, participant: Participant, note: str, user: User, release: bool = False) -> int:
     """Exclude everything that this participant sent, and give them no more hits. Returns the number of submissions.
 
-    A hit that they are working on stays theirs: they can send it, and it is excluded like the rest.
+    A hit that they are working on stays theirs: they can send it, and it is excluded like the rest. Raises Invalid.
     """
     note = clean_text(note)
     refuse_if_any(_problems(Decision.EXCLUDE, note))
@@ -71,7 +71,7 @@ def exclude_worker(*, participant: Participant, note: str, user: User, release: 
 def include_worker(*, participant: Participant, note: str, user: User) -> int:
     """Undo `exclude_worker`: give the participant hits again, and include what it excluded. Returns how many.
 
-    Submissions that were excluded before stay excluded.
+    Submissions that were excluded before stay excluded. Raises Invalid.
     """
     note = clean_text(note)
     refuse_if_any(_problems(Decision.INCLUDE, note))

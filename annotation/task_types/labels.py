@@ -16,6 +16,7 @@ def number_in(cell: str) -> float:
 
 
 def check_number(cell: str) -> tuple[str, str] | None:
+    """The problem and the fix if the cell is not a finite number; None if it is."""
     if math.isfinite(number_in(cell)):
         return None
     return f"“{cell.strip()[:40]}” is not a number.", "Write a number such as 0.7, or leave the cell empty."

@@ -16,7 +16,7 @@ class UnknownTaskType(LookupError):
 
 @cache
 def all_types() -> dict[str, TaskType]:
-    """Every task type by name, sorted by name."""
+    """Every task type by name, sorted by name. Raises ValueError if two have the same name."""
     found: dict[str, TaskType] = {}
     for module in pkgutil.iter_modules(task_types.__path__):
         if not module.ispkg:

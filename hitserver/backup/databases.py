@@ -31,7 +31,7 @@ class Database(Protocol):
         """Writes a consistent copy. Returns the number of rows of each table at that moment."""
 
     def load(self, path: Path) -> None:
-        """Replaces everything with the contents of the copy."""
+        """Replaces everything with the contents of the copy. Raises Invalid if the database is in use."""
 
     def rows(self) -> dict[str, int]:
         """The number of rows of each table now."""
@@ -41,6 +41,7 @@ class Database(Protocol):
 
 
 def this_database() -> Database:
+    """The database in the settings."""
     return Postgres() if connection.vendor == "postgresql" else Sqlite(Path(connection.settings_dict["NAME"]))
 
 
@@ -53,6 +54,8 @@ def holds_data(rows: dict[str, int]) -> list[str]:
 
 
 class Sqlite:
+    """Uses SQLite's own backup function."""
+
     member = "database.sqlite3"
 
     def __init__(self, path: Path) -> None:

@@ -81,7 +81,7 @@ class Api:
         raise AssertionError("unreachable")
 
     def page(self, path: str, next_page: str = "") -> tuple[list[Json], str]:
-        """One page of a list, and the address of the next one (empty: there is none)."""
+        """One page of a list, and the address of the next one (empty: there is none). Raises PlatformTrouble."""
         answer = self.send("GET", next_page or path)
         found = answer.get("results") if isinstance(answer, dict) else None
         if not isinstance(found, list):

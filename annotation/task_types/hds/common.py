@@ -253,6 +253,7 @@ def shuffled_places(things: Sequence[object], rng: random.Random) -> list[int]:
 
 
 def words_of(text: str) -> set[str]:
+    """The different words of a text, without case and punctuation."""
     return {word.strip(".,;:!?\"'").casefold() for word in text.split()} - {""}
 
 

@@ -52,6 +52,7 @@ def place_of(page: int, config: Json) -> Place:
 
 
 def sentence_at(shown: Shown, step: int, given: Answers) -> Sentence:
+    """The sentence that was written on page ``step``, counted from 0."""
     offer = shown.offers.at(step).get(SIDE) if shown.config["suggestions"] else None
     return Sentence(step, place_of(step, shown.config).sentence, str(given["sentence"]), offer)
 

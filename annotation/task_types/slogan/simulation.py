@@ -17,6 +17,7 @@ ASKS = {"careful": 2, "noisy": 1, "careless": 0}
 
 
 def keywords(worker: SimulatedWorker, page: Page, at: int) -> str:
+    """The keywords that the worker types for request ``at``."""
     return ", ".join(worker.rng(page.name, "keywords", at).sample(WORDS, 2))
 
 

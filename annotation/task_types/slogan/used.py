@@ -43,6 +43,7 @@ class UsedQuestion(Question):
 
 
 def ref_of(offer: OfferData) -> str:
+    """The suggestion as ``try/side``."""
     return f"{offer.number}/{offer.side}"
 
 
