@@ -22,7 +22,7 @@ STOPPED = Notice(
 )
 
 WHY = {
-    "limit": "You have done all the tasks that one person can do in this study.",
+    "limit": "There are no more tasks for you: you have reached the limit for one person.",
     "done": "There are no tasks for you right now: each one is done, or somebody is working on it. Look again in a few "
     "minutes, in case one becomes free.",
     "full": "This study has all the participants it needs right now. Look again in a few minutes, in case a place "

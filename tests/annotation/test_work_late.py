@@ -189,7 +189,7 @@ def test_work_accepted_before_may_be_sent_and_nothing_new_is_given_out(worker: W
 @pytest.mark.parametrize(
     ("values", "done", "says"),
     [
-        ({"hits_per_worker": 1}, 1, "all the tasks that one person can do"),
+        ({"hits_per_worker": 1}, 1, "you have reached the limit for one person"),
         ({"items": 1, "hits_per_worker": None}, 1, "There are no tasks for you right now"),
         ({"items": 1, "ratings_per_item": 1}, 0, "There are no tasks for you right now"),
     ],

@@ -48,7 +48,8 @@ def test_a_whole_hit_from_first_step_to_completion_code() -> None:
     done = fields(worker.client.get(worker.done_url)).text
     assert participant.completion_code in done
     assert "Your answers are saved. You have done 1 task in this study." in done
-    assert "You have done all the tasks that one person can do" in done
+    assert "There are no more tasks for you: you have reached the limit for one person." in done
+    assert "Paste the code where you were asked for it. It stays the same" in done
     assert "Next task" not in done
 
 
@@ -59,6 +60,8 @@ def test_after_a_hit_the_page_shows_the_code_and_offers_the_next_task(worker: Wo
     assert "Your answers are saved. You have done 1 task in this study." in page
     assert f'<span class="code" id="code">{code}</span>' in page
     assert f'<a class="button primary" href="{worker.url}">Next task</a>' in page
+    assert "When you are done, paste the code where you were asked for it." in page
+    assert page.count('class="foot"') == 1, "one paragraph, so that no gap is between the contact and the record"
     assert Assignment.objects.count() == 1  # looking at the code takes no task
     assert "Task 2 · Step 1 of 3" in fields(worker.get()).text
     assert "Continue your task" in fields(worker.client.get(worker.done_url)).text
