@@ -7,6 +7,7 @@ import pandas as pd
 
 from analysis.agreement import worker_diagnostics
 from analysis.estimate import Estimate
+from analysis.quality_control.exclusion import label_of
 from analysis.report.blocks import (
     Column,
     Facts,
@@ -57,7 +58,8 @@ def per_worker(used: pd.DataFrame) -> str:
     if used.empty:
         return "none"
     each = used["worker"].value_counts()
-    return f"median {number(float(each.median()), 1)}, from {each.min():,} to {each.max():,}"
+    middle = float(each.median())
+    return f"median {number(middle, 0 if middle.is_integer() else 1)}, from {each.min():,} to {each.max():,}"
 
 
 def worker_table(topic: str, found: pd.DataFrame, *, numeric: bool) -> Table:
@@ -109,7 +111,8 @@ def add_flags(source: Source, section: Section) -> None:
         rows.append((str(reason), len(flagged), len(flagged) / len(submissions), len(flagged & left_out)))
     rows.sort(key=lambda row: (-row[1], row[0]))
     columns = [Column("Reason", "text"), Column("Submissions"), Column("Share"), Column("Of them left out")]
-    section.blocks.append(Table(f"Flags among {counted(len(submissions), 'submission')}", columns, rows))
+    named = [(label_of(reason), *rest) for reason, *rest in rows]
+    section.blocks.append(Table(f"Flags among {counted(len(submissions), 'submission')}", columns, named))
     names = ("reason", "submissions", "share", "left_out")
     section.data["flags"] = [dict(zip(names, row, strict=True)) for row in rows]
 
