@@ -139,7 +139,7 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
 
 
 def _parts_of(found: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:
-    """The part payments of the outer participant, to be counted or summed."""
+    """The part payments of each participant, as a subquery to count or sum."""
     theirs = found.filter(assignment__participant=OuterRef("pk"))
     return theirs.order_by().values("assignment__participant")
 
