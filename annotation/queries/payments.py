@@ -181,7 +181,8 @@ def payment_page(
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
     """What must be paid by hand to everybody, or to the worker with this pseudonym or code.
 
-    Leaves out what a platform pays when work is approved: that would be paid twice.
+    Leaves out what a platform pays when work is approved: that would be paid twice. ``with_excluded``: also what is
+    excluded, or still waits for a decision.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
     found = Submission.objects.filter(pk__in=in_state(study, *states))
