@@ -1,4 +1,4 @@
-"""The journal of redactions: ``VAR/redactions.jsonl``, a file beside the database. Needs no tables.
+"""The journal of redactions: ``VAR/redactions.jsonl``, a file outside the database. Needs no tables.
 
 It has one line per redacted participant: the numbers of the participant and the study, and the time. It contains
 nothing about the person. When the file changes, other processes notice that items have changed. After a backup was

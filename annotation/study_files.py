@@ -28,7 +28,7 @@ REQUIRED = ("slug", "task_type", "title")
 PARTS = ("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items")
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
-#: The file whose rows join a run's samples.
+#: The key that names a file whose rows are added to a run's samples.
 WITH_FILE = "with_file"
 
 

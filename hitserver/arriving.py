@@ -1,7 +1,7 @@
 """What the beginning of an HTTP request reveals about the rest of it, while it is still arriving.
 
-Gunicorn parses requests. This module only finds out how many bytes to wait for, and refuses early what Gunicorn or the
-views would not accept.
+Gunicorn parses requests. This module only finds out how many bytes to wait for, and refuses early what this server does
+not accept.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _records(story: Story, request: Request) -> Iterator[Record]:
 
 
 def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
-    """All stories, in batches of a few hundred submissions, with four queries per batch."""
+    """All stories, in batches of a few hundred submissions, with three queries per batch."""
     from analysis.writing.lines import story_lines  # loads pandas
 
     marks = Marks(request.study)

@@ -134,7 +134,7 @@ class Platform(ABC):
     form: ClassVar[type[ConfigForm]]
     #: Settings that may change while the study is posted.
     later: ClassVar[frozenset[str]] = frozenset()
-    #: What the platform calls one posting, and several (empty: with an s).
+    #: The platform's word for one posting, and for several (empty: the same word with an s).
     unit: ClassVar[str] = "posting"
     units: ClassVar[str] = ""
     #: What a worker does there, and what they should do if they get no work.

@@ -140,7 +140,7 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
 
 
 def _parts_of(found: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:
-    """The part payments of the outer participant, to be counted or summed."""
+    """The part payments of each participant, as a subquery to count or sum."""
     theirs = found.filter(assignment__participant=OuterRef("pk"))
     return theirs.order_by().values("assignment__participant")
 
@@ -182,7 +182,8 @@ def payment_page(
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
     """What must be paid by hand to everybody, or to the worker with this pseudonym or code.
 
-    Leaves out what a platform pays when work is approved: that would be paid twice.
+    Leaves out what a platform pays when work is approved: that would be paid twice. ``with_excluded``: also what is
+    excluded, or still waits for a decision.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
     found = Submission.objects.filter(pk__in=in_state(study, *states))

@@ -24,7 +24,7 @@ State = Posting.State
 USED = (Outside.SUBMITTED, Outside.APPROVED, Outside.REJECTED)
 #: States of postings that the platform still has.
 POSTED = (State.OPEN, State.PAUSED, State.EXPIRED)
-#: The platform ends an assignment a little later than this server (`GRACE` of the arrival page).
+#: Extra time before an assignment counts as ended on the platform. Longer than the extra time on the arrival page.
 GRACE = timedelta(minutes=10)
 #: How often a posting is polled when nothing is known to happen on it. Notifications and arrivals make it due at once.
 QUIET = timedelta(hours=1)

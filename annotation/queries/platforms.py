@@ -95,7 +95,7 @@ def differences(study: Study) -> Differences:
     )
     here = {(each.posting_id or 0, each.platform_assignment_id): each for each in sent}
     outside = OutsideAssignment.objects.filter(posting__study=study, state__in=CONFIRMING)
-    outside = outside.select_related("posting").defer("answer")  # which may be long, and nobody compares it
+    outside = outside.select_related("posting").defer("answer")  # it may be long, and nothing here compares it
     there = {(each.posting_id, each.external_id): each for each in outside}
     both = here.keys() & there.keys()
     mixed = [

@@ -39,7 +39,7 @@ class Progress:
     ``wanted`` and ``submitted`` count submissions (a hit done by one worker). Submissions whose place was released
     count only in ``released``. ``in_progress`` counts the hits that somebody can still finish in time: a hit past its
     deadline counts in ``abandoned``, even if its place has not been freed yet. ``arms`` is empty in a study without
-    arms. ``pay`` has an entry for each arm with submissions by people.
+    arms. ``pay`` has an entry for each arm with a reward and submissions by people. ``median_seconds`` is per hit.
     """
 
     items: int

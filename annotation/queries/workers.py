@@ -24,7 +24,8 @@ NUMERIC = ("ordinal", "interval")
 
 @dataclass(frozen=True, slots=True)
 class WorkerFigures:
-    """Counts and times of one worker. ``median_of_others``: the median over all other people's submissions."""
+    """Counts and times of one worker. ``median_of_others``: the median over the submissions of all other workers, who
+    are people, or simulated if this worker is."""
 
     submissions: int
     excluded: int
@@ -58,7 +59,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What excluding a worker would change."""
+    """What excluding a worker would change. ``due`` is what they are owed now, in USD."""
 
     submissions: int
     ratings: int

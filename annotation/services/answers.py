@@ -38,8 +38,8 @@ class Outcome:
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
     stored before), ``differs`` (the step was stored before with other answers, which count), ``invalid`` (see
     ``errors``), ``stale`` (not the step that is due), ``waiting`` (the page has not shown its suggestions yet),
-    ``late`` (the time is up and the hit cannot be reopened; the answers are saved as a draft), ``ended`` (the worker
-    returned or stopped the hit). ``complete``: the hit's last step is stored.
+    ``late`` (the time is up and the hit cannot be reopened; the answers are saved as a draft), ``ended`` (the hit is
+    over: the worker returned or stopped it). ``complete``: the hit's last step is stored.
     """
 
     kind: str

@@ -175,7 +175,7 @@ def send_bonus(
 
 
 def end_posting(*, posting: Posting, platform: Platform, actor: str) -> None:
-    """Stop offering the posting. Work in progress may be finished. Raises PlatformTrouble."""
+    """Stop offering the posting. Work in progress can still be finished. Raises PlatformTrouble."""
     if posting.state in (Posting.State.OPEN, Posting.State.PAUSED):
         about = {"state": Posting.State.EXPIRED, "expires_at": timezone.now()}
         _change_offer(posting, platform.expire(posting), platform, about, f"end {platform.unit}", actor)

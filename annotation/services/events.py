@@ -32,8 +32,8 @@ LATE = timedelta(seconds=60)
 HOW = ("start", "type", "paste", "script")
 LONGEST_VIEW_MS = 30 * 24 * 3600 * 1000
 _LOAD = re.compile(r"[0-9a-z]{1,10}")
-# PostgreSQL stores no NUL, half a character is no text, and a box contains no carriage return. What replaces them is as
-# long, so that positions stay right.
+# PostgreSQL cannot store NUL, half a surrogate pair is not text, and boxes contain no carriage returns. What replaces
+# them has the same length, so that positions stay right.
 _NOT_STORED = re.compile("[\x00\r\ud800-\udfff]")
 
 #: ``[field, at, position, deleted, inserted, how]``, as `EventBatch` describes it.

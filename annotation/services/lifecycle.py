@@ -82,7 +82,7 @@ def _note_extended(posting: Posting, until: datetime, actor: str, results: Seque
 
 
 def end(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) -> Changed:
-    """Stop offering everything. Work in progress may be finished. Raises PlatformTrouble."""
+    """Stop offering everything. Work in progress can still be finished. Raises PlatformTrouble."""
     offered = Posting.objects.filter(study=study, platform=platform.name, state__in=[State.OPEN, State.PAUSED])
     rows = offered.order_by("pk")
 
@@ -93,7 +93,7 @@ def end(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) 
 
 
 def pause(*, study: Study, platform: Platform, actor: str, step: Step = _no_step) -> Changed:
-    """Stop offering everything for now; work in progress may be finished. Raises PlatformTrouble.
+    """Stop offering everything for now; work in progress can still be finished. Raises PlatformTrouble.
 
     If a platform cannot pause, its workers get a page that shows that the study is paused.
     """
@@ -143,7 +143,7 @@ def _note_deleted(posting: Posting, actor: str, results: Sequence[Json]) -> None
 
 
 def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: Step) -> Changed:
-    """Do ``act`` for each posting. Refusals of the platform are noted; any other trouble ends the loop."""
+    """Do ``act`` for each posting. A refusal that names the posting is noted; any other trouble is raised."""
     changed, rows = Changed(), list(postings.select_related("study", "hit"))
     for at, posting in enumerate(rows, start=1):
         try:
@@ -160,7 +160,7 @@ def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: S
 
 
 def cost_of_more(study: Study, platform: Platform, ratings: int) -> Cost:
-    """What it costs to raise the ratings per item to ``ratings``: the new submissions only, each as a posting."""
+    """What it costs to raise the ratings per item to ``ratings``: only the new submissions, offered as new postings."""
     more = max(0, ratings - study.ratings_per_item)
     extra = [Offered(each.hits, each.reward, more) for each in offered_hits(study)] if more else []
     return platform.cost(extra, settings_of(study, platform))

@@ -149,7 +149,7 @@ def _end_of(data: bytes, form: str) -> int:
 
 
 def _end_of_png(data: bytes) -> int:
-    """After the chunk IEND (PNG specification, 5.3: length, type, data and checksum)."""
+    """The position after the chunk IEND (PNG specification, 5.3: length, type, data and checksum)."""
     at = 8
     while at + 12 <= len(data):
         kind, at = data[at + 4 : at + 8], at + 12 + int.from_bytes(data[at : at + 4], "big")
@@ -159,7 +159,7 @@ def _end_of_png(data: bytes) -> int:
 
 
 def _end_of_jpeg(data: bytes) -> int:
-    """After the marker EOI (ITU T.81, annex B): segments have a length, and in a scan 0xFF is followed by 0 or RSTn."""
+    """The position after the marker EOI (ITU T.81, annex B): segments have a length; scans have FF before 0 or RSTn."""
     at = 2
     while 0 <= at < len(data) - 1:
         if data[at] != 0xFF:

@@ -33,7 +33,7 @@ MOST_WANTED = 32_767  # the largest value that fits in the column
 def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
     """Plan the hits and open the study. With ``by_link``, it opens at its link; otherwise a platform sends its workers.
 
-    Repeating this changes nothing. Raises Invalid with everything that prevents it.
+    Does nothing to a live study. Raises Invalid with everything that prevents the launch.
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if now.status == Status.LIVE:

@@ -20,8 +20,9 @@ from annotation.services.offers import request_pulled
 from annotation.task_types.base import Page
 from annotation.task_types.questions import MAX_CHARS, TextQuestion, clean_text
 
-#: What became of a press. ``waits``: the one before has not been answered yet; ``spent``: no presses are left;
-#: ``empty``: nothing is typed to begin from; ``closed``: the step is not the one that is due, or has no such button.
+#: What became of a press. ``asked``: suggestions are requested; ``waits``: those of the last press have not arrived;
+#: ``spent``: no presses are left; ``empty``: nothing is typed that suggestions could begin from; ``closed``: the step
+#: is not the one that is due, or has no such button.
 Pulled = Literal["asked", "waits", "spent", "empty", "closed"]
 _ONCE = " ON CONFLICT (assignment_id, step, number) DO NOTHING"
 

@@ -89,8 +89,8 @@ def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
 def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     """Grant the qualification to everybody who has earned it since the last time. Returns how many calls were made.
 
-    A worker whom the platform does not know is left out; the others still get it. Raises PlatformTrouble if the
-    platform cannot be reached.
+    A worker whom the platform refuses, for example an unknown one, is left out; the others still get it. Raises
+    PlatformTrouble if the platform cannot be reached.
     """
     made = 0
     for key, worker, value in _to_grant(kind):

@@ -1,6 +1,6 @@
 """Checks all submissions of a study with every rule: on demand, and every night for studies with new work.
 
-A check may be repeated and may run twice at once: the database refuses the same flag twice. It never removes a flag,
+A check can be repeated, and can run twice at once: the database refuses the same flag twice. It never removes a flag,
 excludes a submission or decides about pay.
 """
 

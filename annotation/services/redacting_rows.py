@@ -45,7 +45,7 @@ from annotation.services.reviews import release_places
 from generation.suggestions.asking import delete_suggestions
 
 State = Assignment.State
-#: The note of the reviews that leave out what has no ratings any more.
+#: The note of the reviews that exclude submissions without ratings.
 WHY_LEFT_OUT = "The worker asked for the deletion of their data."
 #: Keys of log entries with texts that people wrote.
 REMARKS = ("note", "reason", "feedback")

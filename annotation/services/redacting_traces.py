@@ -37,7 +37,7 @@ NOBODY = "deleted-"
 LEAST_TEXT = 12
 #: Shorter names are parts of ordinary words.
 LEAST_NAME = 4
-#: How many texts are looked for in the whole database: the longest ones.
+#: How many texts to look for in the whole database: the longest ones.
 MOST_TEXTS = 50
 _TEXT_FIELDS = ("CharField", "TextField", "JSONField", "SlugField", "URLField")
 #: Answers to questions with options are stored under the options' keys.

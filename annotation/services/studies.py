@@ -359,7 +359,7 @@ def _raise_wanted(study: Study, *, by: int) -> None:
 
 
 def pause_study(*, study: Study, actor: str) -> Study:
-    """Stop giving out work. Hits in progress may be finished. Does nothing to a paused study."""
+    """Stop giving out work. Hits in progress can still be finished. Does nothing to a paused study."""
     return _move(study, Status.PAUSED, allowed=[Status.LIVE], actor=actor, action="pause")
 
 
@@ -370,7 +370,7 @@ def resume_study(*, study: Study, actor: str) -> Study:
 
 @transaction.atomic
 def close_study(*, study: Study, actor: str) -> Study:
-    """End the study: no new work ever again. Hits in progress may be finished. Does nothing to a closed study."""
+    """End the study: no new work ever again. Hits in progress can still be finished. Does nothing to a closed study."""
     now = _move(study, Status.CLOSED, allowed=[Status.LIVE, Status.PAUSED], actor=actor, action="close")
     if now.closed_at is None:
         now.closed_at = timezone.now()

@@ -37,7 +37,7 @@ class Synced:
 
 
 def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Synced:
-    """Poll every posting that may still change. Raises PlatformTrouble if the platform cannot be polled."""
+    """Poll all of the study's postings on the platform. Raises PlatformTrouble if the platform cannot be polled."""
     return sync_postings(study=study, postings=_in_chunks(_unsettled(study, platform)), platform=platform, step=step)
 
 
@@ -55,15 +55,15 @@ def sync_postings(
 
 
 def _in_chunks(postings: QuerySet[Posting], size: int = 500) -> Iterator[Posting]:
-    """One after another, without holding all in memory, and without a cursor that stays open between calls."""
+    """The postings one after another, without all of them in memory or a cursor that stays open between calls."""
     ids = list(postings.values_list("pk", flat=True))
     for start in range(0, len(ids), size):
         yield from Posting.objects.filter(pk__in=ids[start : start + size]).order_by("pk")
 
 
 def _unsettled(study: Study, platform: Platform) -> QuerySet[Posting]:
-    """The postings that may still change. Those that were missing at the last poll are polled again, unless this server
-    deleted them: perhaps the key was wrong."""
+    """The postings on the platform, except those that this server deleted. Those that were missing at the last poll are
+    polled again, because the key may have been wrong."""
     posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
     deleted_here = PlatformCall.objects.filter(posting=OuterRef("pk"), key__startswith="delete/")
     return posted.exclude(Exists(deleted_here), state=State.DELETED).order_by("pk")

@@ -210,7 +210,7 @@ class TaskType(Sources, MembersWork, ABC):
     def texts(self, config: Json) -> Sequence[Text]:
         """All texts that a study can reword: instructions, questions, labels and descriptions of scale points.
 
-        The text ``instructions`` is required. It appears before the first page and beside every later one.
+        The text ``instructions`` is required. It appears before the first page and on every later page.
         """
 
     # --- 2. the plan ---

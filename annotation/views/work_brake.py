@@ -26,7 +26,7 @@ def take_start(request: HttpRequest, study: Study) -> str | None:
 
 
 def note_start(participant_id: int, receipt: str) -> None:
-    """Links the start to the participant that it created. Their first submission ends its counting."""
+    """Links the start to the participant that it created. After their first submission, it no longer counts."""
     if receipt and not cache.add(_key(participant_id), receipt, WINDOW_SECONDS):
         brake.give_back(receipt)  # the button was pressed twice
 

@@ -23,7 +23,7 @@ FIELD = "edit_log"
 MOST_SENT_BATCHES = 50
 STATUS = {"stored": 204, "repeated": 204, "early": 429, "full": 409, "ended": 409}
 
-#: What workers read before they agree to take part, and beside the instructions.
+#: What workers read before they agree to take part, and next to the instructions.
 RECORDING = (
     "This study records how you write: every change in a text box is saved with its time, including what you delete. "
     "The researchers can replay it."

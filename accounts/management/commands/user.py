@@ -22,12 +22,12 @@ class Command(ActionCommand):
     def add_actions(self, add: AddAction) -> None:
         one = add("add", "make a researcher and print a password", self.add)
         one.add_argument("name", help="the user name")
-        one.add_argument("--administrator", action="store_true", help="sees every study and manages users")
+        one.add_argument("--administrator", action="store_true", help="let them see every study and manage users")
         for name, about, run in (
             ("grant", "let an existing user use the console", self.grant),
-            ("revoke", "take the console away again; ends the user's sessions", self.revoke),
-            ("deactivate", "nobody can sign in as this user; ends sessions and tokens", self.deactivate),
-            ("activate", "the user may sign in again", self.activate),
+            ("revoke", "take away access to the console; ends the user's sessions and tokens", self.revoke),
+            ("deactivate", "stop the user from signing in; ends their sessions and tokens", self.deactivate),
+            ("activate", "let the user sign in again; revoked tokens stay revoked", self.activate),
             ("end-sessions", "sign the user out everywhere", self.end_sessions),
         ):
             add(name, about, run).add_argument("name", help="the user name")

@@ -147,7 +147,7 @@ class MturkChanges(Changes):
 
 
 def _call(key: str, operation: str, params: Any, **more: Any) -> Call:
-    """A call that may be repeated without harm, so it needs no token."""
+    """A call that needs no token, because repeating it does no harm."""
     made = params if callable(params) else lambda done: params
     return Call(key=key, operation=operation, params=made, with_token=False, **more)
 

@@ -192,7 +192,7 @@ class Prolific(ByReward):
         return None
 
     def _state_search(self, *states: str, met: bool = True) -> Search:
-        """Whether the study is in one of ``states`` (``met`` False: in none of them), so that the call was made."""
+        """Whether an earlier call succeeded: the study is in one of ``states`` (``met`` False: in none of them)."""
 
         def search(call: PlatformCall) -> Json | None:
             status = str(self.call("look_up_study", id=call.params["id"]).get("status"))

@@ -18,8 +18,9 @@ def plan_detection(items: Sequence[ItemData], design: Design, rng: random.Random
     """Each arm's texts in hits of one domain and one model; an arm with practice gets the practice texts in every hit.
 
     In hits of an odd size, people and machines have one text more in turn, so half of all texts shown are by people.
-    Texts of one kind are shown equally often, ±1, and at least as often as the study wants ratings. A domain with only
-    one kind of text is divided as it is. Raises Invalid if an arm has no texts, or lacks the practice texts it needs.
+    Texts of one kind are shown equally often, ±1, and at least as often as the study wants ratings. A domain with too
+    few texts of one kind for that is divided as it is. Raises Invalid if an arm has no texts, or if there are practice
+    texts but none for its training.
     """
     return [hit for arm in design.arms for hit in _of_arm(items, arm, design, random.Random(rng.random()))]
 

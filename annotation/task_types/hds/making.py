@@ -18,7 +18,7 @@ from annotation.task_types.sources import output_name, sample_text
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
 
-#: How many samples are in one set.
+#: The samples of one set.
 SampleSet = list["SampleRow"]
 
 

@@ -1,6 +1,6 @@
 """The default texts of the four HDS types, and their scales with the published names of the points.
 
-The one-line descriptions beside the names are ours. A study can reword everything. ``{response}``, ``{responses}`` and
+The one-line descriptions of the points are ours. A study can reword everything. ``{response}``, ``{responses}`` and
 ``{context}`` stand for the words that the generation task uses.
 """
 

@@ -43,7 +43,7 @@ def models(request: SignedIn) -> HttpResponse:
 
 
 def show(form: forms.Form, refused: Invalid) -> None:
-    """Show each problem beside its field."""
+    """Shows each problem next to its field."""
     for problem in refused.problems:
         form.add_error(problem.where if problem.where in form.fields else None, f"{problem.what} {problem.fix}".strip())
 
@@ -65,7 +65,7 @@ def check(request: SignedIn, name: str) -> HttpResponse:
 @require_POST
 @superuser
 def retire(request: SignedIn, name: str) -> HttpResponse:
-    """Retire the model or, if it is retired, allow it again."""
+    """Retires the model or, if it is retired, allows it again."""
     model = get_object_or_404(LanguageModel, name=name)
     registry.retire_model(model_id=model.pk, retired=not model.retired, actor=request.user.get_username())
     messages.success(request, f"{name} can be used again." if model.retired else f"{name} is retired.")

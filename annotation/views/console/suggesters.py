@@ -241,7 +241,7 @@ def _uses(request: SignedIn, found: Suggester) -> list[str]:
 
 
 def _show(form: forms.Form, refused: Refused) -> None:
-    """Shows each problem beside its field."""
+    """Shows each problem next to its field."""
     for problem in refused.problems:
         where = problem.where.partition(",")[0]
         form.add_error(where if where in form.fields else None, f"{problem.what} {problem.fix}".strip())
