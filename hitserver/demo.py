@@ -40,6 +40,7 @@ from hitserver.demo_marketplace import (
     work_on_marketplace,
 )
 from hitserver.demo_suggesters import make_suggesters, told_sources, wait_for_model
+from hitserver.private import private_folder
 
 if TYPE_CHECKING:
     from annotation.models import Study
@@ -252,6 +253,7 @@ def say(text: str) -> None:
 def start_over() -> Iterator[None]:
     """An empty var folder for this run. Raises DemoError if another demo is running, whose files that would delete."""
     VAR.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(VAR.parent)
     with (VAR.parent / "demo.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -192,7 +192,7 @@ def queues_here() -> list[str]:
     if "studies" not in settings.PARTS or MODEL_QUEUE not in settings.WORKER_QUEUES:
         return others
     if not runnable():
-        say(f"No worker for the queue {MODEL_QUEUE} is started. {NONE_HERE}")
+        say(f"This server runs no language models. {NONE_HERE}")
         return others
     return list(settings.WORKER_QUEUES)
 

@@ -10,7 +10,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "llama_cpp": ("llama_cpp",),
     "openai": ("openai",),
 }
-HOW = "Install them with: script/setup --models. Then restart the worker."
+HOW = "Install them with: script/setup --models. Then restart this server or worker."
 NONE_HERE = f"The requirements for models are not installed on this machine. {HOW}"
 
 

@@ -7,6 +7,7 @@ import fcntl
 import json
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from annotation.services.suggesters import suggester_problems
 from annotation.task_types.registry import get_type
 from generation.models import Suggester
+from hitserver import demo
 from hitserver.demo import arguments
 from hitserver.demo_suggesters import make_suggesters
 from tests.factories import make_study
@@ -126,6 +128,13 @@ def test_wrong_arguments_are_explained(tmp_path: Path, arguments: list[str], mes
     assert done.returncode in (1, 2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_other_users_cannot_open_what_the_first_demo_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that starts next in this folder would otherwise warn about it."""
+    monkeypatch.setattr(demo, "VAR", tmp_path / "var" / "demo")
+    with demo.start_over():
+        assert stat.S_IMODE((tmp_path / "var").stat().st_mode) == 0o700
 
 
 def test_a_second_demo_leaves_the_first_alone(tmp_path: Path) -> None:

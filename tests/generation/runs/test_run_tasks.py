@@ -163,7 +163,7 @@ def test_no_model_worker_is_started_where_none_could_work(
     monkeypatch.setattr(server, "PARTS", ["studies", "marketplace"])
     assert supervisor.queues_here() == ["default"]
     told = capsys.readouterr().err
-    assert "No worker for the queue gpu is started. The requirements for models are not installed" in told
+    assert "This server runs no language models. The requirements for models are not installed" in told
 
 
 def test_a_marketplace_alone_needs_no_model_worker(
