@@ -240,7 +240,7 @@ class Platform(ABC):
     @classmethod
     @abstractmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:
-        """How the worker of this work, which is sent here, reports it to the platform."""
+        """How the worker reports to the platform that this work is done. It was sent here before."""
 
     # --- afterwards ---
 

@@ -1,1 +1,1 @@
-"""All code that only reads the database."""
+"""The code that only reads the database, for pages, exports and services."""

@@ -1,1 +1,1 @@
-"""All code that writes to the database. Functions start with a verb, accept keywords only, and use one transaction."""
+"""The code that writes to the database. Functions that write start with a verb and accept only keywords."""

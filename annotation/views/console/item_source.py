@@ -42,7 +42,7 @@ def source_of(item: Item, user: User) -> Source | None:
 
 
 def _from_outputs(slug: str, outputs: list[int], detail: str, user: User) -> Source:
-    """The other study with the outputs. Users who cannot see that study get only its name."""
+    """The source for texts from another study. Users who cannot see that study get only its name."""
     if not studies_of(user).filter(slug=slug).exists():
         return Source("Study", slug, detail=detail)
     made = Output.objects.filter(pk__in=outputs, study__slug=slug).order_by("pk")
