@@ -34,4 +34,4 @@ class Command(BaseCommand):
 
 
 def _age(days: int) -> str:
-    return f"older than {counted(days, 'day')}" if days else "kept for good"
+    return f"older than {counted(days, 'day')}" if days else "kept indefinitely"
