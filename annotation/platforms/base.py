@@ -194,7 +194,7 @@ class Platform(ABC):
         return ""
 
     def balance(self) -> Decimal | None:
-        """The money left to spend there, in the account's currency; None if the platform does not report it."""
+        """The money left to spend there, in USD; None if the platform does not report it in USD."""
         return None
 
     # --- publish ---

@@ -114,9 +114,11 @@ class Prolific(ByReward):
         return str(django_settings.PROLIFIC_API)
 
     def balance(self) -> Decimal | None:
-        """The balance in the account's own currency (“Users”: amounts in hundredths)."""
+        """The balance of an account in US dollars (“Users”: amounts in hundredths); None in another currency."""
         found = self._api.send("GET", "users/me/")
-        cents = found.get("available_balance") if isinstance(found, dict) else None
+        if not isinstance(found, dict) or found.get("currency_code", "USD") != "USD":
+            return None
+        cents = found.get("available_balance")
         return Decimal(cents) / 100 if isinstance(cents, int) else None
 
     # --- before anything is posted ---

@@ -122,6 +122,11 @@ def test_the_balance_is_in_whole_units(api: Api) -> None:
     assert str(Prolific(api).balance()) == "450.5"
 
 
+def test_a_balance_in_another_currency_is_not_shown_as_dollars(api: Api, server: Server) -> None:
+    server.currency = "GBP"
+    assert Prolific(api).balance() is None
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_command_says_what_is_wrong_and_loses_nothing(server: Server, settings: Any) -> None:
     settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = server.address, "wrong"
