@@ -48,7 +48,7 @@ def paid_work(study: Study) -> QuerySet[Submission]:
     """
     found = Submission.objects.filter(study=study, participant__synthetic=False)
     found = found.exclude(pk__in=excluded_submissions(study))
-    return found.exclude(pk__in=unconfirmed_submissions(study).values("pk")) if is_posted(study) else found
+    return found.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
 
 
 def may_leave_out(study: Study) -> bool:

@@ -16,7 +16,7 @@ from annotation.queries.member_work import coders_of
 from annotation.services import people
 from annotation.services.allocation import NotAdmitted, enrol, take_back_work
 from annotation.services.audit import record
-from annotation.task_types.registry import get_type
+from annotation.task_types.registry import UnknownTaskType, get_type
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 
@@ -64,13 +64,20 @@ def works_blind(study: Study, user: User) -> bool:
 
     Owners who do not code see everything, and so does everybody once the study is closed.
     """
-    if not get_type(study.task_type).for_members or study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
+    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED) or not _for_members(study):
         return False
     own = next((each for each in coders_of(study) if each.user_id == user.pk), None)
     if own is not None:
         return own.active and _has_work_left(study, own.participant_id)
     owner = Membership.objects.filter(study=study, user=user, role=Membership.Role.OWNER).exists()
     return not (owner or user.is_superuser or reasons_not_to_start(study, user))
+
+
+def _for_members(study: Study) -> bool:
+    try:
+        return get_type(study.task_type).for_members
+    except UnknownTaskType:
+        return False
 
 
 def _has_work_left(study: Study, participant_id: int) -> bool:
