@@ -97,6 +97,9 @@ def _by_step(source: Source, people: pd.DataFrame, data: dict[str, Any]) -> Tabl
     keys = [*(["arm"] if arms else []), "steps_done", "steps_in_all"]
     groups = people.groupby(keys, dropna=False, sort=True).size().reset_index(name="hits")
     found = [(*key, int(n)) for *key, n in groups.itertuples(index=False, name=None)]
+    if arms:
+        place = {arm: at for at, arm in enumerate(source.arms)}
+        found.sort(key=lambda row: place.get(str(row[0]), len(place)))
     data["steps"] = [dict(zip([*keys, "stopped"], row, strict=True)) for row in found]
     rows = [(*row[:-3], int(row[-3]), None if pd.isna(row[-2]) else int(row[-2]), row[-1]) for row in found]
     columns = [*([Column("Arm", "name")] if arms else []), *map(Column, ("Steps sent", "Of", "Hits"))]

@@ -47,9 +47,9 @@ def test_how_many_stopped_where_and_what_they_were_paid(tmp_path: Path) -> None:
     assert solo["share"] == pytest.approx(3 / 8)
     assert (mil["stopped"], mil["share"], float(mil["paid_usd"])) == (1, pytest.approx(1 / 5), 0.50)
     assert [tuple(row.values()) for row in found["steps"]] == [
-        ("mil", 5, None, 1),
         ("solo", 2, 12.0, 2),
         ("solo", 9, 12.0, 1),
+        ("mil", 5, None, 1),
     ]
     assert "4 hits by 3 workers" in page
     assert "30.8% of 13 hits that people submitted or stopped" in page

@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.frames import study_data
+from annotation.management.study_lifecycle import remedy_lines
 from annotation.models import Assignment, Compensation, PartPayment, Payment, Study
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries.part_pay import unpaid_parts
@@ -133,14 +134,31 @@ def test_the_place_goes_to_somebody_else_whose_reward_is_paid_as_usual(
     assert (due(study).hits, due(study).total) == (1, PART)
 
 
-def test_the_page_of_differences_offers_to_pay_them(study: Study, worker: MarketWorker) -> None:
-    work, _ = stopped(study, worker)
+def test_the_page_of_differences_pays_them_and_then_no_longer_lists_them(
+    study: Study, worker: MarketWorker, api: Mturk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotation.views.console.platforms_reconcile.connect", lambda name: api)
+    work, there = stopped(study, worker)
     client = Client()
     client.force_login(make_researcher("root", is_superuser=True))
-    page = client.get(reverse("console_payments", args=[study.slug])).content.decode()
-    assert work.participant.pseudonym in page
+    address = reverse("console_reconcile", args=[study.slug])
+    page = client.get(address).content.decode()
+    assert "Stopped for part pay" in page
+    assert there in page
+    assert 'value="0.30"' in page
     (row,) = payment_rows(study, list(payments(study)))
     assert (row.hits_due, row.due) == (1, PART)
+    form = {"work": str(work.pk), "amount": "0.30", "reason": REASON}
+    client.post(reverse("console_compensate", args=[study.slug]), form)
+    assert Compensation.objects.get().assignment == work
+    assert "Stopped for part pay" not in client.get(address).content.decode()
+
+
+def test_the_command_names_who_is_owed(study: Study, worker: MarketWorker) -> None:
+    _, there = stopped(study, worker)
+    assert f"study compensate weather {there} --amount 0.30" in "\n".join(remedy_lines(study))
+    mark_paid(study=study, actor="ann")
+    assert next(iter(remedy_lines(study))) == "There are no differences."
 
 
 @pytest.mark.django_db(transaction=True)
