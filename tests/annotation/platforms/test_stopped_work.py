@@ -146,6 +146,7 @@ def test_the_page_of_differences_pays_them_and_then_no_longer_lists_them(
     assert "Stopped for part pay" in page
     assert there in page
     assert 'value="0.30"' in page
+    assert "early. This pays for the part that you did." in page
     (row,) = payment_rows(study, list(payments(study)))
     assert (row.hits_due, row.due) == (1, PART)
     form = {"work": str(work.pk), "amount": "0.30", "reason": REASON}
