@@ -79,10 +79,10 @@ _NUMBERS = _json(
     lambda value: {key: math.nan if each is None else float(each) for key, each in value.items()},
 )
 CELL_OF: dict[str, Cell] = {
-    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches"), _INT),
-    **dict.fromkeys(("parameter_value", "value", "seconds", "latency", "threshold"), _FLOAT),
+    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches", "steps_done"), _INT),
+    **dict.fromkeys(("parameter_value", "value", "seconds", "latency", "threshold", "steps_in_all"), _FLOAT),
     **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
-    **dict.fromkeys(("received_at", "asked_at", "shown_at"), _TIME),
+    **dict.fromkeys(("received_at", "asked_at", "shown_at", "stopped_at"), _TIME),
     "texts": _GROUPS,
     "responses": _TEXTS,
     "metrics": _NUMBERS,

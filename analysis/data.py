@@ -3,7 +3,7 @@
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
-between answers. The CSV files are UTF-8 with the columns below.
+between answers; ``stopped.csv`` if workers stopped early for part pay. The CSV files are UTF-8 with the columns below.
 Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells are not escaped for
 spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the database.
 """
@@ -69,6 +69,8 @@ OFFER_COLUMNS = (
 OWN_COLUMNS = ("item", "writer", "question", "value")
 #: The final answers, where people settled differences: for each option (target), whether it is chosen (1 or 0).
 ADJUDICATION_COLUMNS = ("item", "question", "target", "value")
+#: A hit that somebody stopped for part pay: steps sent and in all, what was promised and what was paid (USD).
+STOPPED_COLUMNS = ("worker", "synthetic", "arm", "hit", "steps_done", "steps_in_all", "owed", "paid", "stopped_at")
 
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 #: The log of edits while workers typed, if the study records one.
@@ -98,6 +100,7 @@ class StudyData:
     0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
     ``own_ratings``: OWN_COLUMNS, the ratings that the writers of items gave their own texts.
     ``adjudications``: ADJUDICATION_COLUMNS, the newest final answers to questions with several choices.
+    ``stopped``: STOPPED_COLUMNS, hits stopped for part pay; ``steps_in_all`` is NaN if it depended on the answers.
     """
 
     description: StudyDescription
@@ -108,6 +111,7 @@ class StudyData:
     offers: pd.DataFrame
     own_ratings: pd.DataFrame
     adjudications: pd.DataFrame
+    stopped: pd.DataFrame
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
@@ -181,6 +185,7 @@ def make_study_data(
     offers: Iterable[Record] = (),
     own_ratings: Iterable[Record] = (),
     adjudications: Iterable[Record] = (),
+    stopped: Iterable[Record] = (),
 ) -> StudyData:
     """The study from records in the order of the columns above (or mappings by column). Counts ``n`` of the items."""
     data = StudyData(
@@ -192,6 +197,7 @@ def make_study_data(
         _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
         _frame(own_ratings, OWN_COLUMNS).astype({"value": float}),
         _frame(adjudications, ADJUDICATION_COLUMNS).astype({"value": float}),
+        _frame(stopped, STOPPED_COLUMNS).astype({"synthetic": bool, "steps_done": int, "steps_in_all": float}),
     )
     return _counted(data)
 
@@ -319,7 +325,7 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
         "ratings.csv": data.all_ratings,
         "flags.csv": data.flags,
     }
-    optional = zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications), strict=True)
+    optional = zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications, data.stopped), strict=True)
     frames |= {name: frame for name, frame in optional if len(frame)}
     return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
 
@@ -356,9 +362,10 @@ TABLES: dict[str, tuple[str, ...]] = {
     "offers.csv": OFFER_COLUMNS,
     "own_ratings.csv": OWN_COLUMNS,
     "adjudications.csv": ADJUDICATION_COLUMNS,
+    "stopped.csv": STOPPED_COLUMNS,
 }
 #: A bundle omits these files if they have no rows.
-OPTIONAL = ("offers.csv", "own_ratings.csv", "adjudications.csv")
+OPTIONAL = ("offers.csv", "own_ratings.csv", "adjudications.csv", "stopped.csv")
 #: Columns that bundles of earlier releases lack.
 ADDED = {("items.csv", "check"), ("flags.csv", "value"), ("flags.csv", "threshold")}
 

@@ -36,11 +36,13 @@ from annotation.models import Arm, Item, Rating, Study
 from annotation.queries import overview
 from annotation.queries.marks import Marks
 from annotation.queries.progress import progress
+from annotation.services.member_work import works_blind
 
 SIGN_IN = (
     "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
 )
 NOT_RESEARCHER = "This account is not a researcher's, so it cannot use the API. Ask an administrator for access."
+BLIND = "You see what others answered when you have coded all your items."
 
 
 class Pages(PageNumberPagination):
@@ -148,8 +150,12 @@ class MembersView(GenericAPIView[Any]):
         assert isinstance(user, User)  # noqa: S101 - nobody else gets past the permission
         return user
 
-    def study(self) -> Study:
-        return study_for(self.user, self.kwargs["slug"])
+    def study(self, *, answers: bool = False) -> Study:
+        """``answers``: what people answered is to be shown, which coders see only when they are done."""
+        study = study_for(self.user, self.kwargs["slug"])
+        if answers and works_blind(study, self.user):
+            raise PermissionDenied(BLIND)
+        return study
 
 
 class Studies(MembersView):
@@ -175,7 +181,7 @@ class Items(MembersView):
     """Items in the order of the file, with their scores so far."""
 
     def get(self, request: Request, slug: str) -> Response:
-        study = self.study()
+        study = self.study(answers=True)
         page: list[Item] = self.paginate_queryset(overview.find_items(study, "")) or []
         return self.get_paginated_response([_item(row) for row in overview.item_rows(study, page)])
 
@@ -200,7 +206,7 @@ class Ratings(MembersView):
     pagination_class = RatingPages
 
     def get(self, request: Request, slug: str) -> Response:
-        study = self.study()
+        study = self.study(answers=True)
         page = self.paginate_queryset(overview.ratings_of_study(study))
         return self.get_paginated_response(RatingSerializer(page, many=True, context={"marks": Marks(study)}).data)
 

@@ -17,6 +17,7 @@ from analysis.description import StudyDescription
 from annotation.describing import describe_study
 from annotation.models import (
     Adjudication,
+    Assignment,
     Flag,
     HitItem,
     Item,
@@ -24,6 +25,7 @@ from annotation.models import (
     Media,
     Offer,
     Output,
+    PartPayment,
     Rating,
     Review,
     Study,
@@ -68,6 +70,7 @@ def study_data(study: Study) -> StudyData:
         offers=(row for row in _offers(study, description) if row[0] in known),
         own_ratings=_own_ratings(study, description),
         adjudications=_adjudications(study),
+        stopped=_stopped(study, description),
     )
 
 
@@ -111,6 +114,8 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
         tables["own_ratings.csv"] = iter(own)
     if settled := list(_adjudications(study)):
         tables["adjudications.csv"] = iter(settled)
+    if stopped := list(_stopped(study, description)):
+        tables["stopped.csv"] = iter(stopped)
     return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
 
 
@@ -245,3 +250,25 @@ def _adjudications(study: Study) -> Iterator[tuple[str, str, str, float]]:
     for item, chosen in newest.items():
         for option in question.options:
             yield item, question.topic, option.key, float(option.key in chosen)
+
+
+def _stopped(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
+    """Records in the order of `analysis.data.STOPPED_COLUMNS`. No query if nobody has stopped.
+
+    What was paid for a stopped hit is part pay by hand, or a compensation that the worker has accepted: never both.
+    """
+    if not description.assignments.get(Assignment.State.STOPPED):
+        return
+    rows: QuerySet[PartPayment, Any] = (
+        PartPayment.objects.filter(assignment__hit__study=study)
+        .order_by("pk")
+        .values_list(
+            *("assignment__participant__pseudonym", "assignment__participant__synthetic"),
+            *("assignment__participant__arm__name", "assignment__hit_id", "steps_done", "steps_in_all", "amount"),
+            *("payments__amount", "assignment__compensation__amount", "assignment__compensation__paid_at"),
+            "created_at",
+        )
+    )
+    for *who, in_all, owed, by_hand, offered, accepted_at, stopped_at in rows.iterator(CHUNK):
+        paid = (by_hand or 0) + (offered if accepted_at else 0)
+        yield (*who, math.nan if in_all is None else in_all, str(owed), f"{paid:.2f}", stopped_at)

@@ -22,7 +22,19 @@ from django.db.models import Count, Max, Sum
 from django.forms.models import model_to_dict
 
 from analysis.report import NUMBERS, PAGE, VERSION, write_report
-from annotation.models import Adjudication, Arm, Flag, Item, Participant, Rating, Review, Study, Submission
+from annotation.models import (
+    Adjudication,
+    Arm,
+    Flag,
+    Item,
+    Participant,
+    PartPayment,
+    Payment,
+    Rating,
+    Review,
+    Study,
+    Submission,
+)
 from annotation.queries.left_out import left_out_submissions
 from generation.models import GenerationRun, Sample
 
@@ -110,8 +122,11 @@ def fingerprint(study: Study) -> str:
             (Review, "submission__study"),
             (Adjudication, "study"),
             (Flag, "submission__study"),
+            (PartPayment, "assignment__hit__study"),
         )
     ]
+    # Rewards are in no report.
+    extra = Payment.objects.filter(study=study).exclude(kind=Payment.Kind.REWARD).aggregate(n=Count("pk"))
     # Without the arms' ``n_enrolled``: it changes with every new participant, and no report shows it.
     arms = Arm.objects.filter(study=study).values("name", "config", "texts", "reward", "wanted")
     state = {
@@ -119,7 +134,7 @@ def fingerprint(study: Study) -> str:
         "pk": study.pk,
         "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
         "arms": list(arms.order_by("position")),
-        "counted": counted,
+        "counted": [*counted, extra],
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
         # A sync changes what is confirmed without a new submission or review.
         "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),

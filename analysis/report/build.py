@@ -26,6 +26,7 @@ from analysis.report import (
     overview,
     people,
     preference,
+    stopped,
     systems,
     times,
     waiting,
@@ -100,6 +101,7 @@ def make_sections(source: Source) -> list[Section]:
     found: list[Section | None] = [overview.design(source), overview.data(source)]
     if source.description.has_arms:
         found.append(arms.arms(source))
+    found.append(stopped.stopped(source))
     results = results_of(source)
     found += [exclusions.exclusions(source, results, results_of), *results]
     found += [people.workers(source), times.times(source), people.texts(source)]

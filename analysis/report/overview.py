@@ -13,7 +13,14 @@ from analysis.report.source import Source
 from common.words import counted, moment_in_utc, money, rating_counts_in_words
 
 MOST_INCOMPLETE = 50
-STATES = {"accepted": "in progress", "submitted": "submitted", "returned": "returned", "abandoned": "timed out"}
+STATES = {
+    "accepted": "in progress",
+    "submitted": "submitted",
+    "returned": "returned",
+    "abandoned": "timed out",
+    "stopped": "stopped for part pay",
+    "released": "submitted and replaced",
+}
 
 
 def design(source: Source) -> Section:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from analysis import plots
 from analysis.estimate import Estimate
-from analysis.report.blocks import Column, Facts, Figure, Highlight, Section, Table, estimates_table, number
+from analysis.report.blocks import Column, Facts, Figure, Highlight, Note, Section, Table, estimates_table, number
 from analysis.report.source import Source
 from common.words import counted, money
 
@@ -47,9 +47,12 @@ def times(source: Source) -> Section:
 
 
 def add_pay(source: Source, section: Section) -> None:
-    """Reward divided by the median time of submissions by people; by arm if arms differ in reward."""
-    used = source.data.used
-    real = used[~used["synthetic"]]
+    """Reward divided by the median time of submissions by people; by arm in a study with arms.
+
+    Exclusion rules do not change pay, so what they leave out of the analysis counts here.
+    """
+    reviewed = source.data.reviewed
+    real = reviewed[~reviewed["synthetic"]]
     groups = [("", real)]
     if source.description.has_arms:
         groups = [(arm, real[real["arm"] == arm]) for arm in source.arms]
@@ -65,6 +68,12 @@ def add_pay(source: Source, section: Section) -> None:
         rows.append((f"Pay at the median time, arm {arm}" if arm else "Pay at the median time", told))
     if rows:
         section.blocks.append(Facts(rows))
+        section.blocks.append(
+            Note(
+                "Pay counts all submissions by people that no person excluded, also those that an exclusion rule "
+                "leaves out of the analysis, because they are paid like all others."
+            )
+        )
         section.data["usd_per_hour_at_median"] = hourly_by_arm if source.description.has_arms else hourly_by_arm[""]
 
 

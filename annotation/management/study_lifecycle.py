@@ -13,8 +13,10 @@ from django.utils import timezone
 from annotation.models import Assignment, OutsideAssignment, Study
 from annotation.platforms import connect
 from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.changing import changes_class
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
+from annotation.queries.part_pay import unpaid_parts_there
 from annotation.services import deciding, lifecycle, republishing
 from annotation.services.compensating import compensate
 from annotation.services.fetching import fetch_answer
@@ -157,7 +159,13 @@ def remedy_lines(study: Study) -> Iterator[str]:
         yield f"There only: {theirs.external_id}, {theirs.get_state_display().lower()}; {do}."
     for ours, theirs in found.other_worker:
         yield f"Other worker: {theirs.external_id} (here {ours.participant.pseudonym}); leave it."
-    if not (found.here_only or found.there_only or found.other_worker):
+    can_pay = changes_class(overview.posted_on(study)).pays_by_posting
+    stopped = list(unpaid_parts_there(study).order_by("pk")) if can_pay else []
+    for part in stopped:
+        work = part.assignment
+        do = f"study compensate {study.slug} {work.platform_assignment_id} --amount {part.amount} pays its worker"
+        yield f"Stopped for part pay: {work.platform_assignment_id} ({work.participant.pseudonym}); {do}."
+    if not (found.here_only or found.there_only or found.other_worker or stopped):
         yield "There are no differences."
     if missing := overview.unplaced(study, overview.posted_on(study)):
         yield f"{counted(missing, 'place')} lost or ended."

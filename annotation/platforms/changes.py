@@ -32,6 +32,8 @@ class Changes:
     deletes: ClassVar[bool] = False
     #: Whether a compensation is paid by its calls. If not, the worker must first accept what was posted for them.
     pays_at_once: ClassVar[bool] = False
+    #: Whether it can post work that one worker alone accepts, so that stopped work is paid there.
+    pays_by_posting: ClassVar[bool] = False
     asks_back: ClassVar[bool] = False
 
     def __init__(self, platform: Platform) -> None:

@@ -31,6 +31,15 @@ def exam_percent(exam: Study, worker_id: int) -> int | None:
     return None if percent is None else int(percent + 1e-9)
 
 
+def has_right_answers(exam: Study) -> bool:
+    """Whether anybody can have a result in the exam."""
+    asked = [
+        ExamItem(ItemData(item.external_id, item.payload, "exam"))
+        for item in Item.objects.filter(study=exam, role=Item.Role.EXAM).order_by("position")
+    ]
+    return get_type(exam.task_type).exam_percent(asked, exam.config) is not None
+
+
 def has_passed(study: Study, worker_id: int) -> bool:
     """Whether the worker has the result that the study requires. True for a study that requires no exam."""
     if not study.exam_study:

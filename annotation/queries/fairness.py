@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count, F, Q, QuerySet, Sum, Window
+from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.models import Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import paid_work
 from annotation.queries.pay import exact_sum, hourly, is_low
 
 NEWEST = 5
@@ -19,7 +19,8 @@ Middle = dict[str, tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """One arm (an empty name: the whole study): people's submissions that no person excluded.
+    """One arm (an empty name: the whole study), from `paid_work`. Hits that were given back, timed out or stopped do
+    not count.
 
     ``seconds``: the median over submissions. ``per_hour``: USD at that time; None without a reward. ``below``: how many
     of the ``workers`` earned less per hour than the server's minimum, from all their rewards and all their time.
@@ -55,14 +56,9 @@ def fairness_of(study: Study) -> list[Fairness]:
     return found
 
 
-def _counted(study: Study) -> QuerySet[Submission]:
-    people = Submission.objects.filter(study=study, participant__synthetic=False)
-    return people.exclude(pk__in=excluded_submissions(study))
-
-
 def _middle_times(study: Study) -> Middle:
     """Number of submissions and median seconds by arm. The database sorts and returns only the middle."""
-    ordered = _counted(study).annotate(
+    ordered = paid_work(study).annotate(
         place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
         n=Window(Count("pk"), partition_by=F("participant__arm")),
     )
@@ -77,7 +73,7 @@ def _middle_times(study: Study) -> Middle:
 
 def _by_worker(study: Study) -> dict[str, list[tuple[Decimal, float]]]:
     """By arm: all rewards in USD and all seconds of each worker."""
-    summed = _counted(study).order_by().values_list("participant__arm__name", "participant")
+    summed = paid_work(study).order_by().values_list("participant__arm__name", "participant")
     found: dict[str, list[tuple[Decimal, float]]] = defaultdict(list)
     for arm, _, usd, spent in summed.annotate(usd=Sum("assignment__hit__reward"), spent=Sum("seconds")):
         found[arm].append((exact_sum(usd), spent))

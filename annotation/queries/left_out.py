@@ -2,7 +2,7 @@
 
 `excluded_submissions` are those that a person excluded. Pay and platforms look only at these. `left_out_submissions`
 adds those that the platform has not confirmed and those that the study's exclusion rules leave out; everything that
-computes or exports figures uses it.
+computes or exports figures uses it. `paid_work` is for figures of time and pay.
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
     if is_posted(study):
         out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
     return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
+
+
+def paid_work(study: Study) -> QuerySet[Submission]:
+    """People's submissions that count in figures of time and pay: the platform has confirmed them, and no person
+    excluded them. What a rule excludes is paid like all other work, so its time and its reward count.
+    """
+    found = Submission.objects.filter(study=study, participant__synthetic=False)
+    found = found.exclude(pk__in=excluded_submissions(study))
+    return found.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
 
 
 def may_leave_out(study: Study) -> bool:

@@ -29,6 +29,14 @@ def part_of_reward(
     return (reward * done / in_all).quantize(CENT, ROUND_UP)
 
 
+def unpaid_parts_there(study: Study) -> QuerySet[PartPayment]:
+    """Those of `unpaid_parts` whose hit came from a platform, which can pay them outside the hit."""
+    found = unpaid_parts(study).filter(assignment__posting__isnull=False)
+    return found.exclude(assignment__platform_assignment_id="").select_related(
+        "assignment__participant", "assignment__hit__study"
+    )
+
+
 def unpaid_parts(study: Study) -> QuerySet[PartPayment]:
     """What people are owed for stopped hits: neither marked as paid nor compensated through the platform."""
     found = PartPayment.objects.filter(assignment__hit__study=study, assignment__participant__synthetic=False)

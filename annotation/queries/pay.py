@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.models import Rating, Study, Submission
-from annotation.queries.left_out import left_out_submissions
+from annotation.queries.left_out import left_out_submissions, paid_work
 
 CENT = Decimal("0.01")
 #: How many of the latest submissions decide the time of simulated workers.
@@ -36,7 +36,7 @@ def is_low(per_hour: Decimal) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ArmPay:
-    """The pay per hour in one arm, from the median time of the ``n`` submissions by people that count."""
+    """The pay per hour in one arm, from the median time of the ``n`` submissions of `paid_work`."""
 
     arm: str
     per_hour: Decimal
@@ -49,17 +49,10 @@ class ArmPay:
 
 
 def pay_of(study: Study) -> list[ArmPay]:
-    """One entry per arm with a reward and submissions by people, in the arms' order, as in the report.
-
-    Two queries, and those of the study's exclusion rules.
-    """
-    counted = (
-        Submission.objects.filter(study=study, participant__synthetic=False)
-        .exclude(pk__in=left_out_submissions(study))
-        .annotate(
-            place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
-            n=Window(Count("pk"), partition_by=F("participant__arm")),
-        )
+    """One per arm where people have submitted and are paid, in the arms' order, as in the report."""
+    counted = paid_work(study).annotate(
+        place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
+        n=Window(Count("pk"), partition_by=F("participant__arm")),
     )
     # The one in the middle, or the two around it: 2 × place is n + 1, or n and n + 2.
     middle = counted.filter(place__gte=F("n") / 2.0, place__lte=F("n") / 2.0 + 1)

@@ -35,6 +35,8 @@ State = Assignment.State
 def promise(*, work: Assignment, amount: Decimal, reason: str, actor: str) -> Compensation:
     """Record that this work should be paid in this way. Raises Invalid, also if it was or can be paid in another."""
     reason = clean_text(reason)
+    # Whoever marks part pay as paid by hand locks the study, too: only one of both can go first.
+    Study.objects.select_for_update(no_key=True).get(pk=work.hit.study_id)
     work = Assignment.objects.select_for_update(of=("self",), no_key=True).get(pk=work.pk)
     study = work.hit.study
     refuse_if_any([*_wrong(amount, reason), *_otherwise_paid(work)])

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
-from annotation.models import Membership, Participant, Study
+from annotation.models import Assignment, Hit, Membership, Participant, Study
 from annotation.queries.member_work import coders_of
 from annotation.services import people
 from annotation.services.allocation import NotAdmitted, enrol, take_back_work
 from annotation.services.audit import record
-from annotation.task_types.registry import get_type
+from annotation.task_types.registry import UnknownTaskType, get_type
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 
@@ -56,6 +57,33 @@ def reasons_not_to_start(study: Study, user: User) -> list[Problem]:
         fix = "To take over from a coder, an owner first removes them under Members. What they have coded stays."
         return [Problem("study", f"{what}{counted(study.ratings_per_item, 'coder')}.", fix)]
     return []
+
+
+def works_blind(study: Study, user: User) -> bool:
+    """Whether others' answers are hidden from this user: they have not coded all of their share, or may still start.
+
+    Owners who do not code see everything, and so does everybody once the study is closed.
+    """
+    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED) or not _for_members(study):
+        return False
+    own = next((each for each in coders_of(study) if each.user_id == user.pk), None)
+    if own is not None:
+        return own.active and _has_work_left(study, own.participant_id)
+    owner = Membership.objects.filter(study=study, user=user, role=Membership.Role.OWNER).exists()
+    return not (owner or user.is_superuser or reasons_not_to_start(study, user))
+
+
+def _for_members(study: Study) -> bool:
+    try:
+        return get_type(study.task_type).for_members
+    except UnknownTaskType:
+        return False
+
+
+def _has_work_left(study: Study, participant_id: int) -> bool:
+    """Whether a hit has a place that this coder has not filled. What others filled before they left is not theirs."""
+    sent = Assignment.objects.filter(participant=participant_id, state=Assignment.State.SUBMITTED).values("hit")
+    return Hit.objects.filter(study=study, n_submitted__lt=F("wanted")).exclude(pk__in=sent).exists()
 
 
 @transaction.atomic

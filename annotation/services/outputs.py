@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from annotation.instrument import item_data
 from annotation.models import Hit, Item, ItemFeed, Output, Study
 from annotation.queries.left_out import left_out_submissions
 from annotation.services.audit import record
@@ -29,6 +30,7 @@ from annotation.services.planning import create_hits, plan
 from annotation.services.sources import outputs_table, source_outputs
 from annotation.services.studies import Frozen, delete_items
 from annotation.task_types.base import TaskType
+from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import ItemData, Json
 from annotation.task_types.registry import UnknownTaskType, get_type
 from common.problems import Problem, Refused, invalid, refuse_if_any, unknown
@@ -240,11 +242,14 @@ def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_h
         new = new[: len(new) // study.items_per_hit * study.items_per_hit]
     if not new:
         return 0
+    # New hits get gold and attention items like all others.
+    checks = list(items.filter(role__in=CHECK_ROLES).order_by("position"))
     made = add_items(study, new, first=_next(items))
     arms = list(study.arms.order_by("position"))
     first = _next(Hit.objects.filter(study=study))
-    planned = plan(study, arms, [item for item, _ in new], seed=f"{study.seed}/{first}")
-    create_hits(study, arms, planned, {item.external_id: item.pk for item in made}, first=first)
+    to_plan = [*(item_data(item) for item in checks), *(item for item, _ in new)]
+    planned = plan(study, arms, to_plan, seed=f"{study.seed}/{first}")
+    create_hits(study, arms, planned, {item.external_id: item.pk for item in (*checks, *made)}, first=first)
     record(study=study, actor=actor, action="take outputs", source=feed.source.slug, items=len(made), hits=len(planned))
     return len(made)
 

@@ -9,19 +9,22 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.instrument import item_data, whole_texts
+from analysis.quality_control.exclusion import Exclusion
+from annotation.instrument import Instrument, item_data, whole_texts
 from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
 from annotation.platforms import link
+from annotation.queries.exams import has_right_answers
 from annotation.services.audit import record
 from annotation.services.checking import check_study, rules_of
 from annotation.services.gold import CHECK_ROLES, rule_problems, with_checks
 from annotation.services.importing import settings_read_otherwise
+from annotation.services.rehearsing import Rehearsal, everybody_excluded
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.services.suggesters import hold_for, suggester_problems
 from annotation.task_types.base import ArmPlan, Design, PlannedHit
 from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
-from common.problems import Problem, invalid, refuse_if_any
+from common.problems import Invalid, Problem, invalid, refuse_if_any
 from common.words import counted
 
 Status = Study.Status
@@ -82,11 +85,32 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
     elif study.items_per_hit > n_items:
         what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
         problems.append(Problem("items_per_hit", what, f"Enter a number from 1 to {n_items}."))
-    problems += _member_problems(study, n_items)
+    problems += _member_problems(study, n_items) + _exam_problems(study)
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    return problems + rule_problems(study) + suggester_problems(study)
+    problems += rule_problems(study) + suggester_problems(study)
+    return problems or _rehearse(study)
+
+
+def _rehearse(study: Study) -> list[Problem]:
+    """Exclusion rules that no careful worker can pass, in each arm. Plans the hits only if the study has such rules."""
+    rules = Exclusion.of(rules_of(study)[1])
+    if not rules:
+        return []
+    arms = list(study.arms.order_by("position"))
+    items = [item_data(item) for item in Item.objects.filter(study=study).order_by("position")]
+    try:
+        planned = plan(study, arms, items, seed=study.seed)
+    except Invalid:
+        return []  # the launch itself says what is wrong with the plan
+    problems: list[Problem] = []
+    named = {item.external_id: item for item in items}
+    each_arm: list[Arm | None] = [*arms] if arms else [None]
+    for arm in each_arm:
+        part = Rehearsal(Instrument.of(study, arm), rules, study.time_limit_minutes * 60)
+        problems += everybody_excluded(part, [hit for hit in planned if hit.arm == part.instrument.arm], named)
+    return problems
 
 
 def _member_problems(study: Study, n_items: int) -> list[Problem]:
@@ -102,6 +126,18 @@ def _member_problems(study: Study, n_items: int) -> list[Problem]:
         what = f"A coder could code only {study.hits_per_worker * study.items_per_hit:,} of {n_items:,} items."
         problems.append(Problem("hits_per_worker", what, "Leave the maximum number of hits per worker empty."))
     return problems
+
+
+def _exam_problems(study: Study) -> list[Problem]:
+    """Why nobody could pass the exam that the study asks for."""
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
+    if not study.exam_study or (exam is not None and has_right_answers(exam)):
+        return []
+    if exam is None:
+        what = f"There is no study “{study.exam_study}”, so nobody can pass its exam."
+        return [Problem("exam_study", what, "Name another study, or leave this empty.")]
+    what = f"Nobody can pass the exam {exam.slug}: none of its items has a right answer."
+    return [Problem("exam_study", what, "Import items with right answers there, or name another study.")]
 
 
 def _fix_arms(study: Study) -> list[Arm]:

@@ -49,7 +49,10 @@ REFUSALS = {
     "taken": ("All tasks are taken right now", "Somebody is working on each of them, or they are done."),
     "full": ("This study has all the participants it needs", "Thank you for your interest."),
     "excluded": ("There are no more tasks for you in this study", "The researchers have ended your participation."),
-    "exam": ("This {task} is for people who passed another one", "You need a good enough result there first."),
+    "exam": (
+        "This {task} is for people who passed another one",
+        "Take part in that one first. If you have, your result was not good enough.",
+    ),
     "took_part": (
         "You have already taken part in a related study",
         "Each person can take part in only one of these studies.",

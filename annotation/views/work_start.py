@@ -267,7 +267,8 @@ REFUSALS = {
     ),
     "exam": (
         "This study is for people who passed another one",
-        "You need a good enough result there first, with the same link or browser. Thank you for your interest.",
+        "Take part in that one first, with the same link or in the same browser. If you have, your result was not "
+        "good enough. Thank you for your interest.",
     ),
     "full": (
         "This study has all the participants it needs",

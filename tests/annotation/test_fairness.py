@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation.models import Study, Submission
+from analysis.report import report_numbers
+from annotation.frames import study_data
+from annotation.models import Assignment, Flag, OutsideAssignment, Posting, Study, Submission
 from annotation.queries.fairness import comments_of, fairness_of
+from annotation.queries.left_out import left_out_submissions
+from annotation.queries.pay import pay_of
+from annotation.services.allocation import return_assignment
 from annotation.services.redacting import _gate
 from annotation.services.reviews import review_submission
-from tests.factories import make_participant, make_researcher, make_study, make_submission
+from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
@@ -83,3 +89,41 @@ def test_the_overview_shows_them_with_the_newest_comments() -> None:
     listed = client.get(reverse("console_submissions", args=[study.slug]) + "?show=comments").content.decode()
     assert first.participant.pseudonym in listed
     assert comments_of(study).count == 1
+
+
+def test_work_that_a_rule_excludes_is_paid_so_it_counts(settings: Any) -> None:
+    """$1 for 100, 200 and 900 s. The rule excludes the 100 s. Without it, the median would be 550 s: $6.55 an hour."""
+    settings.MINIMUM_HOURLY_PAY = Decimal("8.00")
+    study = make_study(items=1, ratings_per_item=3, reward=Decimal("1.00"), exclusion={"flags": ["too_fast"]})
+    fast = took(study, 100)
+    Flag.objects.create(submission=fast, reason="too_fast")
+    took(study, 200)
+    took(study, 900)
+    assert set(left_out_submissions(study)) == {fast.pk}
+    (row,) = fairness_of(study)
+    # $36, $18 and $4 an hour: one of three is below $8.
+    assert (row.submissions, row.workers, row.seconds, row.per_hour) == (3, 3, 200, Decimal("18.00"))
+    assert row.below == 1
+    (pay,) = pay_of(study)
+    assert (pay.n, pay.seconds, pay.per_hour) == (3, 200, Decimal("18.00"))
+    section = report_numbers(study_data(study), draws=20)["sections"]["time"]
+    assert section["usd_per_hour_at_median"] == pytest.approx(18.0)
+
+
+def test_work_that_the_platform_has_not_confirmed_or_that_was_given_back_does_not_count() -> None:
+    """$1 for 400 s, confirmed: $9 an hour. Nobody knows yet whether the 40 s are by this worker."""
+    study = make_study(items=3, ratings_per_item=3, reward=Decimal("1.00"))
+    posting = Posting.objects.create(study=study, platform="mturk", external_id="3HIT", hit=study.hits.first())
+    for name, seconds, state in (("A1", 400, "approved"), ("A2", 40, "returned"), ("A3", 50, "")):
+        made = took(study, seconds, participant=make_participant(study=study, name=name))
+        Assignment.objects.filter(pk=made.assignment_id).update(posting=posting, platform_assignment_id=f"3{name}")
+        worker = made.participant.worker.platform_id
+        if state:
+            OutsideAssignment.objects.create(
+                posting=posting, external_id=f"3{name}", worker_id=worker, state=state, seen_at=timezone.now()
+            )
+    given_back = make_assignment(study=study)
+    return_assignment(assignment_id=given_back.pk, participant_id=given_back.participant_id)
+    (row,) = fairness_of(study)
+    assert (row.submissions, row.workers, row.seconds, row.per_hour) == (1, 1, 400, Decimal("9.00"))
+    assert [(pay.n, pay.seconds) for pay in pay_of(study)] == [(1, 400)]

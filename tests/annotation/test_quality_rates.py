@@ -22,7 +22,7 @@ from tests.annotation.task_types import walking
 WORKERS = 40
 SETTINGS = Settings.of({})
 #: At most this share of careful workers may get a flag of any one rule, in any type.
-MOST = 0.05
+MOST = 0.025
 TYPES = sorted(all_types())
 
 

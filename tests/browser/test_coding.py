@@ -75,3 +75,18 @@ def test_differences_are_settled_side_by_side(live_server: Any, new_page: NewPag
     expect(page.get_by_text("There is nothing to settle now.")).to_be_visible()
     made = Adjudication.objects.get()
     assert (made.chosen, made.user, made.item) == (["grammar", "facts"], anna, Item.objects.get(external_id="s0"))
+
+
+def test_a_coder_at_work_is_kept_from_the_report(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
+    study = two_comments()
+    ben = coder("ben", study)
+    code(start_member_work(study=study, user=coder("anna", study, role="owner")), s0="grammar", s1="vague")
+    start_member_work(study=study, user=ben)
+    page = new_page()
+    sign_in(page, live_server, ben, reverse("report", args=[study.slug]))
+    expect(page.locator("h2").first).to_have_text("You see this when you have coded all your items")
+    check_looks(page, axe_core, "not before you are done")
+    page.get_by_role("link", name="Go to your coding").click()
+    expect(page.locator("#h-coders")).to_be_visible()
+    expect(page.get_by_text("Differences between coders")).to_have_count(0)
+    check_looks(page, axe_core, "coding, blind")

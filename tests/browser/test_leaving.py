@@ -11,11 +11,13 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.models import Participant, PartPayment
+from annotation.models import Assignment, Participant, PartPayment, Posting
+from annotation.services.stopping import stop_for_part_pay
 from annotation.tokens import participant_token
+from tests.annotation.platforms.helpers import finish_assignment
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.work_helpers import check_looks, open_start
-from tests.factories import make_participant, make_researcher, make_study, make_submission
+from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -95,3 +97,21 @@ def test_the_record_of_a_worker_looks_right_in_every_size_and_colour(
     page = new_page()
     page.goto(live_server.url + reverse("work_record", args=[participant_token(participant.pk)]))
     check_looks(page, axe_core, "what is recorded")
+
+
+def test_an_owner_sees_who_stopped_on_a_platform(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
+    study = make_study(items=2, reward=Decimal("0.90"), part_pay="steps", title="How different are these replies?")
+    work = finish_assignment(make_assignment(study=study), pages=1)
+    posting = Posting.objects.create(study=study, platform="mturk", external_id="3HIT", hit=work.hit)
+    Assignment.objects.filter(pk=work.pk).update(posting=posting, platform_assignment_id="3ASSIGNMENT")
+    stop_for_part_pay(assignment_id=work.pk, participant_id=work.participant_id)
+    page = new_page()
+    page.goto(f"{live_server.url}{reverse('console_reconcile', args=[study.slug])}")
+    user = make_researcher("olga", password="correct horse battery", is_superuser=True)
+    page.get_by_label("Username").fill(user.username)
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#h-stopped ~ ul")).to_contain_text("3ASSIGNMENT: $0.30")
+    page.locator("#h-stopped ~ ul summary").click()
+    expect(page.locator("#h-stopped ~ ul").get_by_label("Amount in USD")).to_have_value("0.30")
+    check_looks(page, axe_core, "who stopped")

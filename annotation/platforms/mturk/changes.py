@@ -33,6 +33,7 @@ FORM = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11
 class MturkChanges(Changes):
     """The calls of the Requester API."""
 
+    pays_by_posting = True
     extends = True
     grows = True
     deletes = True

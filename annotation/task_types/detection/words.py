@@ -43,6 +43,11 @@ PRACTICE = {
     "Then you see the right answer and how one can tell. The answers to practice texts do not count.",
 }
 
+PRACTICE_TITLE = {
+    "examples": "Practice: who wrote this text?",
+    "comparison": "Practice: which text is by the machine?",
+}
+
 
 def detection_texts(config: Json) -> list[Text]:
     """The texts that these settings show."""
@@ -62,7 +67,7 @@ def detection_texts(config: Json) -> list[Text]:
     if training in ("examples", "comparison"):
         group = "Practice"
         found += [
-            Text("practice.title", "Title of a practice page", "Practice: who wrote this text?", group),
+            Text("practice.title", "Title of a practice page", PRACTICE_TITLE[training], group),
             Text("feedback.heading", "Heading of the right answer", "The practice text that you just judged", group),
             Text("feedback.human", "Right answer: a person", "A person wrote it.", group),
             Text("feedback.machine", "Right answer: a machine", "A machine generated it.", group),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.models import Item, Membership, Study
 from annotation.queries.member_work import CodedItem, coded_items, coders_of
 from annotation.services.adjudicating import MAX_NOTE, adjudicated_question, settle
-from annotation.services.member_work import reasons_not_to_start, start_member_work
+from annotation.services.member_work import reasons_not_to_start, start_member_work, works_blind
 from annotation.task_types.questions import ChoicesQuestion
 from annotation.task_types.registry import get_type
 from annotation.tokens import participant_token
@@ -54,6 +54,7 @@ def _for_members(study: Study) -> None:
 def coding(request: SignedIn, study: Study) -> HttpResponse:
     _for_members(study)
     items, coders = coded_items(study), coders_of(study)
+    blind = works_blind(study, request.user)
     counts = Counter(item.state for item in items)
     shown = request.GET.get("state", "differ")
     own = next((each for each in coders if each.user_id == request.user.pk), None)
@@ -65,7 +66,8 @@ def coding(request: SignedIn, study: Study) -> HttpResponse:
         "n_final": counts["settled"] + counts["agree"],
         "missing": max(0, study.ratings_per_item - len([each for each in coders if each.active])),
         "n_members": Membership.objects.filter(study=study).count(),
-        "settles": bool(get_type(study.task_type).adjudicates),
+        "blind": blind,
+        "settles": bool(get_type(study.task_type).adjudicates) and not blind,
         "states": [(key, name, counts[key]) for key, name in STATES.items()],
         "shown": shown if shown in STATES else "differ",
         "items": [item for item in items if item.state == shown],
@@ -87,7 +89,7 @@ def start(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@member()
+@member(answers=True)
 def adjudicate(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """One item: what each coder chose, side by side, and the final labels."""
     _for_members(study)

@@ -8,7 +8,8 @@ from django.views.decorators.http import require_safe
 from annotation import exports
 from annotation.access import run_for, study_for
 from annotation.services.audit import record
-from annotation.views.console.page import SignedIn, signed_in
+from annotation.services.member_work import works_blind
+from annotation.views.console.page import SignedIn, blind_page, signed_in
 from generation.runs.export import csv_pieces, json_pieces
 
 _SIMULATED = {"": None, "no": False, "only": True}
@@ -22,6 +23,8 @@ def export_view(request: SignedIn, slug: str, kind: str, format: str) -> HttpRes
     study = study_for(request.user, slug, role="owner" if with_worker_ids else "viewer")
     if format not in exports.FORMATS_OF.get(kind, ()):
         raise Http404("No such export.")
+    if works_blind(study, request.user):
+        return blind_page(request, study)
     chosen = request.GET.get("simulated", "")
     if chosen not in _SIMULATED:
         return HttpResponseBadRequest("simulated is “no”, “only”, or left out.", content_type="text/plain")

@@ -13,7 +13,7 @@ from annotation.views.console.page import SignedIn, member, page_of, query_witho
 
 
 @require_safe
-@member()
+@member(answers=True)
 def items(request: SignedIn, study: Study) -> HttpResponse:
     text = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     page = page_of(queries.find_items(study, text), request, 25)
@@ -29,7 +29,7 @@ def items(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def item(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     found = get_object_or_404(Item, pk=pk, study=study)
     [row] = queries.item_rows(study, [found])

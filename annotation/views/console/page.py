@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from accounts.roles import is_researcher
 from annotation.access import study_for
 from annotation.models import Membership, Study
+from annotation.services.member_work import works_blind
 from annotation.task_types.registry import UnknownTaskType, get_type
 from common.problems import Refused
 
@@ -71,14 +72,15 @@ def superuser(
 
 
 def member(
-    *, read: str = "viewer", write: str = "editor"
+    *, read: str = "viewer", write: str = "editor", answers: bool = False
 ) -> Callable[
     [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
     Callable[..., HttpResponseBase],
 ]:
     """Turns the slug in an address into the study, for members with a sufficient role. Other researchers get a 404.
 
-    A page that needs the study's task type shows a message if the type is no longer installed.
+    A page that needs the study's task type shows a message if the type is no longer installed. ``answers``: the page
+    shows what people answered, so coders see it only when they are done.
     """
 
     def decorate(
@@ -89,6 +91,8 @@ def member(
         def wrapped(request: SignedIn, /, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             study = study_for(request.user, slug, read if request.method in SAFE_METHODS else write)
             try:
+                if answers and works_blind(study, request.user):
+                    return blind_page(request, study)
                 return view(request, study, *args, **kwargs)
             except UnknownTaskType:
                 return study_page(request, study, "no_type.html", {}, section="", status=409)
@@ -96,6 +100,11 @@ def member(
         return wrapped
 
     return decorate
+
+
+def blind_page(request: SignedIn, study: Study) -> HttpResponse:
+    """Instead of a page with others' answers, for a member who has not coded everything yet."""
+    return study_page(request, study, "blind.html", {}, section="", status=403)
 
 
 def role_in(study: Study, user: User) -> str:

@@ -14,12 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Study
+from annotation.models import Assignment, Compensation, OutsideAssignment, PartPayment, Payment, Study
 from annotation.platforms import connect, known
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.changing import changes_class
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
+from annotation.queries.part_pay import unpaid_parts_there
 from annotation.services.compensating import compensate
 from annotation.services.fetching import fetch_answer
 from annotation.tokens import participant_token
@@ -66,6 +67,7 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
             ThereOnly(each, next(iter(here.get((each.posting_id, each.external_id), ())), None))
             for each in found.there_only[:MOST_ROWS]
         ],
+        "stopped": _stopped(study, name),
         "other_worker": found.other_worker[:MOST_ROWS],
         "counts": (len(found.here_only), len(found.there_only), len(found.other_worker)),
         "most": MOST_ROWS,
@@ -84,6 +86,13 @@ def _here_only(study: Study, works: list[Assignment]) -> list[HereOnly]:
     return [
         HereOnly(each, _in_time(each, now), _address(each), each.pk in paid, promised.get(each.pk)) for each in works
     ]
+
+
+def _stopped(study: Study, platform: str) -> list[PartPayment]:
+    """Who is owed a part of the reward, where a HIT of its own can pay it."""
+    if not changes_class(platform).pays_by_posting:
+        return []
+    return list(unpaid_parts_there(study).order_by("pk")[:MOST_ROWS])
 
 
 def _in_time(work: Assignment, now: datetime) -> bool:

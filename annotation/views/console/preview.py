@@ -101,7 +101,7 @@ def preview_page(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """The pages as one worker saw them, in the recorded order, with their answers."""
     found = Submission.objects.select_related("assignment__hit__arm", "participant")

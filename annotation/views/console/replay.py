@@ -29,7 +29,7 @@ class Figures:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def replay(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """The replay of one box: ``?box=`` counts the boxes of the submission from 1."""
     found = Submission.objects.select_related("assignment__hit", "participant__arm")

@@ -34,7 +34,7 @@ BAR = "<!--bar-->"
 
 
 @require_safe
-@member()
+@member(answers=True)
 def report(request: SignedIn, study: Study) -> HttpResponseBase:
     """The report on the current data. For a large study, the previous report until the new one is ready."""
     found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
@@ -100,7 +100,7 @@ def bar_context(study: Study, found: kept.Kept) -> dict[str, object]:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
     """The report as a download. If there is none yet, redirects to the page that makes it."""
     found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))

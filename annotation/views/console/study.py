@@ -84,7 +84,7 @@ def progress_context(study: Study) -> dict[str, object]:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def activity(request: SignedIn, study: Study) -> HttpResponse:
     context = {"page": page_of(queries.latest_entries(study), request)}
     return study_page(request, study, "activity.html", context, section="activity")

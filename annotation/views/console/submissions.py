@@ -43,7 +43,7 @@ FILTERS = {
 
 
 @require_safe
-@member()
+@member(answers=True)
 def submissions(request: SignedIn, study: Study) -> HttpResponse:
     which = filter_of(study, request.GET)
     arms = list(study.arms.values_list("name", flat=True))
@@ -69,7 +69,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_safe
-@member()
+@member(answers=True)
 def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     found = get_object_or_404(
         Submission.objects.select_related("study", "assignment__hit", "participant__arm").prefetch_related(

@@ -21,7 +21,7 @@ from common.words import counted
 
 
 @require_safe
-@member()
+@member(answers=True)
 def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
     participant = _participant(study, pseudonym)
     number = request.GET.get("page", "1")
