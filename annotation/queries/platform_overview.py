@@ -101,7 +101,8 @@ def stand(study: Study, platform: str) -> Stand:
 
 def _paid(study: Study, platform: str) -> Decimal:
     paid = Payment.objects.filter(study=study, platform=platform).exclude(platform_id="")
-    return paid.aggregate(n=Sum("amount"))["n"] or Decimal(0)
+    # SQLite adds decimals as binary fractions.
+    return Decimal(paid.aggregate(usd=Sum("amount"))["usd"] or 0).quantize(Decimal("0.001"))
 
 
 def in_progress(study: Study, platform: str) -> QuerySet[Assignment]:

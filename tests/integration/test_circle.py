@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from celery._state import _set_task_join_will_block
-from django.db.models import Sum
 
 from annotation.frames import study_data
 from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
@@ -107,6 +106,7 @@ def test_the_whole_workflow_survives_every_fault(
         items=sets,
         ratings_per_item=ratings,
         live=False,
+        hits_per_worker=None,
         reward=Decimal("0.18"),
         config={"write_first": False, "rate_first": False},
     )
@@ -186,7 +186,7 @@ def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
     # No rating lost or double.
     study = Study.objects.get()
     found = differences(study)
-    assert (found.here_only, found.there_only, found.other_worker) == ([], [], [])
+    assert not (found.here_only or found.there_only or found.other_worker)
     assert Submission.objects.count() == OutsideAssignment.objects.count() == total
     rated = study_data(study).ratings
     assert set(Counter(rated["item"]).values()) == {ratings}
@@ -194,7 +194,8 @@ def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
     assert MarketAssignment.objects.filter(state="Approved").count() == total
     ours = dict(Payment.objects.values_list("platform_id", "amount"))
     assert ours == rewards_paid()
-    assert Payment.objects.aggregate(sum=Sum("amount"))["sum"] == total * Decimal("0.18")
+    # Added up here: SQLite would do it in floating point.
+    assert sum(ours.values()) == total * Decimal("0.18")
     check_all()
     fee = Decimal("0.07") if ratings > 9 else Decimal("0.04")
     balance = boto3_client(base_url, key, attempts=10).get_account_balance()["AvailableBalance"]

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from annotation.models import Compensation, OutsideAssignment, PlatformCall, Posting
 from annotation.platforms.base import Call, Json, PlatformTrouble
-from annotation.platforms.changes import Changes
+from annotation.platforms.changes import ASK_BACK, Changes
 from annotation.platforms.prolific.bonuses import bonus_calls
 
 
@@ -74,7 +74,7 @@ class ProlificChanges(Changes):
         params = {"id": outside.external_id, "request_return_reasons": [reason]}
         return [
             Call(
-                key=f"ask-back/{outside.pk}",
+                key=f"{ASK_BACK}{outside.pk}",
                 operation="request_return",
                 params=lambda done: params,
                 search=self._was_asked,
