@@ -111,6 +111,7 @@ class QualificationType(models.Model):
     class Purpose(models.TextChoices):
         EXAM = "exam", "The result of the exam, as a percentage"
         TOOK_PART = "took_part", "Took part"
+        LIMIT = "limit", "Did all that one worker can do"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="qualification_types")
     platform = models.CharField(max_length=20)

@@ -276,6 +276,10 @@ class Platform(ABC):
         """The calls that give a worker the qualification, or a new value of it."""
         raise self._cannot("grant qualifications")
 
+    def revoke(self, qualification: str, worker_id: str, *, key: str) -> Sequence[Call]:
+        """The calls that take the qualification from a worker."""
+        raise self._cannot("take qualifications back")
+
     def call(self, operation: str, **params: Any) -> Json:
         """Make one call."""
         raise self._cannot("make calls")
@@ -315,6 +319,12 @@ def posting_url(posting: Posting) -> str:
 def annotation_of(posting: Posting) -> str:
     """A text that finds the posting again on the platform. It is unique to this server and posting."""
     return f"hitserver:{posting_token(posting.pk)}"
+
+
+def is_bounded(study: Study, platform: str) -> bool:
+    """Whether the study offers more there, each on its own, than one worker can do."""
+    most = study.hits_per_worker
+    return most is not None and study.postings.filter(platform=platform, hit__isnull=False).count() > most
 
 
 def unposted_hits(study: Study, platform: str) -> Iterable[Hit]:

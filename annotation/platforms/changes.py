@@ -10,6 +10,9 @@ from typing import ClassVar
 from annotation.models import Compensation, OutsideAssignment, Posting
 from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
 
+#: The keys of calls that ask for work back begin with this; the id of the `OutsideAssignment` follows.
+ASK_BACK = "ask-back/"
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -64,7 +67,10 @@ class Changes:
         raise self._cannot("pay a worker outside their work")
 
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
-        """The calls that ask a worker to return work that waits for a decision, which is kinder than a rejection."""
+        """The calls that ask a worker to return work that waits for a decision, which is kinder than a rejection.
+
+        The last call's key is ASK_BACK and the id of ``outside``.
+        """
         raise self._cannot("ask workers to return work")
 
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:

@@ -6,15 +6,21 @@ posting. Until then, it is left out of analysis and payment.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar, overload
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 
 from annotation.models import Assignment, OutsideAssignment, Posting, Study, Submission
 from annotation.platforms import known
+from annotation.platforms.base import is_bounded
 from annotation.platforms.link import PLATFORM as LINK
 
 OutsideState = OutsideAssignment.State
+Row = TypeVar("Row", bound=Model)
+#: Rows in memory while a long list is written.
+AT_ONCE = 500
 #: The states in which a platform reports work that was done there, decided or not.
 CONFIRMING = (OutsideState.SUBMITTED, OutsideState.APPROVED, OutsideState.REJECTED)
 
@@ -28,6 +34,13 @@ def platforms_of(study: Study) -> list[str]:
 def is_posted(study: Study) -> bool:
     """Whether the study is or was offered on a platform, so that nobody joins by its link."""
     return Posting.objects.filter(study=study).exclude(platform=LINK).exists()
+
+
+def bounded_on(study: Study) -> str:
+    """The platform that offers more of the study's hits, each on its own, than one worker can do; or empty."""
+    if study.hits_per_worker is None:
+        return ""
+    return next((name for name in platforms_of(study) if is_bounded(study, name)), "")
 
 
 def _claimed() -> Q:
@@ -72,12 +85,37 @@ def _without_confirmation() -> list[str]:
     return [name for name, platform in known().items() if not platform.confirms]
 
 
+class ByNumber(Sequence[Row]):
+    """Rows by their numbers, in that order, read from the database only when somebody looks at them, some at a time."""
+
+    def __init__(self, rows: QuerySet[Row], numbers: Sequence[int]) -> None:
+        self._rows, self._numbers = rows, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Row]:
+        for start in range(0, len(self), AT_ONCE):
+            yield from self[start : start + AT_ONCE]
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, int):
+            return self._rows.get(pk=self._numbers[at])
+        numbers = self._numbers[at]
+        found = {row.pk: row for row in self._rows.filter(pk__in=numbers)}
+        return [found[number] for number in numbers if number in found]
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
     """What only one side has. The ids are the platform's, so that a person can look them up."""
 
-    here_only: list[Assignment]
-    there_only: list[OutsideAssignment]
+    here_only: Sequence[Assignment]
+    there_only: Sequence[OutsideAssignment]
     other_worker: list[tuple[Assignment, OutsideAssignment]]
 
 
@@ -86,25 +124,24 @@ def differences(study: Study) -> Differences:
 
     Returned work counts as unknown there.
     """
-    sent = (
-        Assignment.objects.filter(
-            hit__study=study, posting__isnull=False, state__in=[Assignment.State.SUBMITTED, Assignment.State.RELEASED]
-        )
-        .exclude(posting__platform__in=_without_confirmation())
-        .select_related("participant__worker", "posting")
-    )
-    here = {(each.posting_id or 0, each.platform_assignment_id): each for each in sent}
+    sent = Assignment.objects.filter(
+        hit__study=study, posting__isnull=False, state__in=[Assignment.State.SUBMITTED, Assignment.State.RELEASED]
+    ).exclude(posting__platform__in=_without_confirmation())
     outside = OutsideAssignment.objects.filter(posting__study=study, state__in=CONFIRMING)
-    outside = outside.select_related("posting").defer("answer")  # it may be long, and nothing here compares it
-    there = {(each.posting_id, each.external_id): each for each in outside}
+    worker = "participant__worker__platform_id"
+    here = _by_name(sent.values_list("posting", "platform_assignment_id", "pk", worker))
+    there = _by_name(outside.values_list("posting", "external_id", "pk", "worker_id"))
     both = here.keys() & there.keys()
-    mixed = [
-        (here[key], there[key])
-        for key in sorted(both)
-        if here[key].participant.worker.platform_id != there[key].worker_id
-    ]
+    mixed = [(here[key][0], there[key][0]) for key in sorted(both) if here[key][1] != there[key][1]]
+    sent = sent.select_related("participant__worker", "posting")
+    outside = outside.defer("answer")  # which may be long, and nobody compares it
     return Differences(
-        here_only=[here[key] for key in sorted(here.keys() - both)],
-        there_only=[there[key] for key in sorted(there.keys() - both)],
-        other_worker=mixed,
+        here_only=ByNumber(sent, [here[key][0] for key in sorted(here.keys() - both)]),
+        there_only=ByNumber(outside, [there[key][0] for key in sorted(there.keys() - both)]),
+        other_worker=[(sent.get(pk=ours), outside.get(pk=theirs)) for ours, theirs in mixed],
     )
+
+
+def _by_name(rows: QuerySet[Any, Any]) -> dict[tuple[int, str], tuple[int, str]]:
+    """The number and the worker's id of each row, by its posting and the platform's name for the assignment."""
+    return {(posting, name): (pk, worker) for posting, name, pk, worker in rows.order_by("pk").iterator(2_000)}

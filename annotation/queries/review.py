@@ -19,9 +19,12 @@ from annotation.models import (
     Participant,
     PayDecision,
     Payment,
+    PlatformCall,
     Rating,
     Submission,
 )
+from annotation.platforms.changes import ASK_BACK
+from annotation.platforms.changing import changes_class
 from annotation.platforms.costs import CENT, NO_FEES, Fees
 from annotation.queries.left_out import excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import paying, with_pay_state
@@ -31,6 +34,8 @@ UNDO = timedelta(days=30)
 #: The states in which approving, rejecting or rewarding changes something, and the reasons if it does not.
 APPROVABLE = ("to_approve", "waiting", "to_pay", "excluded", "rejected")
 REJECTABLE = ("to_approve", "waiting", "to_pay", "excluded")
+#: States in which a worker can be asked to return their work.
+RETURNABLE = ("to_approve", "excluded")
 NOT_NOW = {
     "paid": "already paid",
     "approved": "already approved",
@@ -59,6 +64,14 @@ class PayView:
     decisions: list[PayDecision]
     payments: list[Payment]
     undo_until: datetime | None
+    asked_back_at: datetime | None = None
+
+    @property
+    def can_ask_back(self) -> bool:
+        """Whether the worker can be asked to return it. They are asked once."""
+        if self.outside is None or self.state not in RETURNABLE or self.asked_back_at is not None:
+            return False
+        return changes_class(self.outside.posting.platform).asks_back
 
     @property
     def can_approve(self) -> bool:
@@ -84,7 +97,15 @@ def pay_view(submission: Submission) -> PayView:
         decisions=list(submission.pay_decisions.order_by("-pk")),
         payments=list(submission.payments.order_by("pk")),
         undo_until=outside.seen_at + UNDO if outside is not None and rejected else None,
+        asked_back_at=_asked_back([outside.pk]).get(outside.pk) if outside is not None else None,
     )
+
+
+def _asked_back(ids: Sequence[int]) -> dict[int, datetime]:
+    """When the workers of these assignments of the platform were asked to return them."""
+    keys = {f"{ASK_BACK}{pk}": pk for pk in ids}
+    done = PlatformCall.objects.filter(key__in=keys, state=PlatformCall.State.DONE)
+    return {keys[key]: at for key, at in done.values_list("key", "done_at") if at is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +219,7 @@ class _Paid:
     platform: str
     fee_of: int
     excluded: bool
+    asked_back: bool = False
 
 
 def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
@@ -214,6 +236,8 @@ def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
             continue
         found.submissions += 1
         workers.add(paid.worker)
+        if decision == "ask_back":
+            continue
         if decision == "reject":
             found.rejected += 1
             continue
@@ -235,7 +259,11 @@ def _why_not(decision: str, paid: _Paid) -> str:
     if decision == "bonus":
         barred = paid.state in ("unconfirmed", "simulated")
         return NOT_NOW.get(paid.state, "from simulated workers") if barred else ""
-    allowed = REJECTABLE if decision == "reject" else APPROVABLE
+    if decision == "ask_back" and not (paid.platform and changes_class(paid.platform).asks_back):
+        return "from elsewhere than a platform on which workers can be asked to return work"
+    if decision == "ask_back" and paid.asked_back:
+        return "asked for before"
+    allowed = {"reject": REJECTABLE, "ask_back": RETURNABLE}.get(decision, APPROVABLE)
     return "" if paid.state in allowed else NOT_NOW.get(paid.state, "not to be decided")
 
 
@@ -246,6 +274,7 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
     out = set(excluded_submissions(bulk.study))
     found: dict[int, _Paid] = {}
     pays = paying()
+    asked = _asked_before(ids) if bulk.action == "ask_back" else set()
     for part in _parts(ids):
         rows = (
             with_pay_state(bulk.study)
@@ -263,11 +292,25 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
         for pk, state, worker, reward, platform, wanted, synthetic in rows:
             shown = "simulated" if synthetic else state
             there = platform if platform in pays else ""
-            found[pk] = _Paid(shown, worker, reward, there, wanted or 1, pk in out)
+            found[pk] = _Paid(shown, worker, reward, there, wanted or 1, pk in out, pk in asked)
     states = {"submitted": "to_approve", "approved": "paid", "rejected": "rejected"}
     for each in OutsideAssignment.objects.filter(pk__in=outside).select_related("posting__hit"):
         state = states.get(each.state, "returned")
         found[-each.pk] = _Paid(state, None, each.posting.pays, each.posting.platform, each.posting.wanted or 1, False)
+    return found
+
+
+def _asked_before(ids: Sequence[int]) -> set[int]:
+    """Those of the submissions whose workers were asked to return them."""
+    found: set[int] = set()
+    for part in _parts(ids):
+        theirs = OutsideAssignment.objects.filter(
+            posting__assignments__submission__in=part,
+            external_id=F("posting__assignments__platform_assignment_id"),
+            worker_id=F("posting__assignments__participant__worker__platform_id"),
+        )
+        of = dict(theirs.values_list("pk", "posting__assignments__submission"))
+        found |= {of[pk] for pk in _asked_back(list(of))}
     return found
 
 

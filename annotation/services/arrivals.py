@@ -32,7 +32,8 @@ from annotation.services.allocation import (
 from annotation.services.deadlocks import again_after_deadlock
 
 State = Assignment.State
-HELD = (State.ACCEPTED, State.SUBMITTED, State.RELEASED, State.STOPPED)
+SENT = (State.SUBMITTED, State.RELEASED, State.STOPPED)
+HELD = (State.ACCEPTED, *SENT)
 #: How much time a worker gets to finish work that was taken from them by mistake.
 MOMENT = timedelta(minutes=10)
 
@@ -46,8 +47,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     enrolment: ``ended`` (the posting was withdrawn, or the study is not live), ``other_arm`` (the worker is in another
     arm of the study), ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit),
     ``done_elsewhere`` (the same in another posting), ``open_elsewhere`` (they are doing it in another posting),
-    ``limit`` (they have done as many hits as one person can), ``excluded`` (the researchers excluded them, or their
-    data were deleted), ``taken`` (no hit is free for them).
+    ``limit`` (they have done as many hits as one person can), ``limit_open`` (the same with those that they are working
+    on), ``excluded`` (the researchers excluded them, or their data were deleted), ``taken`` (no hit is free for them).
     """
     if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
@@ -69,6 +70,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
         if ItemAuthor.objects.filter(worker=worker, item__places__hit=posting.hit_id).exists():
             raise NotAdmitted("own_text")
         _end_earlier_try(participant, posting)
+        _refuse_at_limit_of_hits(participant, posting)
         hit = _posted_hit(posting.hit_id, posting)
     return _take_place(hit, posting, participant, claim, expires_at)
 
@@ -143,6 +145,76 @@ def _refuse_at_limit(participant: Participant, study: Study) -> None:
     most = study.hits_per_worker
     if most is not None and participant.assignments.filter(state__in=HELD).count() >= most:
         raise NotAdmitted("limit")
+
+
+def _refuse_at_limit_of_hits(participant: Participant, posting: Posting) -> None:
+    """The same where each hit has its own posting, so that a worker may have several open at once.
+
+    An open one whose time is up has ended on the platform, too. One that they returned there looks open here: see
+    `note_returned`.
+    """
+    most = posting.study.hits_per_worker
+    if most is None:
+        return
+    sent = participant.assignments.filter(state__in=SENT).count()
+    if sent >= most:
+        raise NotAdmitted("limit")
+    if sent + len(_in_progress(participant, posting)) >= most:
+        raise NotAdmitted("limit_open")
+
+
+def _in_progress(participant: Participant, posting: Posting) -> list[Assignment]:
+    """Their open assignments of other hits, oldest first."""
+    mine = participant.assignments.filter(state=State.ACCEPTED, expires_at__gt=timezone.now())
+    return list(mine.exclude(hit=posting.hit_id).order_by("accepted_at", "pk"))
+
+
+def barred_by_limit(*, posting: Posting, claim: Claim) -> str:
+    """Why this worker could not start the posted hit now, because of how many hits one person can do, or empty.
+
+    For the page before the start; `accept_hit` decides.
+    """
+    participant = _participant_of(posting, claim)
+    if posting.hit_id is None or participant is None:
+        return ""
+    if participant.assignments.filter(hit=posting.hit_id, state__in=HELD).exists():
+        return ""  # this has its own rule
+    try:
+        _refuse_at_limit_of_hits(participant, posting)
+    except NotAdmitted as refused:
+        return refused.reason
+    return ""
+
+
+def in_progress_elsewhere(*, posting: Posting, claim: Claim) -> list[Assignment]:
+    """The worker's open assignments of other hits of the study, oldest first."""
+    participant = _participant_of(posting, claim)
+    return _in_progress(participant, posting) if participant is not None else []
+
+
+def _participant_of(posting: Posting, claim: Claim) -> Participant | None:
+    theirs = {"worker__platform": claim.platform, "worker__platform_id": claim.worker_id}
+    return Participant.objects.filter(study=posting.study_id, **theirs).first()
+
+
+@again_after_deadlock
+@transaction.atomic
+def note_returned(*, posting: Posting, claim: Claim, assignment_id: int) -> bool:
+    """Free the place of an open assignment that its worker returned on the platform, as they say.
+
+    It is abandoned, and not returned: if somebody else said so in their name, `take_back` gives it back to them.
+    """
+    mine = Assignment.objects.select_for_update(of=("self",), no_key=True).filter(
+        pk=assignment_id,
+        hit__study=posting.study_id,
+        participant__worker__platform=claim.platform,
+        participant__worker__platform_id=claim.worker_id,
+        state=State.ACCEPTED,
+    )
+    found = mine.exclude(hit=posting.hit_id).first()
+    if found is not None:
+        _end(found, State.ABANDONED)
+    return found is not None
 
 
 def _end_earlier_try(participant: Participant, posting: Posting) -> None:
@@ -244,14 +316,18 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
     """Reopen work from a platform whose place was given away here, because its worker sends a step now.
 
     It was a guess which of the open assignments had ended (`_make_room`). A wrong guess, or somebody with a made-up
-    claim, must not cost a worker the work that the platform still counts. False for other work.
+    claim, must not cost a worker the work that the platform still counts. False for other work, and if the worker has
+    sent as many hits as one person can.
     """
     participant = Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
-    lost = Assignment.objects.select_related("posting").get(pk=assignment_id, participant=participant)
+    lost = Assignment.objects.select_related("posting__study").get(pk=assignment_id, participant=participant)
     posting, mine = lost.posting, Assignment.objects.filter(participant=participant)
     same_claim = Q(posting=lost.posting_id, platform_assignment_id=lost.platform_assignment_id)
     again = mine.filter(Q(hit=lost.hit_id) | same_claim, state__in=LIVE_STATES).exists()
     if posting is None or again or participant.excluded_at or participant.redacted_at:
+        return False
+    most = posting.study.hits_per_worker
+    if most is not None and mine.filter(state__in=SENT).count() >= most:
         return False
     hit = Hit.objects.select_for_update(no_key=True).get(pk=lost.hit_id)
     if hit.n_live >= hit.wanted:

@@ -38,6 +38,7 @@ ACTIONS = {
     "exclude_workers": "Exclude the workers",
     "approve": "Approve",
     "reject": "Reject",
+    "ask_back": "Ask for a return",
     "bonus": "Pay a bonus",
     "block": "Block the workers",
     "file": "Decide as in the file",
@@ -50,6 +51,7 @@ REVIEWS = ("include", "exclude", *OF_WORKERS)
 NEEDS_NOTE = {
     "exclude_workers": "Say why: the reason is saved with each submission and in the activity.",
     "reject": "Write why, as the worker reads it.",
+    "ask_back": "Write why, as the worker reads it.",
     "bonus": "Write why, as the worker reads it.",
     "block": "Write why, as the worker reads it.",
 }
@@ -232,7 +234,9 @@ def _pay(bulk: BulkAction, row: Row, connect: Connect) -> None:
     submission = Submission.objects.select_related("study", "participant__worker", "assignment__posting").get(
         pk=row["submission"]
     )
-    if decision == "bonus":
+    if decision == "ask_back":
+        pay_decisions.ask_back(submission=submission, reason=feedback, actor=bulk.actor, connect=connect)
+    elif decision == "bonus":
         if bulk.amount is None:
             raise Invalid(bonus_problems(None))
         pay_decisions.pay_bonus(

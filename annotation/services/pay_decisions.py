@@ -59,6 +59,20 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
         raise invalid("state", "The worker has returned this work.", "There is nothing to decide.")
 
 
+def ask_back(*, submission: Submission, reason: str, actor: str, connect: Connect) -> None:
+    """Ask the worker to return the submission on its platform, in place of a rejection.
+
+    Raises Invalid, PlatformTrouble.
+    """
+    outside = outside_of(submission)
+    if outside is not None:
+        deciding.ask_back(outside=outside, reason=reason, platform=connect(outside.posting.platform), actor=actor)
+    elif _paid_there(submission):
+        raise unconfirmed()
+    else:
+        raise invalid("platform", "This work did not come from a platform that pays.", "Write to the worker yourself.")
+
+
 def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str, actor: str, connect: Connect) -> None:
     """Pay a bonus in USD through the platform, or store that it was paid by hand. The same ``key`` pays only once.
 

@@ -8,8 +8,8 @@ has no tokens, the next process looks for what the first try did.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -23,16 +23,16 @@ State = PlatformCall.State
 
 
 def intend(
-    *, study: Study, key: str, operation: str, params: Mapping[str, Any], posting: Posting | None = None
+    *, study: Study, key: str, operation: str, params: Callable[[], Json], posting: Posting | None = None
 ) -> PlatformCall:
-    """The call with this key, recorded before it is made. An existing one is returned unchanged."""
+    """The call with this key, recorded before it is made. An existing one is returned unchanged, without ``params``."""
     call, _ = PlatformCall.objects.get_or_create(
         key=key,
         defaults={
             "study": study,
             "posting": posting,
             "operation": operation,
-            "params": dict(params),
+            "params": params,
             "token": token_for(key),
         },
     )
@@ -62,7 +62,7 @@ def make_all(
             done(results)
     for number, call in enumerate(calls, start=1):
         recorded = intend(
-            study=study, posting=posting, key=call.key, operation=call.operation, params=call.params(results)
+            study=study, posting=posting, key=call.key, operation=call.operation, params=partial(call.params, results)
         )
         results.append(
             make(

@@ -1,4 +1,5 @@
-"""Qualifications on a platform for what workers did in a study: the result of its exam, or that they took part.
+"""Qualifications on a platform for what workers did in a study: the result of its exam, that they took part, or that
+they did all that one worker can do.
 
 The rules themselves are checked here when somebody starts a study (`queries.exams`, `services.allocation`). The
 qualifications keep workers who may not take part from accepting the work at all; they arrive there with a delay.
@@ -6,10 +7,12 @@ qualifications keep workers who may not take part from accepting the work at all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.models import Assignment, PlatformCall, QualificationType, Study, Worker
-from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble
+from django.db.models import Count
+
+from annotation.models import Assignment, PlatformCall, QualificationType, Study, Submission, Worker
+from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble, is_bounded
 from annotation.queries.exams import exam_percent
 from annotation.queries.platforms import unconfirmed_submissions
 from annotation.services.audit import record
@@ -27,18 +30,19 @@ def prepare(*, study: Study, platform: Platform) -> int:
     if not platform.qualifies:
         return 0
     new = 0
-    for other, purpose in asked_of(study):
+    for other, purpose in asked_of(study, platform.name):
         known = QualificationType.objects.filter(study=other, platform=platform.name, purpose=purpose)
         new += not known.exists()
         grant_all(kind=_type(other, purpose, platform), platform=platform)
     return new
 
 
-def asked_of(study: Study) -> list[tuple[Study, str]]:
+def asked_of(study: Study, platform: str) -> list[tuple[Study, str]]:
     """The studies that decide who may take part, each with what counts there."""
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
     found: list[tuple[Study, str]] = [(exam, Purpose.EXAM)] if exam is not None else []
-    return found + [(other, Purpose.TOOK_PART) for other in study.exclude_studies.order_by("pk")]
+    found += [(other, Purpose.TOOK_PART) for other in study.exclude_studies.order_by("pk")]
+    return found + ([(study, Purpose.LIMIT)] if is_bounded(study, platform) else [])
 
 
 def _type(study: Study, purpose: str, platform: Platform) -> QualificationType:
@@ -75,13 +79,13 @@ def _type_calls(study: Study, purpose: str, platform: Platform) -> Sequence[Call
 
 def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
     """Every call that `prepare` would make now: operation and parameters. Used for a dry run."""
-    for other, purpose in asked_of(study) if platform.qualifies else ():
+    for other, purpose in asked_of(study, platform.name) if platform.qualifies else ():
         kind = _known(other, purpose, platform)
         if kind is None:
             kind = QualificationType(study=other, platform=platform.name, purpose=purpose, external_id=NOT_MADE)
             for call in _type_calls(other, purpose, platform):
                 yield call.operation, call.params([])
-        for key, worker, value in _to_grant(kind):
+        for key, worker, value in _to_grant(kind, _earned(kind)):
             for call in platform.grant(kind.external_id, worker.platform_id, value=value, key=key):
                 yield call.operation, call.params([])
 
@@ -89,12 +93,18 @@ def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
 def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     """Grant the qualification to everybody who has earned it since the last time. Returns how many calls were made.
 
-    A worker whom the platform refuses, for example an unknown one, is left out; the others still get it. Raises
-    PlatformTrouble if the platform cannot be reached.
+    A worker who has not earned it any more, because one person can do more hits now, loses it. A worker whom the
+    platform refuses, for example an unknown one, is left out; the others still get it. Raises PlatformTrouble if the
+    platform cannot be reached.
     """
+    earned = _earned(kind)
+    lost = [platform.revoke(kind.external_id, worker, key=key) for key, worker in _to_revoke(kind, earned)]
+    given = [
+        platform.grant(kind.external_id, worker.platform_id, value=value, key=key)
+        for key, worker, value in _to_grant(kind, earned)
+    ]
     made = 0
-    for key, worker, value in _to_grant(kind):
-        calls = platform.grant(kind.external_id, worker.platform_id, value=value, key=key)
+    for calls in [*lost, *given]:
         try:
             make_all(calls, platform, study=kind.study, posting=None)
             made += 1
@@ -106,12 +116,30 @@ def grant_all(*, kind: QualificationType, platform: Platform) -> int:
     return made
 
 
-def _to_grant(kind: QualificationType) -> list[tuple[str, Worker, int]]:
+def _to_grant(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tuple[str, Worker, int]]:
     """The key of the call, the worker and the value of each qualification that was earned and not granted."""
-    calls_made = PlatformCall.objects.filter(study=kind.study, key__startswith=_prefix(kind))
-    granted = set(calls_made.exclude(state=PlatformCall.State.PENDING).values_list("key", flat=True))
-    earned = [(f"{_prefix(kind)}{worker.pk}/{value}", worker, value) for worker, value in _earned(kind).items()]
-    return [each for each in earned if each[0] not in granted]
+    granted = _made_calls(kind, "grant")
+    keys = [(f"{_prefix(kind)}{worker.pk}/{value}", worker, value) for worker, value in earned.items()]
+    return [each for each in keys if each[0] not in granted]
+
+
+def _to_revoke(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tuple[str, str]]:
+    """The key of the call and the worker's id on the platform, for those who had done all before the limit rose."""
+    if kind.purpose != Purpose.LIMIT:
+        return []
+    still, gone = {worker.pk for worker in earned}, _made_calls(kind, "revoke")
+    found = {}
+    for key in _made_calls(kind, "grant"):
+        worker = int(key.split("/")[2])
+        name = key.replace("grant/", "revoke/", 1)
+        if worker not in still and name not in gone:
+            found[worker] = name
+    return [(found[pk], name) for pk, name in Worker.objects.filter(pk__in=found).values_list("pk", "platform_id")]
+
+
+def _made_calls(kind: QualificationType, verb: str) -> set[str]:
+    calls = PlatformCall.objects.filter(study=kind.study, key__startswith=f"{verb}/{kind.pk}/")
+    return set(calls.exclude(state=PlatformCall.State.PENDING).values_list("key", flat=True))
 
 
 def _prefix(kind: QualificationType) -> str:
@@ -120,6 +148,8 @@ def _prefix(kind: QualificationType) -> str:
 
 def _earned(kind: QualificationType) -> dict[Worker, int]:
     """Workers of the platform and the value that they get. Only work that the platform has confirmed counts."""
+    if kind.purpose == Purpose.LIMIT:
+        return _at_limit(kind)
     theirs = Assignment.objects.filter(
         participant__study=kind.study, participant__worker__platform=kind.platform, participant__synthetic=False
     )
@@ -130,3 +160,14 @@ def _earned(kind: QualificationType) -> dict[Worker, int]:
         return dict.fromkeys(workers, 1)
     results = ((worker, exam_percent(kind.study, worker.pk)) for worker in workers)
     return {worker: percent for worker, percent in results if percent is not None}
+
+
+def _at_limit(kind: QualificationType) -> dict[Worker, int]:
+    """Workers with as many confirmed submissions as one person can send. The value is that number."""
+    most = kind.study.hits_per_worker
+    if most is None:
+        return {}
+    sent = Submission.objects.filter(study=kind.study, participant__worker__platform=kind.platform)
+    counted = sent.exclude(pk__in=unconfirmed_submissions(kind.study)).order_by().values("participant__worker")
+    full = counted.annotate(n=Count("pk")).filter(n__gte=most).values("participant__worker")
+    return dict.fromkeys(Worker.objects.filter(pk__in=full).order_by("pk"), most)

@@ -20,6 +20,8 @@ from annotation.services.payments import settle_approvals
 
 OutsideState = OutsideAssignment.State
 State = Posting.State
+#: What the platform may report differently the next time.
+REPORTED = ("state", "accepted_at", "submitted_at", "approves_itself_at", "answer")
 
 
 @dataclass(slots=True)
@@ -95,28 +97,26 @@ def _store(posting: Posting, rows: Iterable[Reported]) -> int:
     A list that changes while it is read may contain an assignment twice; the last one counts.
     """
     Posting.objects.select_for_update(no_key=True).get(pk=posting.pk)
-    known = {(each.external_id, each.worker_id): each for each in posting.outside.all()}
-    now, news = timezone.now(), 0
+    known = {(each.external_id, each.worker_id): each for each in posting.outside.defer("answer")}
+    now = timezone.now()
     rows = _without_redacted(posting, rows)
+    new: list[OutsideAssignment] = []
+    changed: list[OutsideAssignment] = []
     for key, row in {(row.external_id, row.worker_id): row for row in rows}.items():
-        values = {
-            "state": row.state,
-            "accepted_at": row.accepted_at,
-            "submitted_at": row.submitted_at,
-            "approves_itself_at": row.approves_itself_at,
-            "answer": row.answer,
-            "seen_at": now,
-        }
         old = known.get(key)
-        if old is None:
-            OutsideAssignment.objects.create(posting=posting, external_id=key[0], worker_id=key[1], **values)
-        elif old.state != row.state:
-            OutsideAssignment.objects.filter(pk=old.pk).update(**values)
+        if old is None or old.state != row.state:
+            values = {name: getattr(row, name) for name in REPORTED} | {"seen_at": now}
+            (new if old is None else changed).append(
+                OutsideAssignment(
+                    pk=old.pk if old else None, posting=posting, external_id=key[0], worker_id=key[1], **values
+                )
+            )
         if row.state == OutsideState.RETURNED:
             end_returned(posting=posting, worker_id=row.worker_id, assignment_id=row.external_id)
-        news += old is None or old.state != row.state
+    OutsideAssignment.objects.bulk_create(new)
+    OutsideAssignment.objects.bulk_update(changed, [*REPORTED, "seen_at"], batch_size=50)
     Posting.objects.filter(pk=posting.pk).update(synced_at=now)
-    return news
+    return len(new) + len(changed)
 
 
 def _without_redacted(posting: Posting, rows: Iterable[Reported]) -> list[Reported]:

@@ -17,14 +17,21 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import platform_class
-from annotation.platforms.base import BadArrival
+from annotation.platforms.base import BadArrival, Claim
 from annotation.services.allocation import NotAdmitted
-from annotation.services.arrivals import accept_hit, known_assignment
+from annotation.services.arrivals import (
+    accept_hit,
+    barred_by_limit,
+    in_progress_elsewhere,
+    known_assignment,
+    note_returned,
+)
 from annotation.services.publishing import settings_of
 from annotation.tokens import Seat, participant_token, read_posting_token
 from annotation.views.work_pages import SeeOther, message, page, workers_page
-from annotation.views.work_start import start_context
-from common.words import money
+from annotation.views.work_start import limit_note, start_context
+from common.numbers import whole_number
+from common.words import counted, money
 
 #: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
 GRACE = timedelta(minutes=5)
@@ -76,8 +83,13 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     known = known_assignment(posting=posting, claim=claim)
     if known is not None:
         return _to_work(known)
+    if request.method == "POST" and "returned" in request.POST:
+        number = whole_number(request.POST["returned"], least=1, most=2**53)
+        note_returned(posting=posting, claim=claim, assignment_id=number or 0)
+        return SeeOther(request.get_full_path())
     if request.method != "POST":
-        return _start_page(posting)
+        barred = barred_by_limit(posting=posting, claim=claim)
+        return _refused(posting, barred, claim) if barred and _is_open(study) else _start_page(posting)
     if study.consent and request.POST.get("agree") != "yes":
         return _start_page(posting, disagreed=True)
     try:
@@ -88,7 +100,7 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
             consented=bool(study.consent),
         )
     except NotAdmitted as refusal:
-        return _refused(posting, refusal.reason)
+        return _refused(posting, refusal.reason, claim)
     return _to_work(accepted)
 
 
@@ -116,6 +128,7 @@ def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
     context: dict[str, Any] = {
         **start_context(study, posting.hit.arm if posting.hit else None),
         "on_platform": True,
+        "limit_note": limit_note(study),
         "reward": posting.pays,
         "known_by_address": True,
         "preview_url": reverse("study_preview", args=[study.slug]),
@@ -124,11 +137,26 @@ def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
     return page("annotation/start.html", context, status=422 if disagreed else 200)
 
 
-def _refused(posting: Posting, reason: str) -> HttpResponse:
+def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpResponse:
     platform = platform_class(posting.platform)
+    if reason == "limit_open" and claim is not None:
+        return _limit_page(posting, claim)
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
     lines = (line.format(task=platform.task), platform.way_out)
     return message(heading.format(task=platform.task), *lines, status=403, contact=posting.study.contact)
+
+
+def _limit_page(posting: Posting, claim: Claim) -> HttpResponse:
+    """With the hits in progress, the worker has all that one person can do, unless they returned one of these."""
+    platform = platform_class(posting.platform)
+    context = {
+        "most": counted(posting.study.hits_per_worker or 0, platform.task),
+        "task": platform.task,
+        "way_out": platform.way_out,
+        "open": in_progress_elsewhere(posting=posting, claim=claim),
+        "contact": posting.study.contact,
+    }
+    return page("annotation/at_limit.html", context, status=403)
 
 
 def _stopped_page(work: Assignment) -> HttpResponse:

@@ -21,9 +21,10 @@ from django.views.decorators.http import require_http_methods
 from annotation.access import study_for
 from annotation.instrument import Instrument, item_data, whole_texts, with_image
 from annotation.models import Arm, Invitation, Participant, Study, Worker
+from annotation.platforms import platform_class
 from annotation.queries.events import arms_record_edits
 from annotation.queries.example_offers import example_offers
-from annotation.queries.platforms import is_posted
+from annotation.queries.platforms import bounded_on, is_posted
 from annotation.queries.work import invitation_by_key, openings, participant_of, study_by_slug
 from annotation.services import people
 from annotation.services.allocation import NotAdmitted, enrol
@@ -37,7 +38,7 @@ from annotation.views.work_brake import cancel_start, note_start, take_start, to
 from annotation.views.work_events import RECORDING
 from annotation.views.work_pages import SeeOther, message, page, workers_page
 from common.numbers import whole_number
-from common.words import money
+from common.words import counted, money
 
 #: What workers read before they start, by the study's rule for people who stop.
 PART_PAY = {
@@ -315,8 +316,16 @@ def study_preview(request: HttpRequest, slug: str) -> HttpResponse:
     if not pages:
         return message("There is nothing to preview yet", "This study has no items.", status=404)
     at = whole_number(request.GET.get("step", ""), least=1, most=len(pages)) or 1
-    context = preview_context(study, pages[at - 1], at=at, steps=len(pages))
+    context = preview_context(study, pages[at - 1], at=at, steps=len(pages)) | {"limit_note": limit_note(study)}
     return page(pages[at - 1].template, context | {"start_url": visit.url, "key": visit.query("&")})
+
+
+def limit_note(study: Study) -> str:
+    """How many hits one person can do, where a platform offers more, each on its own; empty elsewhere."""
+    name = bounded_on(study)
+    if not name:
+        return ""
+    return f"Each person can do at most {counted(study.hits_per_worker or 0, platform_class(name).task)} of this study."
 
 
 def _may_preview(request: HttpRequest, visit: Visit) -> bool:

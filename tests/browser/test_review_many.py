@@ -120,7 +120,7 @@ def test_every_page_of_the_review_looks_right(live_server: LiveServer, new_page:
     everything = Submission.objects.filter(study=study)
     actions = [name for name in bulk.ACTIONS if name != "file"]
     made = [bulk.plan_action(study=study, action=name, chosen=everything, actor="ada") for name in actions]
-    bulk.set_terms(bulk=made[5], note="Thanks", amount=Decimal("0.50"))
+    bulk.set_terms(bulk=made[actions.index("bonus")], note="Thanks", amount=Decimal("0.50"))
     page = new_page()
     sign_in(page, live_server)
     worker = sent[1].participant.pseudonym

@@ -106,6 +106,7 @@ def test_the_whole_workflow_survives_every_fault(
         items=sets,
         ratings_per_item=ratings,
         live=False,
+        hits_per_worker=None,
         reward=Decimal("0.18"),
         config={"write_first": False, "rate_first": False},
     )
@@ -185,7 +186,7 @@ def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
     # No rating lost or double.
     study = Study.objects.get()
     found = differences(study)
-    assert (found.here_only, found.there_only, found.other_worker) == ([], [], [])
+    assert not (found.here_only or found.there_only or found.other_worker)
     assert Submission.objects.count() == OutsideAssignment.objects.count() == total
     rated = study_data(study).ratings
     assert set(Counter(rated["item"]).values()) == {ratings}
@@ -193,6 +194,7 @@ def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
     assert MarketAssignment.objects.filter(state="Approved").count() == total
     ours = dict(Payment.objects.values_list("platform_id", "amount"))
     assert ours == rewards_paid()
+    # Added up here: SQLite would do it in floating point.
     assert sum(ours.values()) == total * Decimal("0.18")
     check_all()
     fee = Decimal("0.07") if ratings > 9 else Decimal("0.04")

@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 
 from annotation.models import QualificationType, Study
-from annotation.platforms.base import NOT_MADE
+from annotation.platforms.base import NOT_MADE, is_bounded
 from annotation.platforms.costs import CENT
 from annotation.task_types.settings import ConfigForm, ListField
 
@@ -124,7 +124,8 @@ class MturkConfig:
 
 
 def study_requirements(study: Study) -> list[dict[str, Any]]:
-    """Requirements from other studies: the result of the exam, and that a worker has not taken part in some of them.
+    """Requirements by what workers did: the result of the exam, that they have not taken part in some other studies,
+    and that they have not done all that one person can do in this one.
 
     ``services.qualifying`` makes these qualifications before the study is posted. If one was not made, it is still in
     the list, so that the platform refuses the HIT instead of offering it to everybody.
@@ -140,6 +141,9 @@ def study_requirements(study: Study) -> list[dict[str, Any]]:
         found.append({"QualificationTypeId": ids.get((exam.pk, Purpose.EXAM), NOT_MADE), **least})
     for other in study.exclude_studies.order_by("pk").values_list("pk", flat=True):
         name = ids.get((other, Purpose.TOOK_PART), NOT_MADE)
+        found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
+    if is_bounded(study, "mturk"):
+        name = ids.get((study.pk, Purpose.LIMIT), NOT_MADE)
         found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
     return [each | GUARDED for each in found]
 

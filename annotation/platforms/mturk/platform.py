@@ -77,15 +77,21 @@ class Mturk(Platform):
     def call(self, operation: str, **params: Any) -> Json:
         return api.call(self._client, operation, params)
 
-    def pages(self, operation: str, key: str, **params: Any) -> Iterator[Json]:
-        """All entries of a list, read page by page. The list may change in between."""
+    def pages(self, operation: str, key: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
+        """All entries of a list, read page by page. The list may change in between.
+
+        MTurk names a next page until one is empty. With ``most`` entries there can be no more, so none is asked for.
+        """
         token: str | None = None
+        found = 0
         while True:
             more = {"NextToken": token} if token else {}
             answer = self.call(operation, MaxResults=MOST_PER_PAGE, **more, **params)
-            yield from answer.get(key, ())
+            rows = answer.get(key, ())
+            found += len(rows)
+            yield from rows
             token = answer.get("NextToken")
-            if not token:
+            if not token or (most is not None and found >= most and len(rows) < MOST_PER_PAGE):
                 return
 
     def endpoint(self) -> str:
@@ -216,7 +222,8 @@ class Mturk(Platform):
 
     def sync(self, posting: Posting) -> Iterator[Reported]:
         try:
-            rows = list(self.pages("list_assignments_for_hit", "Assignments", HITId=posting.external_id))
+            operation, about = "list_assignments_for_hit", {"HITId": posting.external_id}
+            rows = list(self.pages(operation, "Assignments", most=posting.wanted, **about))
         except PlatformTrouble as trouble:
             if trouble.code not in GONE:
                 raise
@@ -273,7 +280,7 @@ class Mturk(Platform):
         """The account's own qualification with exactly this name, on any page of the list."""
 
         def search(call: PlatformCall) -> Json | None:
-            about = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+            about: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
             for each in self.pages("list_qualification_types", "QualificationTypes", **about):
                 if each["Name"] == name:
                     return {"QualificationTypeId": each["QualificationTypeId"]}
@@ -288,6 +295,10 @@ class Mturk(Platform):
         about = {"QualificationTypeId": qualification, "WorkerId": worker_id, "IntegerValue": value}
         params = about | {"SendNotification": False}
         return [_call(key, "associate_qualification_with_worker", params)]
+
+    def revoke(self, qualification: str, worker_id: str, *, key: str) -> Sequence[Call]:
+        params = {"QualificationTypeId": qualification, "WorkerId": worker_id}
+        return [_call(key, "disassociate_qualification_from_worker", params)]
 
     def _paid_before(self, call: PlatformCall) -> Json | None:
         """Whether the platform has one more such bonus than the calls known to have succeeded."""

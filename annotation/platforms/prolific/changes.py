@@ -11,7 +11,7 @@ from datetime import datetime
 
 from annotation.models import Compensation, OutsideAssignment, PlatformCall, Posting
 from annotation.platforms.base import Call, Json, PlatformTrouble
-from annotation.platforms.changes import Changes
+from annotation.platforms.changes import ASK_BACK, Changes
 from annotation.platforms.prolific.bonuses import bonus_calls
 
 
@@ -65,7 +65,7 @@ class ProlificChanges(Changes):
 
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
         params = {"id": outside.external_id, "request_return_reasons": [reason]}
-        return [Call.fixed(f"ask-back/{outside.pk}", "request_return", params, search=self._was_asked)]
+        return [Call.fixed(f"{ASK_BACK}{outside.pk}", "request_return", params, search=self._was_asked)]
 
     def _was_asked(self, call: PlatformCall) -> Json | None:
         there = self._look("look_up_submission", str(call.params["id"]))

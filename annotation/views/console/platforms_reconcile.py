@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -79,7 +80,7 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
     return study_page(request, study, "platforms/reconcile.html", context, section=SECTION)
 
 
-def _here_only(study: Study, works: list[Assignment]) -> list[HereOnly]:
+def _here_only(study: Study, works: Sequence[Assignment]) -> list[HereOnly]:
     promised = {each.assignment_id: each for each in Compensation.objects.filter(study=study)}
     paid = set(Payment.objects.filter(study=study).values_list("submission__assignment", flat=True))
     now = timezone.now()

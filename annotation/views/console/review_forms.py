@@ -70,7 +70,7 @@ class TermsForm(forms.Form):
             note.error_messages["required"] = NEEDS_NOTE[bulk.action]
         note.help_text = (
             "The worker reads it."
-            if bulk.action in ("reject", "bonus", "block")
+            if bulk.action in ("reject", "ask_back", "bonus", "block")
             else "Saved with each submission and in the activity."
         )
         if bulk.action == "file":

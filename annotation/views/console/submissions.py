@@ -16,9 +16,11 @@ from annotation.instrument import Instrument
 from annotation.models import Assignment, Flag, Membership, PayDecision, Review, Step, Study, Submission
 from annotation.platforms import connect
 from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.changing import changes_class
 from annotation.queries import submissions as queries
 from annotation.queries.left_out import excluded_by_rule
 from annotation.queries.pay_states import PAY_STATES
+from annotation.queries.platform_overview import posted_on
 from annotation.queries.review import compared_with_others, latest_actions, pay_view
 from annotation.services.bulk import ACTIONS, FOR_EDITORS
 from annotation.services.pay_decisions import decide_pay
@@ -50,7 +52,8 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
     number = whole_number(request.GET.get("page", ""), least=1, most=10**9) or 1
     page, rows = queries.submission_page(study, which, number=number)
     owner = role_in(study, request.user) == Membership.Role.OWNER
-    allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name != "file")]
+    hidden = {"file"} if changes_class(posted_on(study)).asks_back else {"file", "ask_back"}
+    allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name not in hidden)]
     context = {
         "page": page,
         "rows": rows,

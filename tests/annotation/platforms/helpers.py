@@ -20,7 +20,7 @@ from tests.marketplace.support.factories import make_worker as make_market_worke
 
 
 def posted_study(platform: Platform, **values: Any) -> Study:
-    defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2, "reward": "0.18"}
+    defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2, "reward": "0.18", "hits_per_worker": None}
     made = make_study(**defaults | values)
     publishing.plan_postings(study=made, platform=platform, actor="test")
     publishing.post_all(study=made, platform=platform)

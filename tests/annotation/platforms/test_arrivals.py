@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def posted_study(**values: Any) -> tuple[Study, list[Posting]]:
-    defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2}
+    defaults: dict[str, Any] = {"items": 2, "ratings_per_item": 2, "hits_per_worker": None}
     study = make_study(**defaults | values)
     postings = [
         Posting.objects.create(

@@ -62,7 +62,7 @@ def test_a_last_page_that_came_too_late_counts_after_all(posting: Posting, api: 
     keep_draft(assignment_id=work.pk, number=0, data=form, late=True)
     market.submit(assignment_id=there.assignment_id, answers={"saved": ["here"]})
     outside = only(posting, api)
-    assert differences(posting.study).there_only == [outside]
+    assert list(differences(posting.study).there_only) == [outside]
     sent = fetch_answer(outside=outside, actor="test")
     assert sent.assignment_id == work.pk
     assert list(confirmed(posting.study)) == [work]

@@ -39,7 +39,9 @@ def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) 
 
 @pytest.fixture
 def draft() -> Study:
-    return make_study(items=2, ratings_per_item=10, live=False, reward=Decimal("0.18"), slug="weather")
+    return make_study(
+        items=2, ratings_per_item=10, hits_per_worker=None, live=False, reward=Decimal("0.18"), slug="weather"
+    )
 
 
 @pytest.fixture

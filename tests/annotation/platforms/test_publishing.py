@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def live_study(**values: Any) -> Study:
-    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 10, "reward": Decimal("0.18")}
+    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 10, "hits_per_worker": None, "reward": Decimal("0.18")}
     return make_study(**defaults | values)
 
 

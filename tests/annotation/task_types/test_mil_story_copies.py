@@ -10,7 +10,7 @@ from annotation.task_types.base import Answers
 from annotation.task_types.offers import OfferData, Offers
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SENTENCES, SimulatedWorker
-from tests.annotation.task_types import suite
+from tests.annotation.task_types.walking import pages_of, shown_of
 
 TASK = get_type("mil_story")
 FIRST = "Nobody else stood at the stop that evening."
@@ -20,11 +20,11 @@ SUGGESTED = "The old bus came round the corner at last."
 def flags(*sentences: str, suggested: str = SUGGESTED) -> list[str]:
     """The flags of a story of four sentences; the second and the fourth began as suggestions, the fourth had none."""
     example = TASK.examples()[1]
-    shown = suite.shown_of(TASK, example)
+    shown = shown_of(TASK, example)
     offers = (OfferData(1, "1", "model-a", suggested), OfferData(3, "1", "model-a", "", "none"))
     shown = shown.__class__(shown.items, shown.config, shown.texts, shown.order, offers=Offers(offers))
     answers: list[Answers] = [{"sentence": text} for text in sentences]
-    pages = suite.pages_of(TASK, shown, answers)
+    pages = pages_of(TASK, shown, answers)
     sent = Sent(TASK, shown, pages, answers, [], [], seconds=None)
     return [found.place for found in find_in(sent.as_work(), Settings.of({})) if found.reason == "copied"]
 
@@ -49,7 +49,7 @@ def test_a_writer_who_sends_a_sentence_of_the_story_again_is_flagged() -> None:
 def test_a_careful_simulated_writer_never_repeats_a_sentence_of_the_story() -> None:
     """All but one of the sentences that simulated workers know are in the story."""
     example = TASK.examples()[1]
-    shown = suite.shown_of(TASK, example)
+    shown = shown_of(TASK, example)
     page = TASK.next_page(shown, [{"sentence": " ".join(SENTENCES[1:])}])
     page = page and page.__class__(page.name, page.title, page.template, page.parts, page.context, page.item)
     assert page is not None
