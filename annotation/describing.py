@@ -100,6 +100,8 @@ def labelled_settings(fields: Mapping[str, forms.Field], config: Mapping[str, An
 
 
 def _in_words(field: forms.Field | None, value: object) -> str:
+    if value is None:
+        return "not set"
     if isinstance(field, forms.ChoiceField):
         choices: Any = field.choices
         return {str(key): str(label) for key, label in choices}.get(str(value), str(value))

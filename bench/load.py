@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 _HIDDEN = re.compile(rb'name="(form|start)"[^>]*?value="([^"]+)"')
 _RADIO = re.compile(rb'type="radio"[^>]*?name="([^"]+)"[^>]*?value="([^"]+)"')
 _TEXT = re.compile(rb'<textarea[^>]*?name="([^"]+)"')
+FORM = "application/x-www-form-urlencoded"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -42,22 +43,22 @@ class Connection:
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
 
-    async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, str, bytes]:
+    async def send(self, method: str, path: str, body: bytes = b"", kind: str = FORM) -> tuple[int, str, bytes]:
         for attempt in (1, 2):
             try:
-                return await self._send(method, path, body)
+                return await self._send(method, path, body, kind)
             except (ConnectionError, asyncio.IncompleteReadError):
                 self.close()
                 if attempt == 2:
                     raise
         raise AssertionError
 
-    async def _send(self, method: str, path: str, body: bytes) -> tuple[int, str, bytes]:
+    async def _send(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str, bytes]:
         if self.writer is None or self.reader is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         head = f"{method} {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
         if body:
-            head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
+            head += f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
         self.writer.write(head.encode() + b"\r\n" + body)
         raw = await self.reader.readuntil(b"\r\n\r\n")
         status = int(raw[9:12])

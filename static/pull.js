@@ -8,7 +8,9 @@
   var part = document.getElementById("pull");
   if (!task || !part || !window.fetch || !window.DOMParser) { return; }
 
-  var QUICK = 500, SLOW = 1500, TROUBLE = 4000; // ms between two questions: at first, after ten seconds, after an error
+  // Until how many ms, and how many ms apart, the page asks: as in waiting.js.
+  var PAUSES = [[3000, 200], [10000, 500], [3600000, 1500]];
+  var TROUBLE = 4000; // ms after the server did not answer
   var here = task.getAttribute("action"), timer = null, began = 0, asking = false;
 
   function byId(id) { return document.getElementById(id); }
@@ -83,9 +85,13 @@
     });
   }
   function later(ms) { clearTimeout(timer); timer = setTimeout(look, ms); }
+  function pause() {
+    var waited = Date.now() - began;
+    return (PAUSES.filter(function (one) { return waited < one[0]; })[0] || PAUSES[PAUSES.length - 1])[1];
+  }
   function wait() {
     clearTimeout(timer);
-    if (part.dataset.progress) { later(QUICK); }
+    if (part.dataset.progress) { later(pause()); }
   }
   function look() {
     fetch(part.dataset.progress, { credentials: "omit", cache: "no-store" }).then(function (response) {
@@ -95,7 +101,7 @@
       if (found.reload) { return fetch(here, { credentials: "omit", cache: "no-store" }).then(read).then(show); }
       words(byId("pull-title"), found.title);
       words(byId("pull-text"), found.text);
-      later(Date.now() - began < 10000 ? QUICK : SLOW);
+      later(pause());
       return null;
     }).catch(function () {
       words(byId("pull-title"), "The server cannot be reached.");

@@ -6,14 +6,19 @@
   var box = document.getElementById("waiting");
   if (!box || !window.fetch) { return; }
 
-  var QUICK = 500, SLOW = 1500; // ms between two questions, at first and after ten seconds
-  var TROUBLE = 4000;           // ms after the server did not answer
+  // Until how many ms, and how many ms apart, the page asks: often at first, because most suggestions come in a second or two.
+  var PAUSES = [[3000, 200], [10000, 500], [3600000, 1500]];
+  var TROUBLE = 4000; // ms after the server did not answer
   var began = Date.now(), timer = null;
   var title = document.getElementById("waiting-title"), text = document.getElementById("waiting-text");
   var url = box.dataset.url + "?step=" + encodeURIComponent(box.dataset.step);
 
   function say(node, words) { if (node.textContent !== words) { node.textContent = words; } }
   function later(ms) { clearTimeout(timer); timer = setTimeout(ask, ms); }
+  function pause() {
+    var waited = Date.now() - began;
+    return (PAUSES.filter(function (one) { return waited < one[0]; })[0] || PAUSES[PAUSES.length - 1])[1];
+  }
 
   function ask() {
     fetch(url, { credentials: "omit", cache: "no-store" }).then(function (response) {
@@ -23,7 +28,7 @@
       if (found.reload) { location.reload(); return; }
       say(title, found.title);
       say(text, found.text);
-      later(Date.now() - began < 10000 ? QUICK : SLOW);
+      later(pause());
     }).catch(function () {
       say(title, "The server cannot be reached.");
       say(text, "Your text is saved. Trying again…");
@@ -36,5 +41,5 @@
   document.addEventListener("visibilitychange", function () {
     if (document.visibilityState === "visible") { later(0); }
   });
-  later(QUICK);
+  later(pause());
 })();

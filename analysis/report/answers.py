@@ -38,7 +38,7 @@ from analysis.report.blocks import (
     estimates_table,
     number,
 )
-from analysis.report.source import NUMERIC, Source
+from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from common.words import counted
 
 #: Pairwise answers (one, the other, neither) are categories without an order.
@@ -211,9 +211,16 @@ def explanation(level: str) -> str:
     )
 
 
+def given_part(counts: pd.DataFrame) -> pd.DataFrame:
+    """The counts without the points at both ends of a long scale that nobody chose, such as 20 to 50 of a count."""
+    given = counts["n"].to_numpy().nonzero()[0]
+    return counts if len(counts) <= MANY_POINTS else counts.iloc[given[0] : given[-1] + 1]
+
+
 def bar_figure(key: str, topic: str, counts: pd.DataFrame) -> Figure:
     """Bars from the top of the scale down, in the order that workers saw."""
-    down = counts[::-1]
+    shown = given_part(counts)
+    down = shown[::-1]
     total = int(counts["n"].sum())
     most = counts.iloc[int(counts["n"].argmax())]
     words = plots.Words(
@@ -226,6 +233,9 @@ def bar_figure(key: str, topic: str, counts: pd.DataFrame) -> Figure:
     columns = [Column("Answer", "text"), Column("n"), Column("Share", digits=3)]
     rows = list(down[["answer", "n", "share"]].itertuples(index=False, name=None))
     caption = f"How often each answer to “{topic}” was given."
+    if len(shown) < len(counts):
+        first, last = counts["answer"].iloc[0], counts["answer"].iloc[-1]
+        caption += f" The scale goes from {first} to {last}; nobody gave the answers that are not shown."
     return Figure(svg, caption, Table(words.title, columns, rows))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.description import ArmDescription, QuestionDescription, Scale
 from analysis.quality_control.exclusion import Exclusion
 from analysis.report.blocks import Block, Column, Facts, Highlight, Note, Section, Table, Wording
-from analysis.report.source import Source
+from analysis.report.source import MANY_POINTS, Source
 from common.words import counted, moment_in_utc, money, rating_counts_in_words
 
 MOST_INCOMPLETE = 50
@@ -253,6 +253,8 @@ def answers(question: QuestionDescription) -> str:
         return f"A text of {', '.join(told)}." if told else "A text of any length."
     if not question.scale.points:
         return f"A number on the scale “{question.scale.name}”."
+    if len(question.scale.points) > MANY_POINTS and not any(point.label for point in question.scale.points):
+        return f"A number from {question.scale.low:g} to {question.scale.high:g}."
     if question.targets:
         how = "Any of these options:" if question.kind == "choices" else "An order of these options:"
         return "\n".join([how, *question.targets.values()])

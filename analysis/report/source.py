@@ -15,6 +15,8 @@ from analysis.diversity.resampling import Bootstrap
 
 #: Levels whose ratings have a mean.
 NUMERIC = ("ordinal", "interval")
+#: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
+MANY_POINTS = 12
 
 
 @dataclass(frozen=True)

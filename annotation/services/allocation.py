@@ -24,6 +24,7 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.queries.exams import has_passed
+from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import TRIES, again_after_deadlock, is_deadlock
 from annotation.services.people import MEMBER
 from annotation.task_types.items import Json
@@ -425,4 +426,5 @@ def _end(chosen: QuerySet[Assignment], state: str, moment: datetime, *, skip_loc
     count = ended.update(state=state, ended_at=moment)
     for hit_id in sorted(hit_id for _, hit_id in rows):
         Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - 1)
+    cancel_offers(assignments=[pk for pk, _ in rows])
     return count

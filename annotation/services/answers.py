@@ -19,6 +19,7 @@ from annotation.instrument import Instrument, Walk, hit_items, live_instrument, 
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
 from annotation.services.allocation import revive_late
 from annotation.services.arrivals import take_back
+from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import TRIES, is_deadlock
 from annotation.services.flagging import Sent, Where, flag_columns, quick_findings, written_texts
 from annotation.services.offers import closing, lacks_offers, request_offers
@@ -95,12 +96,20 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, given)) if offered else []
     if not walk.is_complete([*before, given]):
         _store(work, sent, now, uses)
+        _cancel_needless(work.id, number, page)
         if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, given])):
             _request_on_commit(work.id, number + 1, following)
         return Outcome("stored")
     feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
     _store(work, sent, now, uses, _completion(work, walk, sent, now, feedback=feedback))
+    _cancel_needless(work.id, number, page)
     return Outcome("submitted", complete=True)
+
+
+def _cancel_needless(assignment_id: int, number: int, page: Page) -> None:
+    """A page with a button can be sent while suggestions are on their way. Nobody would see them any more."""
+    if page.pulls:
+        cancel_offers(assignments=[assignment_id], number=number)
 
 
 def _sent_before(work: OpenWork, number: int, data: Mapping[str, str]) -> Outcome:

@@ -29,6 +29,7 @@ from annotation.services.allocation import (
     take_least_filled_arm,
     took_part_in_excluded,
 )
+from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import again_after_deadlock
 
 State = Assignment.State
@@ -237,6 +238,7 @@ def _end(assignment: Assignment, state: str) -> None:
     ended = Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED)
     if ended.update(state=state, ended_at=timezone.now()):
         Hit.objects.filter(pk=assignment.hit_id).update(n_live=F("n_live") - 1)
+        cancel_offers(assignments=[assignment.pk])
 
 
 def _posted_hit(hit_id: int, posting: Posting) -> Hit:

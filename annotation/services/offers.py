@@ -16,11 +16,10 @@ from annotation import sql
 from annotation.instrument import Instrument, Walk, hit_items, offers_to, shown_items
 from annotation.models import Assignment, Offer
 from annotation.queries.work import given_answers
+from annotation.services.cancelling import requests_of
 from annotation.task_types.base import Answers, Page
 from annotation.task_types.items import Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse
-from generation.models import Suggestion
-from generation.suggestions.asking import cancel_suggestions
 from generation.suggestions.delivering import Delivery, Origin, Request, deliver, origins
 
 
@@ -136,19 +135,15 @@ def _requests(assignment_id: int, number: int, needed: Needed) -> list[Request]:
             suggester=ask.suggester,
             fields=ask.fields,
             round=ask.round,
-            story=f"{_story(assignment_id)}{ask.story}",
+            story=f"{requests_of(assignment_id)}{ask.story}",
             seed=seed,
         )
         for ask in needed.asks
     ]
 
 
-def _story(assignment_id: int) -> str:
-    return f"assignment {assignment_id}/"
-
-
 def _key(assignment_id: int, number: int, ask: Ask, pull: int) -> str:
-    return f"{_story(assignment_id)}{number}/{f'{pull}/' if pull else ''}{ask.side}"
+    return f"{requests_of(assignment_id, number)}{f'{pull}/' if pull else ''}{ask.side}"
 
 
 def _waiting(found: Sequence[Delivery]) -> Waiting | None:
@@ -224,9 +219,3 @@ def closing(assignment_id: int, number: int, uses: Sequence[OfferUse]) -> list[s
     ]
     unused: list[Any] = [False, assignment_id, number]
     return [*used, (_UNUSED, unused)]
-
-
-def cancel_offers(*, assignment_id: int) -> int:
-    """Cancel suggestions that are still being written for a returned hit. Returns how many there were."""
-    waiting = Suggestion.objects.filter(story__startswith=_story(assignment_id), state=Suggestion.State.WAITING)
-    return cancel_suggestions(suggestions=list(waiting.values_list("pk", flat=True)))

@@ -42,6 +42,7 @@ from annotation.models import (
 from annotation.platforms import platform_class
 from annotation.queries.pay_states import in_state
 from annotation.services.allocation import return_assignment
+from annotation.services.cancelling import requests_of
 from annotation.services.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves
 from annotation.services.reviews import release_places
 from generation.suggestions.asking import delete_suggestions
@@ -142,7 +143,7 @@ def _blank_work(participant: Participant, counts: Counts) -> None:
     offers.update(suggestion=None)
     counts["suggestions shown"] = offers.exclude(source=Offer.Source.NONE).update(text=REMOVED)
     for pk in mine.values_list("pk", flat=True):
-        delete_suggestions(writer=f"assignment {pk}/")
+        delete_suggestions(writer=requests_of(pk))
 
 
 def _blank_decisions(participant: Participant) -> None:

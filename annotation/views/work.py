@@ -24,7 +24,7 @@ from annotation.queries.part_pay import part_of_reward
 from annotation.queries.work import OpenStep, Standing, first_step, given_answers, standing
 from annotation.services.allocation import NothingLeft, accept_next, return_assignment
 from annotation.services.answers import save_draft, submit_step
-from annotation.services.offers import OpenPage, cancel_offers, open_page
+from annotation.services.offers import OpenPage, open_page
 from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
@@ -337,7 +337,6 @@ def work_return(request: HttpRequest, token: str) -> HttpResponse:
     form, _ = _read_form(request)
     if not return_assignment(assignment_id=form.assignment, participant_id=participant_id):
         return to("work", token)
-    cancel_offers(assignment_id=form.assignment)
     return to("work_done", token, "?returned")
 
 

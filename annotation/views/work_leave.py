@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.queries.own_record import entries, own_record
-from annotation.services.offers import cancel_offers
 from annotation.services.redacting import ask_for_deletion
 from annotation.services.stopping import stop_for_part_pay
 from annotation.tokens import read_form_token, read_participant_token
@@ -31,7 +30,6 @@ def work_stop(request: HttpRequest, token: str) -> HttpResponse:
     form = read_form_token(request.POST.get("form", ""))
     if stop_for_part_pay(assignment_id=form.assignment, participant_id=participant_id) is None:
         return SeeOther(reverse("work", args=[token]))
-    cancel_offers(assignment_id=form.assignment)
     return SeeOther(reverse("work_done", args=[token]) + "?stopped")
 
 

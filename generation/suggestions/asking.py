@@ -7,7 +7,7 @@ answers once. If it is read after its deadline, it gets a text from the pool, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -109,10 +109,34 @@ def read_suggestions(*, suggestions: Sequence[int], now: datetime | None = None)
     return [_status(row, rows[:place], now) for place, row in enumerate(rows)]
 
 
+@transaction.atomic
 def cancel_suggestions(*, suggestions: Sequence[int]) -> int:
     """Cancel these suggestions. Returns how many. Answered suggestions do not change."""
+    # Locked in the order in which everybody locks them, so that nobody waits for each other.
     waiting = Suggestion.objects.filter(pk__in=suggestions, state=State.WAITING)
-    return waiting.update(state=State.CANCELLED, leased_by="", leased_until=None, message="Cancelled by the asker.")
+    ids = list(waiting.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+    cancelled = {"state": State.CANCELLED, "leased_by": "", "leased_until": None, "message": "Cancelled by the asker."}
+    return Suggestion.objects.filter(pk__in=ids).update(**cancelled) if ids else 0
+
+
+def cancel_requests(*, beginnings: Collection[str]) -> int:
+    """Cancel all suggestions still waiting whose key begins with one of these. Returns how many."""
+    if not beginnings:
+        return 0
+    # Few wait at any time, and the index of those that do finds them.
+    waiting = Suggestion.objects.filter(state=State.WAITING).values_list("pk", "key")
+    ids = [pk for pk, key in waiting if key.startswith(tuple(beginnings))]
+    return cancel_suggestions(suggestions=ids) if ids else 0
+
+
+def reopen_suggestions(*, suggestions: Sequence[int], now: datetime) -> int:
+    """Ask again for suggestions that were cancelled, with their seeds and a new deadline. Returns how many."""
+    count = 0
+    for row in Suggestion.objects.filter(pk__in=suggestions, state=State.CANCELLED).select_related("suggester"):
+        wait = timedelta(seconds=row.suggester.wait_seconds if row.suggester.active else 0)
+        again = {"state": State.WAITING, "asked_at": now, "deadline": now + wait, "started_at": None, "tries": 0}
+        count += Suggestion.objects.filter(pk=row.pk, state=State.CANCELLED).update(**again, message="")
+    return count
 
 
 def delete_suggestions(*, writer: str) -> int:

@@ -8,6 +8,7 @@ request.
   its own seed. Whichever text comes first counts, and the other request is cancelled. The same happens when the first
   attempt ends without any text.
 - At the deadline of the first attempt the pool steps in.
+- If a request was cancelled and is needed after all (its writer came back), it is asked for again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from django.utils import timezone
 
 from common.problems import Invalid
 from generation.models import Suggester, Suggestion
-from generation.suggestions.asking import ask_suggesters, cancel_suggestions, read_suggestions
+from generation.suggestions.asking import ask_suggesters, cancel_suggestions, read_suggestions, reopen_suggestions
 
 logger = logging.getLogger(__name__)
 State = Suggestion.State
@@ -84,6 +85,9 @@ def deliver(*, requests: Sequence[Request]) -> list[Delivery]:
         _ask(missing)
         rows = _rows(requests)
     now = timezone.now()  # after asking: an inactive suggester's deadline is the moment of asking
+    if cancelled := [rows[each.key].pk for each in requests if _was_cancelled(each, rows)]:
+        reopen_suggestions(suggestions=cancelled, now=now)
+        rows = _rows(requests)
     if late := [each for each in requests if _needs_second(each, rows, now)]:
         _ask_again(late, rows, now)
         rows = _rows(requests)
@@ -122,6 +126,12 @@ def _ask_one(request: Request, suggester: Suggester, *, again: bool = False, wai
     except Invalid as error:
         # Writers cannot do anything about it, so they continue without this suggestion.
         logger.error("The suggester %s cannot be asked: %s", suggester.name, error)
+
+
+def _was_cancelled(request: Request, rows: Mapping[str, _Row]) -> bool:
+    """Whether the request was cancelled as a whole. An attempt is also cancelled when the other one has a text."""
+    first, second = rows.get(request.key), rows.get(request.key + AGAIN)
+    return first is not None and first.state == State.CANCELLED and (second is None or second.state != State.DONE)
 
 
 def _needs_second(request: Request, rows: Mapping[str, _Row], now: datetime) -> bool:

@@ -12,7 +12,8 @@ from django.utils import timezone
 from annotation.instrument import clear_caches, live_instrument
 from annotation.models import Draft, Offer, Output, Rating, Step, Submission
 from annotation.services import offers as service
-from annotation.services.offers import cancel_offers, open_page
+from annotation.services.cancelling import cancel_offers
+from annotation.services.offers import open_page
 from generation.models import Suggester, Suggestion
 from generation.suggestions.asking import read_suggestions
 from generation.suggestions.delivering import deliver
@@ -258,15 +259,6 @@ def test_a_waiting_page_reloads_without_javascript() -> None:
     assert 'class="story"' in html, "the story so far stays in sight"
 
 
-def test_giving_the_task_back_cancels_what_is_being_written() -> None:
-    browser = writer(story_study())
-    is_waiting(browser)
-
-    browser.give_back(browser.form())
-
-    assert set(Suggestion.objects.values_list("state", flat=True)) == {"cancelled"}
-
-
 def test_pool_texts_do_not_repeat_in_a_story() -> None:
     study = story_study(rounds=2)
     Suggester.objects.update(active=False)
@@ -310,6 +302,6 @@ def test_reading_suggestions_again_does_not_disturb_what_was_shown() -> None:
     answer_all()
     before = shown_texts(browser)
     read_suggestions(suggestions=list(Suggestion.objects.values_list("pk", flat=True)))
-    cancel_offers(assignment_id=assignment_of(study).pk)
+    cancel_offers(assignments=[assignment_of(study).pk])
 
     assert shown_texts(browser) == before

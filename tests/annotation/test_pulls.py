@@ -332,12 +332,3 @@ def test_a_press_is_never_changed() -> None:
 
     with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
         Pull.objects.update(typed={})
-
-
-def test_giving_the_task_back_cancels_what_is_being_written() -> None:
-    browser = writer(slogan_study())
-    press(browser, keywords="storm")
-
-    browser.give_back(browser.form())
-
-    assert set(Suggestion.objects.values_list("state", flat=True)) == {"cancelled"}

@@ -24,6 +24,14 @@ from tests.services import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Write = Callable[[], None]
+#: As a browser pastes a text into the box.
+PASTE = """text => {
+    const box = document.getElementById("f-turn"), data = new DataTransfer();
+    box.focus();
+    data.setData("text/plain", text);
+    box.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
+    document.execCommand("insertText", false, text);
+}"""
 
 
 @pytest.fixture
@@ -80,6 +88,7 @@ def test_a_story_of_two_rounds_with_one_suggestion_late(
     open_start(page, live_server, study)
     page.get_by_role("button", name="Start").click()
     expect(page.locator("h1")).to_have_text("Write the first line of a story")
+    check_looks(page, axe_core, "the first line")
     page.fill("#f-turn", "Too short")
     expect(page.locator(".counter")).to_have_text("9 characters; 20 to 260 needed")
     first_line(page)
@@ -167,6 +176,27 @@ def test_a_second_tab_shows_the_same_suggestions_and_moves_on_by_itself(
     other.locator(".send button").click()
     expect(other.locator("h1")).to_have_text("Write the next line")
     assert Step.objects.get(number=1).answers["turn"] == texts[0]
+
+
+def test_characters_are_counted_live_and_a_pasted_story_is_refused_with_every_word(
+    new_page: NewPage, live_server: Any, study: Study
+) -> None:
+    page = open_story(new_page, live_server, study)
+    box, counter = page.locator("#f-turn"), page.locator(".counter")
+    for text, length in (("👨‍👩‍👧" * 19, 19), ("e\u0301" * 261, 261), ("🇳🇱👍🏽" * 10, 20)):
+        box.fill(text)
+        expect(counter).to_have_text(f"{length} characters; 20 to 260 needed")
+    box.fill("")
+    story = " ".join(f"This is sentence {number} of a story from elsewhere." for number in range(1, 41))
+    page.evaluate(PASTE, story)
+    expect(counter).to_have_text(f"{len(story):,} characters; 20 to 260 needed")
+    page.locator(".send button").click()
+
+    expect(page.locator("#summary")).to_contain_text(f"at most 260 characters; you wrote {len(story):,}.")
+    expect(box).to_have_value(story)
+    box.fill(FIRST)
+    send(page, "Choose the next line")
+    assert Step.objects.get().timing["turn"]["pastes"] == 1
 
 
 def test_without_javascript_the_page_loads_again_and_a_suggestion_is_used_as_it_is(

@@ -79,6 +79,7 @@ def test_a_story_with_every_second_sentence_suggested(
     page.fill("#f-sentence", FIRST)
     send(page, "Write the next sentence")
     expect(page.locator("#waiting-title")).to_have_text("The suggestion is being written")
+    check_looks(page, axe_core, "story-waiting")
     write()
 
     expect(page.locator("h1")).to_have_text("Use or change the next sentence")
@@ -158,10 +159,13 @@ def test_a_slogan_with_suggestions_on_request(
     expect(keywords).to_have_value("umbrella")
     send(page, "Your slogan is finished")
     check_looks(page, axe_core, "slogan-rating")
+    choose_everywhere(page)
+    send(page, "A few questions about the task")
+    check_looks(page, axe_core, "slogan-survey")
     offer = Offer.objects.get(chosen=True)
     assert (offer.number, offer.side) == (1, "2")
     assert Pull.objects.get(number=1).typed["slogan"] == "Let it"
-    assert Step.objects.get().answers["used"] == ["1/2"]
+    assert Step.objects.get(number=0).answers["used"] == ["1/2"]
 
 
 def test_the_button_works_without_javascript_and_loses_nothing(
@@ -207,6 +211,7 @@ def test_suggestions_and_errors_work_with_the_keyboard_alone(new_page: NewPage, 
 def test_three_responses_to_a_context(new_page: NewPage, live_server: Any, axe_core: Path) -> None:
     study = make_study(task_type="production", items=1, config={"responses": 3, "least_words": 2, "most_words": 8})
     page = open_work(new_page, live_server, study, viewport=NARROW)
+    check_looks(page, axe_core, "production-empty")
     for number, text in enumerate(("Look in your coat.", "Keys.", "look in YOUR coat"), start=1):
         page.fill(f"#f-response-{number}", text)
     page.click(".send button")

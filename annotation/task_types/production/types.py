@@ -159,9 +159,10 @@ class Production(FixedPages):
 
     def simulate(self, worker: SimulatedWorker, shown: Shown, page: Page, before: Sequence[Answers]) -> dict[str, str]:
         form: dict[str, str] = {}
+        item = shown.items[page.item or 0].external_id
         for number, question in enumerate(page.questions, start=1):
             assert isinstance(question, TextQuestion)  # noqa: S101 - the boxes of this page
-            tried = (worker.text(question, worker.rng(page.name, number, at)) for at in range(TRIES))
+            tried = (worker.text(question, worker.rng(item, number, at)) for at in range(TRIES))
             seen = {normalised(text) for text in form.values()}
             text = next((each for each in tried if normalised(each) not in seen), "")
             words = [str(number)] * max(1, question.min_words)
