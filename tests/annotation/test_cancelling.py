@@ -15,6 +15,8 @@ from annotation.services.cancelling import cancel_offers
 from generation.models import Suggester, Suggestion
 from tests.annotation import test_pulls as slogans
 from tests.annotation.offers_helpers import (
+    LAST,
+    PICKED,
     TEXTS,
     answer,
     answer_all,
@@ -28,7 +30,6 @@ from tests.annotation.offers_helpers import (
     writer,
 )
 from tests.annotation.pages import WorkerBrowser
-from tests.annotation.test_offers import LAST, PICKED
 
 pytestmark = pytest.mark.django_db
 

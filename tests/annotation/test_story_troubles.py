@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Offer, Output, Rating, Step, Submission
 from annotation.services.allocation import reclaim_expired
-from tests.annotation.offers_helpers import answer, asked, is_waiting, shown_texts, story_study, writer
+from tests.annotation.offers_helpers import LAST, answer, asked, is_waiting, shown_texts, story_study, writer
 from tests.annotation.pages import WorkerBrowser, fields
-from tests.annotation.test_offers import LAST
 
 pytestmark = pytest.mark.django_db
 STORY = " ".join(f"This is sentence {number} of a story that somebody wrote elsewhere." for number in range(1, 51))

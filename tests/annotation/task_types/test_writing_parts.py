@@ -18,7 +18,7 @@ from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.used import used_offer, uses_of
 from annotation.task_types.suggestion_uses import DELETED, EDITED, KEPT, fate_of
-from tests.annotation.task_types import suite
+from tests.annotation.task_types import walking
 from tests.factories import make_participant, make_study, make_submission
 
 
@@ -123,12 +123,12 @@ def test_responses_keep_their_writers() -> None:
 
 def test_a_simulated_writer_does_not_write_the_same_to_every_context() -> None:
     task = get_type("production")
-    config = suite.initial_config(task)
+    config = walking.initial_config(task)
     written = set()
     for name in ("c1", "c2", "c3", "c4", "c5", "c6"):  # each is alone in its hit
         item = ItemData(name, {"context": "I lost my keys again."})
-        shown = Shown([item], config, suite.texts_of(task, config), {"items": [0]})
-        (page,) = suite.pages_of(task, shown)
+        shown = Shown([item], config, walking.texts_of(task, config), {"items": [0]})
+        (page,) = walking.pages_of(task, shown)
         written.add(task.simulate(SimulatedWorker.named("w1", "careful"), shown, page, [])["response-1"])
 
     assert len(written) > 1
@@ -137,7 +137,7 @@ def test_a_simulated_writer_does_not_write_the_same_to_every_context() -> None:
 def test_a_setting_that_was_left_empty_is_described_as_not_set() -> None:
     task = get_type("production")
 
-    told = dict(labelled_settings(task.config_form.base_fields, suite.initial_config(task)))
+    told = dict(labelled_settings(task.config_form.base_fields, walking.initial_config(task)))
 
     assert told["Maximum words in a response"] == "not set"
     assert told["Record how workers write"] == "no"
