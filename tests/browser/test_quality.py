@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from annotation.models import Rating
+from annotation.models import Participant, Rating
 from annotation.task_types.items import ItemData
 from tests.annotation.task_types.journeys import quality_exam, quality_study
 from tests.browser.conftest import NewPage
@@ -81,3 +81,27 @@ def test_only_who_passes_the_exam_gets_into_the_study(live_server: Any, new_page
         else:
             expect(page.locator("h1")).to_have_text("This study is for people who passed another one")
             check_looks(page, axe_core, "not passed")
+
+
+def test_both_pools_of_an_a_a_study_see_the_same(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
+    """Two disjoint pools do the same tasks (Zhang et al. 2020, §4.1); nothing tells workers which pool they are in."""
+    empty = {"log_prob": "", "log_q": "", "role": "", "known_label": "", "columns": ["sample_id"], "extra": []}
+    payloads = [
+        ItemData(name, {"sample_id": name, "context": CONTEXT, "text": text, "system": f"hidden-{name}", **empty})
+        for name, text in TEXTS.items()
+    ]
+    arms = [{"name": "pool-day"}, {"name": "pool-night"}]
+    study = make_study(task_type="quality", payloads=payloads, items_per_hit=3, arms=arms, title="News about ferries")
+    starts, tasks = [], []
+    for _ in arms:
+        page = new_page()
+        open_start(page, live_server, study)
+        check_looks(page, axe_core, "start of an A/A study")
+        starts.append(page.locator("main").inner_text())
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator("#task")).to_be_visible()
+        assert "pool-" not in page.content()
+        tasks.append(sorted(page.locator(".pair strong").all_inner_texts()))
+    assert set(Participant.objects.values_list("arm__name", flat=True)) == {"pool-day", "pool-night"}
+    assert starts[0] == starts[1]
+    assert tasks[0] == tasks[1] == sorted(TEXTS.values())
