@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal["separated", "jsonl"]
 Record: TypeAlias = tuple[int, Sequence[str | None]]
 SUFFIXES: dict[str, str] = {".tsv": "\t", ".tab": "\t"}
 JSONL = (".jsonl", ".ndjson")
+#: How files of spreadsheets begin (.xlsx and .ods, .xls).
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 class InputError(ValueError):
@@ -151,6 +153,8 @@ def _opened(path: str | Path) -> Iterator[TextIO]:
 
 def _not_utf8(path: str | Path) -> InputError:
     raw = Path(path).read_bytes()
+    if raw.startswith(WORKBOOKS):
+        return InputError(path, "", "this is a spreadsheet’s own format, such as Excel’s", "save it as CSV (UTF-8)")
     try:
         raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

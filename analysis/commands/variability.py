@@ -16,9 +16,19 @@ from analysis.commands.output import Outcome, print_json
 from analysis.diversity.association import Floats
 from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.similarity.embedding import MINILM, NoEmbedder, load_embedder
 from analysis.tables import InputError, read_objects, read_texts, require_columns, shown
 from analysis.tagging import HANTA, NoTagger, load_tagger
-from analysis.variability import CONTROL, Productions, corpus_view, fit_table, matrices, within_and_between, worst_fit
+from analysis.variability import (
+    CONTROL,
+    Productions,
+    corpus_view,
+    embedded,
+    fit_table,
+    matrices,
+    within_and_between,
+    worst_fit,
+)
 from analysis.variability.views import PEOPLE
 from common.words import counted
 
@@ -45,7 +55,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--embeddings",
         metavar="FILE",
-        help=".npy file with one row per text, in the order of FILE: adds semantic distances",
+        help=".npy file with one row per text, in the order of FILE, for semantic distances by another model",
+    )
+    parser.add_argument(
+        "--embedder",
+        choices=(MINILM, NONE),
+        help=f"for semantic distances: {MINILM} (all-MiniLM-L6-v2; the default if it is installed) or {NONE}",
     )
     parser.add_argument(
         "--worst",
@@ -97,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         tagger = None if args.tagger == NONE else load_tagger(args.tagger)
     except NoTagger as error:
         raise InputError("--tagger", shown(args.tagger), str(error)) from error
-    vectors = None if args.embeddings is None else read_embeddings(args.embeddings, order)
+    vectors, missing = semantic(args, order, productions)
     found = list(matrices(productions, tagger=tagger, vectors=vectors))
     table = fit_table(found, seed=args.seed)
     views = corpus_view(table, plan=plan)
@@ -116,7 +131,36 @@ def run(args: argparse.Namespace) -> int:
         )
     else:
         print_tables(args, data, table, views, writers)
+        if missing:
+            print(f"\n{missing}")
     return 0
+
+
+def semantic(
+    args: argparse.Namespace, order: Sequence[int], productions: Sequence[Productions]
+) -> tuple[Floats | None, str]:
+    """The embeddings, from the file or else by the model; without either, a sentence that says why.
+
+    Sets ``args.embedder`` to what was used. InputError: both are named; a model that is not installed is asked for.
+    """
+    if args.embeddings is not None:
+        if args.embedder not in (None, NONE):
+            raise InputError(
+                "--embedder", shown(args.embedder), "--embeddings gives them already", "use one of the two"
+            )
+        args.embedder = NONE
+        return read_embeddings(args.embeddings, order), ""
+    if args.embedder == NONE:
+        return None, ""
+    try:
+        vectors = embedded(productions, load_embedder())
+    except NoEmbedder as error:
+        if args.embedder is not None:
+            raise InputError("--embedder", shown(args.embedder), str(error)) from error
+        args.embedder = NONE
+        return None, f"Semantic distances are left out: {error}. Or give your own with --embeddings."
+    args.embedder = MINILM
+    return vectors, ""
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:

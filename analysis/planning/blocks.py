@@ -18,7 +18,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from analysis.planning.search import Bundle, balance, first_bundles
+from analysis.planning.designs import exact_design
+from analysis.planning.search import Bundle, Bundles, balance, first_bundles
 from common.words import counted
 
 #: How many contexts, systems or samples a message names.
@@ -96,7 +97,8 @@ def plan_blocks(
     Give the target either as ``ratings_per_sample`` (on average, rounded up to whole tasks) or as a number of
     ``tasks``; the notes give the other. Tasks are divided among contexts in proportion to their samples. Within a
     context, samples are shown equally often (±1) if its systems have equally many; systems with fewer samples are shown
-    less. A local search then evens out the meetings. The same samples and seed give the same plan.
+    less. If a balanced incomplete block design is known for every context, it is used, with the systems in random
+    places. Otherwise a local search evens out the meetings. The same samples and seed give the same plan.
 
     PlanError: no samples, or two with the same name; not exactly one target; a target below one task; ``size`` below 2;
     a context with fewer systems than ``size``.
@@ -112,7 +114,9 @@ def plan_blocks(
         owned[each.context][code[each.system]].append(each.name)
     shares = _tasks_by_context({name: sum(map(len, own.values())) for name, own in owned.items()}, tasks, rng)
     sizes = {name: {system: len(names) for system, names in own.items()} for name, own in owned.items()}
-    bundles = first_bundles(sizes, shares, size, len(systems), rng)
+    bundles = _exact_bundles(sizes, shares, size, len(systems), rng)
+    if bundles is None:
+        bundles = first_bundles(sizes, shares, size, len(systems), rng)
     meetings = balance(bundles, sizes, len(systems), rng)
     blocks = _with_samples(bundles, owned, rng)
     shown = Counter(name for block in blocks for name in block.samples)
@@ -160,6 +164,21 @@ def _tasks_by_context(sizes: Mapping[str, int], tasks: int, rng: random.Random) 
     for name in names[: tasks - sum(shares.values())]:
         shares[name] += 1
     return shares
+
+
+def _exact_bundles(
+    sizes: Mapping[str, Mapping[int, int]], tasks: Mapping[str, int], size: int, systems: int, rng: random.Random
+) -> Bundles | None:
+    """A design for each context, in which all systems meet equally often; None if some context has none."""
+    designs = {}
+    for context, own in sizes.items():
+        if tasks[context]:
+            found = exact_design(systems, size, tasks[context])
+            if found is None or len(own) < systems or len(set(own.values())) > 1:
+                return None
+            designs[context] = found
+    places = {context: rng.sample(range(systems), systems) for context in designs}
+    return {context: [{places[context][at] for at in block} for block in designs.get(context, ())] for context in sizes}
 
 
 def _with_samples(

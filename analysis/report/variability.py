@@ -12,13 +12,18 @@ import numpy as np
 import pandas as pd
 
 from analysis import plots
+from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
 from analysis.report.blocks import Block, Column, Figure, Figures, Note, Section, Table, number
 from analysis.report.source import Source
+from analysis.similarity.embedding import NoEmbedder, load_embedder
+from analysis.tagging import NoTagger, load_tagger
 from analysis.variability import (
     CONTROL,
+    KINDS,
     Productions,
     corpus_view,
+    embedded,
     fit_table,
     matrices,
     within_and_between,
@@ -33,17 +38,20 @@ SHOWN = "lexical-1"
 
 
 def variability(source: Source, *, topics: Sequence[str] = (), model: str = "model") -> Section:
-    """Lexical distances of the answers in words to each item. ``topics``: which answers (all questions with texts).
+    """Distances of the answers in words to each item. ``topics``: which answers (all questions with texts).
 
-    The responses of an item, if any, are taken as texts by one decoder, called ``model``.
+    The responses of an item, if any, are taken as texts by one decoder, called ``model``. What this machine cannot
+    measure is left out, and the section says so.
     """
     section = Section(source.key("variability"), "Variability of texts")
-    found = list(matrices(productions(source, topics, model)))
-    table = fit_table(found, seed=source.seed)
-    people = table[(table["decoder"] == PEOPLE) & table["mu_human"].notna()]
-    if people.empty:
+    texts = productions(source, topics, model)
+    if not any(len(each.human) > 1 for each in texts):
         section.blocks.append(Note("No context has two texts by people yet."))
         return section
+    found, missing = measured(texts)
+    section.blocks += [Note(why) for why in missing]
+    section.data["missing"] = missing
+    table = fit_table(found, seed=source.seed)
     views = corpus_view(table, plan=source.plan)
     section.blocks.append(Figures(figures(source, table)))
     section.blocks.append(people_table(views))
@@ -55,6 +63,20 @@ def variability(source: Source, *, topics: Sequence[str] = (), model: str = "mod
     section.blocks += worst(table, model)
     section.data["contexts"] = table
     return section
+
+
+def measured(texts: Sequence[Productions]) -> tuple[list[tuple[Productions, dict[str, Floats]]], list[str]]:
+    """All distances that this machine can measure, and sentences on those that it cannot."""
+    tagger, vectors, missing = None, None, []
+    try:
+        tagger = load_tagger()
+    except NoTagger as error:
+        missing.append(f"Syntactic distances are left out: {error}.")
+    try:
+        vectors = embedded(texts, load_embedder())
+    except NoEmbedder as error:
+        missing.append(f"Semantic distances are left out: {error}.")
+    return list(matrices(texts, tagger=tagger, vectors=vectors)), missing
 
 
 def productions(source: Source, topics: Sequence[str], model: str) -> list[Productions]:
@@ -98,17 +120,21 @@ def figure(source: Source, values: pd.Series, title: str, x: str) -> Figure:
 
 
 def people_table(views: dict[tuple[str, str], dict[str, Estimate]]) -> Table:
-    rows = [(kind, found["mu_human"].n, found["mu_human"]) for (name, kind), found in views.items() if name == PEOPLE]
+    rows = [
+        (KINDS[kind], found["mu_human"].n, found["mu_human"]) for (name, kind), found in views.items() if name == PEOPLE
+    ]
     columns = [Column("Distance", "text"), Column("Contexts"), Column("Mean", digits=3)]
     note = (
-        "Distance of two texts for one context, from 0 to 1: the share of n-grams (of 1, 2 or 3 words) that the other "
-        "text does not have. Mean over contexts of the mean over pairs; intervals resample contexts."
+        "Distance of two texts for one context, from 0 (alike) to 1. Lexical: the share of words, or of sequences of 2 "
+        "or 3 words, that only one of the two texts has. Syntactic: the same for parts of speech. Semantic: 1 − cosine "
+        "of sentence embeddings (all-MiniLM-L6-v2). Means over contexts of the mean over pairs; intervals resample "
+        "contexts."
     )
     return Table("How far people’s texts differ", columns, rows, note)
 
 
 def fits_table(views: dict[tuple[str, str], dict[str, Estimate]]) -> list[Block]:
-    rows = [(decoder, kind, *found.values()) for (decoder, kind), found in views.items() if decoder != PEOPLE]
+    rows = [(decoder, KINDS[kind], *found.values()) for (decoder, kind), found in views.items() if decoder != PEOPLE]
     if not rows:
         return []
     columns = [Column("Texts by", "name"), Column("Distance", "text")]
@@ -127,7 +153,7 @@ def writers_table(found: dict[str, dict[str, Estimate]], section: Section) -> li
     if not known:
         return []
     section.data["writers"] = known
-    rows = [(kind, each["within"].n, *each.values()) for kind, each in known.items()]
+    rows = [(KINDS[kind], each["within"].n, *each.values()) for kind, each in known.items()]
     columns = [
         Column("Distance", "text"),
         Column("Contexts"),

@@ -2,17 +2,19 @@
 
 from analysis.variability.distances import cosine_matrix, ngram_distance, ngram_matrix
 from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer
-from analysis.variability.productions import Productions, matrices
+from analysis.variability.productions import KINDS, Productions, embedded, matrices
 from analysis.variability.views import CONTROL, corpus_view, fit_table, within_and_between, worst_fit
 
 __all__ = [
     "CONTROL",
+    "KINDS",
     "Fit",
     "Productions",
     "control_fit",
     "corpus_view",
     "cosine_matrix",
     "cross_distances",
+    "embedded",
     "fit",
     "fit_table",
     "matrices",

@@ -8,10 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.diversity.association import Floats
+from analysis.similarity.embedding import Embedder
 from analysis.tagging import Tagger, tokens_of
 from analysis.variability.distances import cosine_matrix, ngram_matrix
 
 ORDERS = (1, 2, 3)
+#: The kinds of distance and what readers call them.
+KINDS = {
+    "lexical-1": "Lexical, words",
+    "lexical-2": "Lexical, pairs of words",
+    "lexical-3": "Lexical, triples of words",
+    "syntactic-1": "Syntactic, parts of speech",
+    "syntactic-2": "Syntactic, pairs",
+    "syntactic-3": "Syntactic, triples",
+    "semantic": "Semantic",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,12 @@ class Productions:
             found[name] = list(range(start, start + len(texts)))
             start += len(texts)
         return found
+
+
+def embedded(productions: Iterable[Productions], embedder: Embedder) -> Floats | None:
+    """The embeddings of all texts in order, as `matrices` takes them; None if there are no texts."""
+    texts = [text for each in productions for text in each.texts]
+    return embedder(texts) if texts else None
 
 
 def matrices(

@@ -17,6 +17,7 @@ from analysis.tagging import Tagger, tokens_of
 
 #: A sentence ends at . ! ? … (with quotes or brackets behind it) before white space, or at a line break.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|\n+")
+_DECIMAL_COMMA = re.compile(r"\s*\d+,\d+\s*")
 ORDERS = (1, 2, 3)
 
 
@@ -52,8 +53,9 @@ def distinct_shares(lines: Sequence[str], orders: Sequence[int] = ORDERS) -> lis
 def read_concreteness(path: str | Path) -> dict[str, float]:
     """Ratings of concreteness by word (lower case), from a table with columns ``word`` and ``rating``.
 
-    The published ratings of Brysbaert et al. 2014 call them ``Word`` and ``Conc.M``, which is also accepted. A word
-    that appears twice keeps its first rating. InputError: anything wrong with the file.
+    The published ratings of Brysbaert et al. 2014, a text file with tabs, call them ``Word`` and ``Conc.M``, which is
+    also accepted; the other columns are not needed. A word that appears twice keeps its first rating. InputError:
+    anything wrong with the file.
     """
     frame = read_texts(path)
     published = {"Word", "Conc.M"} <= set(frame.columns)
@@ -67,7 +69,8 @@ def read_concreteness(path: str | Path) -> dict[str, float]:
             value = math.nan
         if not math.isfinite(value):
             what = f"{shown(str(cell))} is not a number"
-            raise InputError(path, f'row {row}, column "{rating}"', what, "write a rating such as 4.85")
+            fix = "write it with a point, not a comma" if _DECIMAL_COMMA.fullmatch(str(cell)) else "write a rating"
+            raise InputError(path, f'row {row}, column "{rating}"', what, f"{fix}, such as 4.85")
         found.setdefault(str(name).strip().casefold(), value)
     return found
 
@@ -75,8 +78,8 @@ def read_concreteness(path: str | Path) -> dict[str, float]:
 def concreteness(text: str, ratings: Mapping[str, float], tagger: Tagger) -> tuple[float, float, float]:
     """Mean rating of the nouns, mean rating of the verbs, and the share of nouns and verbs with a rating.
 
-    A word is looked up as its dictionary form, else as written. Names and auxiliary verbs are not counted. NaN without
-    a rated noun (or verb), and for the share without any.
+    A word is looked up as its dictionary form, else as written. Names and auxiliary verbs are not counted, and the
+    ratings of expressions of two words are not used. NaN without a rated noun (or verb), and for the share without any.
     """
     values: dict[str, list[float]] = {"NOUN": [], "VERB": []}
     total = 0

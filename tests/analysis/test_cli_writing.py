@@ -174,6 +174,34 @@ def test_tags_embeddings_writers_and_a_table(capsys: pytest.CaptureFixture[str],
     assert {row["decoder"] for row in csv.DictReader(out_file.open())} == {"people", "m"}
 
 
+def test_the_packaged_model_gives_semantic_distances(
+    capsys: pytest.CaptureFixture[str], rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Row 1, “a dog ran”, and row 2 have the cosine 0.6; the model's text is that of row 1.
+    vectors = {"a dog ran": (1.0, 0.0), "a cat ran": (0.6, 0.8), "it snows": (0.0, 1.0)}
+    monkeypatch.setattr(
+        "analysis.commands.variability.load_embedder", lambda: lambda texts: np.array([vectors[text] for text in texts])
+    )
+    found = figures(capsys, "variability", rows, "--tagger", "none")
+    assert found["settings"]["embedder"] == "minilm"
+    assert found["estimates"]["people.semantic.mu_human"]["value"] == pytest.approx(0.4)
+    assert found["estimates"]["m.semantic.cross_minus_human"]["value"] == pytest.approx(0.2 - 0.4)
+    without = figures(capsys, "variability", rows, "--tagger", "none", "--embedder", "none")
+    assert without["settings"]["embedder"] == "none" and "people.semantic.mu_human" not in without["estimates"]
+
+
+def test_a_missing_model_is_told_and_refused_only_if_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str], rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.similarity.embedding.find_spec", lambda name: None)
+    status, out, err = run(capsys, "variability", rows, *FEW, "--tagger", "none")
+    assert (status, err) == (0, "") and "Semantic distances are left out: the model" in out
+    assert figures(capsys, "variability", rows, "--tagger", "none")["settings"]["embedder"] == "none"
+    status, out, err = run(capsys, "variability", rows, *FEW, "--embedder", "minilm")
+    assert (status, out) == (2, "")
+    assert '--embedder, "minilm": the model for sentence embeddings is not installed' in err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -182,6 +210,7 @@ def test_tags_embeddings_writers_and_a_table(capsys: pytest.CaptureFixture[str],
         (["--tagger", "en_none"], "spaCy is not installed"),
         (["--model", "m=g"], "use it with --human only"),
         (["--human", "h"], "this is not JSON"),
+        (["--embeddings", "short.npy", "--embedder", "minilm"], "--embeddings gives them already; use one of the two"),
         (["--embeddings", "texts.csv"], "this is not an .npy file"),
         (["--embeddings", "short.npy"], "has 1 rows for 4 texts"),
         (["--embeddings", "words.npy"], "not a table of numbers"),

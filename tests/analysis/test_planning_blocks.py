@@ -9,6 +9,7 @@ from itertools import combinations
 import pytest
 
 from analysis.planning import BlockPlan, PlanError, Sample, plan_blocks, tasks_for
+from analysis.planning.designs import exact_design, meetings_in_design
 
 
 def grid(systems: int, contexts: int = 1, each: int = 1) -> list[Sample]:
@@ -51,12 +52,68 @@ def test_the_seven_points_of_the_fano_plane() -> None:
     )
 
 
-@pytest.mark.parametrize(("systems", "size", "tasks", "meet"), [(6, 3, 10, 2), (13, 4, 13, 1), (9, 3, 12, 1)])
-def test_designs_in_the_tables_are_found(systems: int, size: int, tasks: int, meet: int) -> None:
-    """Parameters (v, b, r, k, λ) of Fisher & Yates's tables: λ(v − 1) = r(k − 1)."""
+#: (v, k, b, λ) of designs that exist (Fisher & Yates 1963, tables XVII to XIX; Mathon & Rosa 2007).
+DESIGNS = [
+    *((4, 2, 6, 1), (4, 3, 4, 2), (5, 2, 10, 1), (5, 3, 10, 3), (5, 4, 5, 3), (6, 3, 10, 2), (6, 3, 20, 4)),
+    *((7, 3, 7, 1), (7, 4, 7, 2), (7, 3, 14, 2), (8, 4, 14, 3), (8, 2, 28, 1), (9, 3, 12, 1), (9, 4, 18, 3)),
+    *((9, 6, 12, 5), (10, 3, 30, 2), (10, 4, 15, 2), (10, 5, 18, 4), (10, 6, 15, 5), (11, 5, 11, 2), (11, 6, 11, 3)),
+    *((12, 6, 22, 5), (12, 3, 44, 2), (13, 3, 26, 1), (13, 4, 13, 1), (13, 9, 13, 6), (15, 3, 35, 1), (15, 7, 15, 3)),
+    *((16, 4, 20, 1), (16, 6, 16, 2), (19, 9, 19, 4), (21, 5, 21, 1), (25, 5, 30, 1), (31, 6, 31, 1)),
+]
+
+
+@pytest.mark.parametrize(("systems", "size", "tasks", "meet"), DESIGNS)
+def test_known_designs_are_found(systems: int, size: int, tasks: int, meet: int) -> None:
     assert tasks * size * (size - 1) == meet * systems * (systems - 1)
-    plan = plan_blocks(grid(systems), size=size, tasks=tasks)
+    samples = grid(systems)
+    plan = plan_blocks(samples, size=size, tasks=tasks)
+    check(plan, samples, size)
     assert plan.pair_counts == (meet, meet)
+    assert set(plan.shown.values()) == {tasks * size // systems}
+
+
+def test_a_design_that_does_not_exist_is_not_claimed() -> None:
+    """(15, 21, 7, 5, 2) fits all counts, but there is none (Hall & Connor 1954). Nor is there (22, 22, 7, 7, 2), by
+    Bruck, Ryser and Chowla's theorem."""
+    assert meetings_in_design(15, 5, 21) == 2 and meetings_in_design(22, 7, 22) == 2
+    assert exact_design(15, 5, 21) is None and exact_design(22, 7, 22) is None
+    plan = plan_blocks(grid(15), size=5, tasks=21)
+    low, high = plan.pair_counts
+    assert low < 2 < high
+    assert plan.notes[1].startswith(f"Systems meet {low} to {high} times. The search found no plan")
+
+
+@pytest.mark.slow
+def test_a_design_that_exists_but_is_not_found_is_told_like_any_other_imbalance() -> None:
+    """(15, 42, 14, 5, 4) is in the tables."""
+    samples = grid(15)
+    plan = plan_blocks(samples, size=5, tasks=42)
+    check(plan, samples, 5)
+    low, high = plan.pair_counts
+    assert 3 <= low <= high <= 5
+    assert plan.balanced or plan.notes[1].startswith(f"Systems meet {low} to {high} times. The search found no plan")
+
+
+@pytest.mark.parametrize(("systems", "size", "tasks"), [(7, 3, 8), (8, 3, 8), (7, 7, 3), (9, 3, 6), (6, 1, 6)])
+def test_counts_that_no_design_has_are_recognised(systems: int, size: int, tasks: int) -> None:
+    assert meetings_in_design(systems, size, tasks) is None
+
+
+def test_a_larger_design_can_be_a_smaller_one_several_times() -> None:
+    samples = grid(7)
+    plan = plan_blocks(samples, size=3, tasks=70)
+    check(plan, samples, 3)
+    assert plan.pair_counts == (10, 10)
+
+
+def test_every_context_has_a_design_of_its_own() -> None:
+    samples = grid(9, contexts=4, each=2)
+    plan = plan_blocks(samples, size=3, tasks=48)
+    check(plan, samples, 3)
+    assert plan.pair_counts == (4, 4)
+    assert set(plan.shown.values()) == {2}
+    blocks = {frozenset(name.split("-")[1] for name in block.samples) for block in plan.blocks}
+    assert len(blocks) > 12  # systems are in other places in each context
 
 
 @pytest.mark.slow

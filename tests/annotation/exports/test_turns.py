@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from analysis.__main__ import main
 from annotation import exports
 from annotation.exports import ExportError, export, kinds_of, turns
 from annotation.models import Offer, Study, Submission
+from annotation.task_types.offers import OfferData
+from annotation.task_types.questions import TextQuestion
 from generation.models import Suggester
 from tests.annotation.exports.helpers import exclude, exported, exported_bytes, read_csv, read_jsonl
 from tests.annotation.offers_helpers import story_study
@@ -120,15 +122,55 @@ def test_a_story_is_what_the_script_expects() -> None:
         assert [float(row[f"Q{at}"]) for at in range(1, 6)] == answers
 
 
-def test_pandas_reads_it_as_the_script_does() -> None:
-    """The script uses ``read_table(file, index_col=0)``, splits isModelAccepted at commas and drops the first part."""
-    study, _ = stories(rounds=5)
-    frame = pd.read_table(io.BytesIO(exported_bytes(study, "cyoa-script")[0]), index_col=0)
-    assert frame.index.tolist() == [0, 1]
-    assert frame[LINES].map(lambda cell: isinstance(cell, str)).all().all()
-    parts = [cell.split(",")[1:] for cell in frame["isModelAccepted"]]
-    assert all(len(each) == 5 and set(each) <= {"true", "false"} for each in parts)
-    assert frame[["Q1", "Q2", "Q3", "Q4", "Q5"]].dtypes.map(lambda kind: kind.kind in "if").all()
+#: Ten turns that a table could spoil.
+SPOILERS = [
+    'He said "no", twice, and then left us.',
+    "'Quoted', from the first word to the last'",
+    "1, 2\tand 3 are numbers, with a tab before the and.",
+    "Zoë’s 猫 slept on the roof of the old house.",
+    "This line ends here,\nand this one goes on below it.",
+    "#hash; 50 % of it was gone by the evening.",
+    '"All of this line is in double quotes, you see."',
+    "N/A or so, as the clerk said to the two of us.",
+    "=1+1 was written above the door of the shop.",
+    "198419841984198419841984",
+]
+
+
+def test_pandas_reads_every_value_as_the_script_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the published columns alone: ``read_csv`` with tabs and the first column as index, flags as true and false,
+    ``isModelAccepted`` split at its commas without the first part. Expected values are those in the database."""
+    study, (plain,) = stories(1, rounds=5)
+    left = iter(SPOILERS)
+
+    def spoiling(worker: object, page: object, question: TextQuestion, offers: Sequence[OfferData]) -> dict[str, str]:
+        picked = {"pick": offers[-1].side, "pick_history": offers[-1].side} if offers else {}
+        return {**picked, question.key: next(left)}
+
+    monkeypatch.setattr("annotation.task_types.cyoa.types.written_turn", spoiling)
+    made = [plain, make_submission(study=study, seed=2)]
+
+    content, _ = exported_bytes(study, "cyoa-script")
+    frame = pd.read_csv(io.BytesIO(content), sep="\t", index_col=0)
+
+    flags = [f"isModelAccepted{at}" for at in range(1, 6)]
+    assert set(frame.columns) == {*LINES, *flags, "isModelAccepted", "Q1", "Q2", "Q3", "Q4", "Q5"}
+    assert frame.index.tolist() == [0, 1] and not frame.isna().to_numpy().any()
+    assert all(frame[flag].dtype == bool for flag in flags)
+    assert [frame.loc[1, f"{name}{at}"] for at in range(1, 6) for name in ("userLines", "userEdits")] == [
+        " ".join(line.split()) for line in SPOILERS
+    ]
+    for submission, row in zip(made, frame.to_dict("records"), strict=True):
+        offers = Offer.objects.filter(assignment=submission.assignment)
+        for offer in offers:
+            name = "modelLines" if offer.suggester == "model-a" else "baselineLines"
+            assert row[f"{name}{offer.round}"] == offer.text
+        by_model = [each.suggester == "model-a" for each in offers.filter(chosen=True).order_by("round")]
+        assert [row[flag] for flag in flags] == by_model
+        first, *parts = row["isModelAccepted"].split(",")
+        assert first == "" and parts == [str(each).lower() for each in by_model]
+        answers = [submission.ratings.get(question=each["topic"]).value for each in study.config["statements"]]
+        assert [row[f"Q{at}"] for at in range(1, 6)] == answers
 
 
 def test_only_complete_stories_of_included_submissions_are_rows() -> None:

