@@ -96,8 +96,9 @@ def test_without_a_maximum_a_worker_does_as_many_as_there_are() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_hits_accepted_at_once_become_one() -> None:
-    """Two frames of one worker, opened in the same moment."""
-    one, two, _ = offered()
+    """Two frames of one worker, opened in the same moment. They have done one hit before, so both find them known."""
+    one, two, three = offered(hits_per_worker=2)
+    finish_assignment(arrive(three, "A0"))
     gate = threading.Barrier(2)
     outcomes: list[str] = []
 
@@ -114,7 +115,7 @@ def test_two_hits_accepted_at_once_become_one() -> None:
         for future in [pool.submit(come, posting, name) for posting, name in ((one, "A1"), (two, "A2"))]:
             future.result()
     assert sorted(outcomes) == ["accepted", "limit_open"]
-    assert Assignment.objects.count() == 1
+    assert Assignment.objects.count() == 2
 
 
 # --- what workers see ---
