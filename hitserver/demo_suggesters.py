@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 DECODERS = ("top_k=40", "top_p=0.9")
+#: What is in the box goes beside the keywords: a text that only continued it would be half a slogan on the page.
+SLOGAN = "Product: {prompt}\nKeywords: {keywords} {slogan}\nSlogan:"
 #: Seconds until the pool steps in, and seconds to wait for the model.
 WITH_MODEL, WITHOUT_MODEL, LOADING_SECONDS = 20.0, 0.5, 240.0
 NO_MODEL = (
@@ -70,18 +72,17 @@ def wait_for_model(study: Study) -> str:
 
 
 def _make(need: SuggesterNeed, decoder: str) -> str:
-    """A suggester that continues a story or, for a type that has none, the last line of an example."""
+    """A suggester that continues a story or, for a type that has none, writes the last line of an example."""
     from generation.registry.registration import ensure_embedded_model
     from generation.suggestions.definitions import create_suggester
     from generation.suggestions.pool_filling import fill_from_csv
 
     continues = "story" in need.fields
-    lines = "".join(f"{name.capitalize()}: {{{name}}}\n" for name in ("prompt", "keywords") if name in need.fields)
     suggester = create_suggester(
         name=need.name,
         model=ensure_embedded_model(),
         decoder=decoder,
-        template="{story}" if continues else f"{lines}Slogan: {{slogan}}",
+        template="{story}" if continues else SLOGAN,
         priming="" if continues else (EXAMPLES / "slogan_priming.txt").read_text("utf-8"),
         least_characters=20 if continues else 8,
         most_characters=250 if continues else 150,

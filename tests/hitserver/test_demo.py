@@ -16,6 +16,7 @@ import pytest
 
 from annotation.services.suggesters import suggester_problems
 from annotation.task_types.registry import get_type
+from generation.decoding.prompts import make_prompt
 from generation.models import Suggester
 from hitserver import demo
 from hitserver.demo import arguments
@@ -94,6 +95,17 @@ def test_types_with_suggestions_get_suggesters_with_which_they_can_go_live(task:
     assert len(lines) >= len(made)
     assert suggester_problems(make_study(task_type=task, items=1, live=False)) == []
     assert make_suggesters(get_type(task)) == [], "those that exist stay"
+
+
+@pytest.mark.django_db
+def test_a_suggestion_for_a_slogan_is_a_whole_slogan_and_not_the_rest_of_what_is_in_the_box() -> None:
+    make_suggesters(get_type("slogan"))
+    suggester = Suggester.objects.get(name="model-a")
+
+    fields = {"prompt": "An umbrella.", "keywords": "storm, dry", "slogan": "Let it"}
+    prompt, _ = make_prompt(suggester.template, fields, suggester.priming)
+
+    assert prompt.endswith("\n\nProduct: An umbrella.\nKeywords: storm, dry Let it\nSlogan:")
 
 
 @pytest.mark.parametrize(
