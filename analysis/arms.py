@@ -1,12 +1,13 @@
 """Scores of groups of workers (arms), and how much two groups differ.
 
 Workers are assigned to arms, so intervals resample workers: within each arm, independently of the others (two-sample
-bootstrap, Efron & Tibshirani 1993, §8.3; percentile interval).
+bootstrap, Efron & Tibshirani 1993, §8.3; expanded percentile interval, Hesterberg 2015).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from analysis.description import Score
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap, bootstrap_weights, quantile_interval
+from analysis.diversity.resampling import Bootstrap, bootstrap_weights, expanded_level_of, quantile_interval
 from analysis.estimate import Estimate
 from analysis.scores import prepared_ratings
 
@@ -66,21 +67,22 @@ def arm_mean(ratings: pd.DataFrame, score: Score, *, plan: Bootstrap) -> ArmMean
 
 def arm_estimate(arm: ArmMean, *, plan: Bootstrap) -> Estimate:
     """The arm's mean with its interval. A single worker gives no interval."""
-    return _estimate(arm.value, arm.draws, arm.workers, plan, enough=arm.workers > 1)
+    return _estimate(arm.value, arm.draws, [arm], plan)
 
 
 def arm_difference(first: ArmMean, second: ArmMean, *, plan: Bootstrap) -> Estimate:
     """The first arm's mean minus the second's; no interval if either arm has only one worker."""
     draws = first.draws - second.draws if len(first.draws) == len(second.draws) else np.empty(0)
-    enough = min(first.workers, second.workers) > 1
-    return _estimate(first.value - second.value, draws, first.workers + second.workers, plan, enough=enough)
+    return _estimate(first.value - second.value, draws, [first, second], plan)
 
 
-def _estimate(value: float, draws: Floats, workers: int, plan: Bootstrap, *, enough: bool) -> Estimate:
+def _estimate(value: float, draws: Floats, arms: Sequence[ArmMean], plan: Bootstrap) -> Estimate:
+    workers = sum(arm.workers for arm in arms)
     if math.isnan(value):
         return Estimate(math.nan, n=workers, n_of="workers", level=plan.level, note="there are no ratings")
-    if not enough:
+    if min(arm.workers for arm in arms) < 2:
         return Estimate(value, n=workers, n_of="workers", level=plan.level, note="no interval from a single worker")
-    low, high, _ = quantile_interval(draws, plan.level)
-    method = f"percentile bootstrap over workers, {plan.draws} resamples"
+    level = expanded_level_of(plan.level, [(arm.draws, arm.workers) for arm in arms])
+    low, high, _ = quantile_interval(draws, level)
+    method = f"expanded percentile bootstrap over workers, {plan.draws} resamples"
     return Estimate(value, low, high, workers, "workers", plan.level, method)

@@ -1,7 +1,8 @@
 """Means and spreads of values in clusters, such as several ratings of an item or several sets by a writer.
 
 Values of one cluster are alike, so intervals resample whole clusters (cluster bootstrap; Davison & Hinkley 1997, §3.8;
-percentile interval). Shapes: ``values`` (N,) and ``clusters`` (N,), the name of each value's cluster.
+expanded percentile interval, Hesterberg 2015). Shapes: ``values`` (N,) and ``clusters`` (N,), the name of each value's
+cluster.
 """
 
 from __future__ import annotations
@@ -69,6 +70,6 @@ def _estimated(
     if not n:
         raise ValueError("there are no values")
     value = float(statistic(np.ones((1, n)))[0])
-    found = bootstrap_estimate(value, statistic, n, plan)
+    found = bootstrap_estimate(value, statistic, n, plan, expand=True)
     note = undefined if math.isnan(value) else found.note
     return replace(found, method=found.method.replace("sets", n_of), n_of=n_of, note=note)

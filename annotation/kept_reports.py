@@ -36,6 +36,7 @@ from annotation.models import (
     Submission,
 )
 from annotation.queries.left_out import left_out_submissions
+from annotation.task_types.registry import get_type
 from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 MOST_RATINGS_AT_ONCE = 10_000
 MOST_ITEMS_AT_ONCE = 1_000
 MOST_SAMPLES_AT_ONCE = 5_000
+#: The same for texts whose distances are measured, which takes a language model and a tagger.
+MOST_TEXTS_AT_ONCE = 100
 #: Seconds after which an unfinished build counts as dead, with its process.
 GIVEN_UP_AFTER = 35 * 60
 #: Seconds until a failed build is tried again on the same data.
@@ -156,6 +159,11 @@ def look(subject: Subject) -> Kept:
 
 def is_small(study: Study) -> bool:
     """Whether the report is small enough to build within one request."""
+    declared = {section.name for section in get_type(study.task_type).sections(study.config)}
+    if "variability" in declared:
+        texts = Rating.objects.filter(study=study).exclude(text="").order_by()[: MOST_TEXTS_AT_ONCE + 1].count()
+        if texts > MOST_TEXTS_AT_ONCE:
+            return False
     ratings = Rating.objects.filter(study=study).order_by()[: MOST_RATINGS_AT_ONCE + 1].count()
     return ratings <= MOST_RATINGS_AT_ONCE and Item.objects.filter(study=study).count() <= MOST_ITEMS_AT_ONCE
 

@@ -58,10 +58,11 @@ def sensitivity(judgements: Judgements, *, plan: Bootstrap) -> Sensitivity:
     values = both(np.ones((1, len(names))))[0]
     enough = len(names) > 1 and plan.draws > 0
     draws = bootstrap_values(both, len(names), plan, None) if enough else np.empty((0, 2))
-    how = f"percentile bootstrap over workers, {plan.draws} resamples" if enough else "no interval"
+    how = f"expanded percentile bootstrap over workers, {plan.draws} resamples" if enough else "no interval"
     found = []
     for at in (0, 1):
-        low, high, _ = quantile_interval(draws[:, at], plan.level) if enough else (math.nan, math.nan, 0)
+        bounds = quantile_interval(draws[:, at], plan.level, units=len(names)) if enough else (math.nan, math.nan, 0)
+        low, high, _ = bounds
         method = f"{how}; {CORRECTION}"
         found.append(Estimate(float(values[at]), low, high, len(names), "workers", plan.level, method))
     return Sensitivity(found[0], found[1], float(total[0] / total[1]), float(total[2] / total[3]))

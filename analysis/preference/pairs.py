@@ -101,8 +101,9 @@ class SystemScores:
         """The first system's score minus the second's, from the same resamples. KeyError: no such system."""
         value = self.estimates[one].value - self.estimates[two].value
         apart = self.draws[:, self.systems.index(one)] - self.draws[:, self.systems.index(two)]
-        low, high, _ = quantile_interval(apart, self.level) if len(apart) else (math.nan, math.nan, 0)
         first = self.estimates[one]
+        units = min(first.n, self.estimates[two].n)
+        low, high, _ = quantile_interval(apart, self.level, units=units) if len(apart) else (math.nan, math.nan, 0)
         return Estimate(value, low, high, first.n, first.n_of, self.level, first.method)
 
 
@@ -111,7 +112,8 @@ def system_scores(comparisons: Comparisons, clusters: ArrayLike, *, plan: Bootst
 
     A comparison counts for both systems, once with either sign, so scores weighted by ``pairs`` sum to 0. The bootstrap
     draws whole ``clusters`` (M,), such as tasks or workers, which ``n_of`` names; one cluster gives no interval.
-    ValueError: ``clusters`` has another length.
+    Intervals are expanded for the clusters in which a system is (Hesterberg 2015). ValueError: ``clusters`` has another
+    length.
     """
     codes, names = pd.factorize(np.asarray(clusters))
     if len(codes) != len(comparisons):
@@ -131,11 +133,12 @@ def system_scores(comparisons: Comparisons, clusters: ArrayLike, *, plan: Bootst
     values = scores(np.ones((1, len(names))))[0]
     enough = len(names) > 1 and plan.draws > 0
     draws = bootstrap_values(scores, len(names), plan, None) if enough else np.empty((0, many))
-    method = f"percentile bootstrap over {n_of}, {plan.draws} resamples" if enough else "no interval"
+    method = f"expanded percentile bootstrap over {n_of}, {plan.draws} resamples" if enough else "no interval"
     used = (counts > 0).sum(axis=0)
     estimates = {}
     for at, name in enumerate(comparisons.systems):
-        low, high, _ = quantile_interval(draws[:, at], plan.level) if enough else (math.nan, math.nan, 0)
+        found = quantile_interval(draws[:, at], plan.level, units=int(used[at])) if enough else (math.nan, math.nan, 0)
+        low, high, _ = found
         estimates[name] = Estimate(float(values[at]), low, high, int(used[at]), n_of, plan.level, method)
     pairs = dict(zip(comparisons.systems, counts.sum(axis=0).astype(int).tolist(), strict=True))
     return SystemScores(comparisons.systems, estimates, pairs, draws, plan.level)

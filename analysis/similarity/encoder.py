@@ -24,7 +24,7 @@ _NEVER = np.float32(-1e9)
 
 
 class Encoder:
-    """The encoder in a folder with ``config.json`` and ``model.safetensors``. The weights are mapped, not copied.
+    """The encoder in a folder with ``config.json`` and ``model.safetensors``. The weights are mapped.
 
     ValueError: another architecture, or a file that is not as it should be. OSError: no such file.
     """
@@ -99,7 +99,9 @@ class Encoder:
         return np.ascontiguousarray(np.concatenate(weights).T), np.concatenate(biases)
 
     def _dense(self, states: Numbers, name: str) -> Numbers:
-        return np.asarray(states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"])
+        weight = self._weights[f"{name}.weight"].T
+        flat = states.reshape(-1, states.shape[-1]) @ weight + self._weights[f"{name}.bias"]
+        return np.asarray(flat.reshape(*states.shape[:-1], -1))
 
     def _normed(self, states: Numbers, name: str) -> Numbers:
         off = states - states.mean(axis=-1, keepdims=True)
@@ -142,5 +144,7 @@ def read_weights(path: Path) -> Mapping[str, Numbers]:
     for name, each in heading.items():
         if name != "__metadata__" and each["dtype"] == "F32":
             first, last = each["data_offsets"]
-            found[name.removeprefix("bert.")] = np.asarray(numbers[first:last]).view("<f4").reshape(each["shape"])
+            array = np.asarray(numbers[first:last]).view("<f4").reshape(each["shape"])
+            # Numbers at odd addresses would be multiplied without BLAS.
+            found[name.removeprefix("bert.")] = array if array.flags.aligned else array.copy()
     return found
