@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from annotation.models import Assignment, Participant, PlatformCall, Posting, Qu
 from annotation.platforms.base import Claim
 from annotation.platforms.mturk.config import study_requirements
 from annotation.platforms.mturk.platform import Mturk
-from annotation.services import qualifying, syncing
+from annotation.services import arrivals, qualifying, syncing
 from annotation.services.allocation import NotAdmitted
 from annotation.services.answers import submit_step
 from annotation.services.arrivals import accept_hit
@@ -95,10 +96,17 @@ def test_without_a_maximum_a_worker_does_as_many_as_there_are() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_hits_accepted_at_once_become_one() -> None:
-    """Two frames of one worker, opened in the same moment. They have done one hit before, so both find them known."""
+def test_two_hits_accepted_at_once_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two frames of one worker, opened in the same moment; the first has counted and not yet taken its place."""
+    counts = arrivals._refuse_at_limit_of_hits
+
+    def slowly(participant: Participant, posting: Posting) -> None:
+        counts(participant, posting)
+        time.sleep(0.5)
+
     one, two, three = offered(hits_per_worker=2)
     finish_assignment(arrive(three, "A0"))
+    monkeypatch.setattr(arrivals, "_refuse_at_limit_of_hits", slowly)
     gate = threading.Barrier(2)
     outcomes: list[str] = []
 
