@@ -209,6 +209,7 @@ class Lab:
         manage("marketplace", "check-ledger")
         account = Account(settings.MTURK_ENDPOINT, settings.MTURK_REGION, *self.key)
         charged = PLAY_MONEY - Mturk.of(account).balance()
+        study.refresh_from_db(fields=["platforms"])  # publishing has stored settings that change the fees
         fees = publishing.cost(study, Mturk.offline()).fees
         recorded = sum(Payment.objects.filter(study=study).values_list("amount", flat=True), Decimal(0))
         if charged != recorded + fees:

@@ -32,7 +32,9 @@ def study(live_server: LiveServer, settings: Any) -> Study:
     settings.BASE_URL = live_server.url
     settings.MTURK_ENDPOINT = f"{live_server.url}/marketplace/api/"
     settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = made.key.access_key_id, made.secret
-    draft = make_study(items=2, ratings_per_item=2, live=False, reward=Decimal("0.18"), slug="weather")
+    draft = make_study(
+        items=2, ratings_per_item=2, hits_per_worker=None, live=False, reward=Decimal("0.18"), slug="weather"
+    )
     Membership.objects.create(study=draft, user=make_user("ada"), role="owner")
     return draft
 
