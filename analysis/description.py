@@ -158,7 +158,8 @@ class StudyDescription:
     ``config`` holds them as stored. ``texts`` are what workers read, ``consent`` first if there is one. ``assignments``
     counts them by state. ``claimed`` counts submissions whose platform cannot confirm who sent them.
     ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
-    submissions; both as stored.
+    submissions; both as stored. ``own_work``: workers answer about what they wrote themselves, so that their answers
+    about one item are about different texts, and there is no agreement.
     """
 
     slug: str
@@ -188,6 +189,7 @@ class StudyDescription:
     claimed: int = 0
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclude: Mapping[str, Any] = field(default_factory=dict)
+    own_work: bool = False
 
     @property
     def has_arms(self) -> bool:

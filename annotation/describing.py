@@ -52,6 +52,7 @@ def describe_study(study: Study) -> StudyDescription:
         claimed=claimed_submissions(study).count(),
         quality_control=study.quality_control,
         exclude=study.exclusion,
+        own_work=task.own_work,
     )
 
 

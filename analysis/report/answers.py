@@ -58,7 +58,7 @@ OPTION_NOTE = "Workers are resampled, with all their answers."
 
 def answers(source: Source) -> Section:
     """One part per question with answers on a scale."""
-    section = Section(source.key("answers"), "Answers and agreement")
+    section = Section(source.key("answers"), "Answers" if source.description.own_work else "Answers and agreement")
     for topic, question in source.questions.items():
         if question.scale.level == "text":
             continue
@@ -68,6 +68,9 @@ def answers(source: Source) -> Section:
         section.data[topic] = data
         if topic in source.scored_topics:
             section.highlights += headline(topic, data)
+    if source.description.own_work and section.data:
+        note = "Workers answered about what they wrote themselves, so there is nothing for them to agree on."
+        section.blocks.insert(0, Note(note))
     if not section.data:
         section.blocks.append(Note("No question of this study is answered on a scale: all answers are texts."))
     return section
@@ -91,7 +94,8 @@ def one_question(
     counts = distribution(question.ratings_scale, frame["value"])
     centre = location(source, frame) if level in NUMERIC and not question.targets else []
     options = by_option(source, question, frame)
-    agreed = [] if is_about_no_item(frame) else agreement(source, as_ratings(question, frame), level)
+    compared = not compares_nobody(source, frame)
+    agreed = agreement(source, as_ratings(question, frame), level) if compared else []
     figures = [bar_figure(key, topic, counts)]
     if any(not math.isnan(estimate.value) for _, estimate in agreed):
         figures.append(agreement_figure(key, topic, agreed))
@@ -101,7 +105,8 @@ def one_question(
     if centre:
         caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
         blocks.append(estimates_table(caption, centre, digits=2))
-    blocks.append(agreement_block(topic, level, frame, agreed))
+    if agreed or not source.description.own_work:
+        blocks.append(agreement_block(topic, level, frame, agreed))
     data = {
         "level": level,
         "n": len(frame),
@@ -150,9 +155,9 @@ def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:
 def location(source: Source, frame: pd.DataFrame) -> list[tuple[str, Estimate]]:
     """Mean and standard deviation of all ratings. Intervals resample items, because items repeat.
 
-    If the question is not about an item, they resample workers.
+    If the question is not about an item, or about the worker's own text, they resample workers.
     """
-    by = "worker" if is_about_no_item(frame) else "item"
+    by = "worker" if compares_nobody(source, frame) else "item"
     values, clusters, plan = frame["value"], frame[by], source.plan
     return [
         ("Mean", attempt(lambda: cluster_mean(values, clusters, plan=plan, n_of=f"{by}s"))),
@@ -169,6 +174,11 @@ def by_option(source: Source, question: QuestionDescription, frame: pd.DataFrame
         mean = partial(cluster_mean, values, workers, plan=source.plan, n_of="workers")
         found.append((label, attempt(mean, n_of="workers")))
     return found
+
+
+def compares_nobody(source: Source, frame: pd.DataFrame) -> bool:
+    """Whether workers answered about different things, so that they cannot agree or disagree."""
+    return source.description.own_work or is_about_no_item(frame)
 
 
 def is_about_no_item(frame: pd.DataFrame) -> bool:

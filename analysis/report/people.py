@@ -30,7 +30,7 @@ def workers(source: Source) -> Section:
     section = Section(source.key("workers"), "Workers")
     used = source.data.used
     section.blocks.append(Facts([("Workers", used["worker"].nunique()), ("Submissions per worker", per_worker(used))]))
-    for topic in source.scored_topics:
+    for topic in [] if source.description.own_work else source.scored_topics:
         question = source.questions.get(topic)
         frame = source.ratings_on(topic)
         if question is None or frame.empty:

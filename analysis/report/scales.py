@@ -1,7 +1,7 @@
 """The section of studies that rate one text on several statements with n-point scales.
 
-Source: Clark 2021, §2.6.2 (third parties rate finished texts on 7-point scales), analysis.md §5: counts, mean, median,
-diverging bars; reliability by Krippendorff's α (ordinal) and ICC(1,k).
+Counts, mean, median, diverging bars; reliability by Krippendorff's α (ordinal) and ICC(1,k). Source: Clark 2021, §2.6.2
+(third parties rate finished texts on 7-point scales).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from analysis.agreement import icc, krippendorff_alpha
 from analysis.clusters import cluster_mean
 from analysis.description import QuestionDescription, Scale, Score
 from analysis.estimate import Estimate
-from analysis.report.answers import as_ratings, is_about_no_item, location
+from analysis.report.answers import as_ratings, compares_nobody, is_about_no_item, location
 from analysis.report.blocks import Block, Column, Figure, Figures, Heading, Note, Section, Table, attempt
 from analysis.report.source import NUMERIC, Source
 from analysis.scores import item_scores
@@ -26,9 +26,9 @@ MOST_ROWS = 500
 GROUPINGS = {"arm": "arm", "parameter": "parameter"}
 
 
-def scales(source: Source, *, topics: Sequence[str] = (), by: str = "") -> Section:
+def scales(source: Source, *, topics: Sequence[str] = (), by: str = "", title: str = "Statements") -> Section:
     """Compare statements. ``topics``: which (default: all with a mean); ``by``: "arm" or "parameter" of the item."""
-    section = Section(source.key("scales"), "Statements")
+    section = Section(source.key("scales"), title)
     wanted = [topic for topic in topics or source.questions if topic in source.questions]
     asked = {topic: source.questions[topic] for topic in wanted if source.questions[topic].scale.level in NUMERIC}
     frames = {topic: source.ratings_on(topic) for topic in asked}
@@ -101,6 +101,9 @@ def statements(
             "icc_1k": mean_of_k,
         }
     columns = [Column("Statement", "text"), Column("n"), Column("Mean"), Column("s.d."), Column("Median")]
+    if source.description.own_work:
+        note = "Mean, s.d. (n − 1) and median of all answers. Workers rated their own texts; intervals resample them."
+        return Table("Statements", columns, [row[: len(columns)] for row in rows], note)
     columns += [Column("α, ordinal"), Column("ICC(1,k)")]
     note = (
         "Mean, s.d. (n − 1) and median of all ratings. The mean’s interval resamples items with their ratings; of "
@@ -110,9 +113,9 @@ def statements(
 
 
 def reliability(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> list[Estimate]:
-    """Krippendorff's α (ordinal) and ICC(1,k); undefined if the question is not about an item."""
-    if is_about_no_item(frame):
-        return [Estimate(float("nan"), note="the question is about no item")] * 2
+    """Krippendorff's α (ordinal) and ICC(1,k); undefined if workers answered about different things."""
+    if compares_nobody(source, frame):
+        return [Estimate(float("nan"), note="workers answered about different things")] * 2
     ratings = as_ratings(question, frame)
     wanted: list[Callable[[], Estimate]] = [
         lambda: krippendorff_alpha(ratings, "ordinal", draws=source.draws, seed=source.seed),
@@ -125,7 +128,9 @@ def grouped(source: Source, frames: dict[str, pd.DataFrame], by: str, data: dict
     """The mean of each statement in each group. Arms are groups of workers, so their intervals resample workers."""
     if by not in GROUPINGS:
         return [Note(f"Answers cannot be separated by “{by}”, only by {' or '.join(GROUPINGS)}.", "warning")]
-    clusters = "worker" if by == "arm" else "item"
+    if by == "arm" and not source.description.has_arms:
+        return []
+    clusters = "worker" if by == "arm" or source.description.own_work else "item"
     rows, told = [], []
     for topic, frame in frames.items():
         values = frame["arm"] if by == "arm" else frame["item"].map(source.items["parameter_value"])

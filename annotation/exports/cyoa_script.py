@@ -38,11 +38,11 @@ class Shape:
 
 
 def script_shape(study: Study) -> Shape | None:
-    """The shape of the study; None unless it has two suggesters, five rounds and five statements."""
-    rules = turn_rules(study)
-    if rules is None or rules.every != EVERY:
+    """The shape of the study; None unless writers choose five times between two suggesters and rate five statements."""
+    rules, task = turn_rules(study), get_type(study.task_type)
+    chooses = any(section.name == "choices" for section in task.sections(study.config))
+    if rules is None or rules.every != EVERY or not chooses:
         return None
-    task = get_type(study.task_type)
     needs = task.suggesters(study.config)
     topics = [score.topic for score in task.scores(study.config)]
     if len(needs) != 2 or {need.rounds for need in needs} != {ROUNDS} or len(topics) != QUESTIONS:

@@ -73,7 +73,7 @@ def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterat
     yield from find_in_words(work, settings)
     if (threshold := settings.at("contradictory")) is not None:
         yield from _changed(submission, work, threshold, seen)
-    if settings.at("far_from_others") is not None:
+    if settings.at("far_from_others") is not None and not sent.task.own_work:
         worker = str(participant.pk)
         seen.crowds[participant.synthetic].add(worker, work.answers)
         seen.of_worker.setdefault(worker, []).append(submission.pk)

@@ -186,6 +186,8 @@ class TaskType(Sources, MembersWork, ABC):
     source: ClassVar[str] = ""
     #: The heading under which researchers find the type.
     group: ClassVar[str] = "Other"
+    #: Whether workers answer about what they wrote themselves. Then nothing compares their answers with each other's.
+    own_work: ClassVar[bool] = False
     config_form: ClassVar[type[ConfigForm]] = ConfigForm
 
     # --- 1. what a researcher gives ---

@@ -11,7 +11,7 @@ from typing import Any
 
 from django import forms
 
-from analysis.description import Scale
+from analysis.description import ReportSection, Scale
 from annotation.task_types.base import Page, Text
 from annotation.task_types.items import Json
 from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
@@ -75,6 +75,19 @@ def statements(config: Json, texts: Mapping[str, str], name: str) -> list[ScaleQ
     """The statements that a setting lists, on the 7-point scale."""
     scale = worded("agreement", AGREEMENT, texts)
     return [ScaleQuestion(row["topic"], row["question"], row["topic"], scale) for row in config[name]]
+
+
+def survey_sections(config: Json) -> list[ReportSection]:
+    """The statements about each text and the task by arm, tests between arms, the statements about the suggestions.
+
+    Source: Clark 2021, §2.6. The same for all arms of a study, except that arms without suggestions lack the last.
+    """
+    topics = [row["topic"] for name in ("statements", "survey_statements") for row in config[name]]
+    found = [ReportSection("scales", {"topics": topics, "by": "arm"}), ReportSection("arm_tests", {"topics": topics})]
+    about = [row["topic"] for row in config["suggestion_statements"]]
+    if config["suggestions"] and about:
+        found.append(ReportSection("scales", {"topics": about, "title": "Statements about the suggestions"}))
+    return found
 
 
 def survey_parts(config: Json, texts: Mapping[str, str]) -> list[Part]:

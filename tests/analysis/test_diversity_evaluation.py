@@ -68,7 +68,7 @@ def test_wider_level_wider_interval() -> None:
 
 
 def test_half_size_resamples_are_wider_by_the_root_of_two() -> None:
-    # Stasaski & Hearst 2022: 1,000 resamples of half the size (analysis.md §2).
+    # Stasaski & Hearst 2022: 1,000 resamples of half the size.
     scores, labels = sample(400)
     whole = dec_test(scores, labels, plan=Bootstrap(draws=4000)).pearson
     half = dec_test(scores, labels, plan=Bootstrap(draws=4000, size=200)).pearson
@@ -213,7 +213,7 @@ def released_sets(released: Path, name: str) -> pd.DataFrame:
 @pytest.mark.released
 @pytest.mark.parametrize(("task", "rho"), [("story", 0.69), ("resp", 0.81), ("prompt", 0.79)])
 def test_published_dec_test_of_human_scores(released: Path, task: str, rho: float) -> None:
-    # analysis.md §2, from Tevet & Berant 2021, decTest with absHDS.
+    # Tevet & Berant 2021, decTest with absHDS.
     frame = released_sets(released, f"dec_test_200_with_hds_{task}_gen")
     found = dec_test(frame["metric_abs_hds_mean"], frame["label_value"]).spearman
     assert round(found.value, 2) == rho
@@ -242,7 +242,7 @@ def test_published_dec_test_of_human_scores(released: Path, task: str, rho: floa
     ],
 )
 def test_published_con_test(released: Path, name: str, column: str, rho: float, oca: float) -> None:
-    # analysis.md §2. 0.675 is a tie in decimals, so: within half of the second decimal.
+    # 0.675 is a tie in decimals, so: within half of the second decimal.
     frame = released_sets(released, name)
     found = con_test(frame[column], frame["label_value"], plan=Bootstrap(draws=50))
     assert found.rho.value == pytest.approx(rho, abs=0.005)

@@ -39,7 +39,7 @@ SETS = st.lists(WORDS, min_size=2, max_size=5)
     ],
 )
 def test_tokens_are_those_of_the_authors(text: str, expected: list[str]) -> None:
-    # analysis.md §2: remove '.' and newlines, split on single spaces, drop empty strings, case kept.
+    # As published: remove '.' and newlines, split on single spaces, drop empty strings, case kept.
     assert tokens(text) == expected
 
 
@@ -75,7 +75,7 @@ def test_cos_sim_averages_orders_one_to_five() -> None:
 
 
 def test_a_set_without_ngrams_scores_zero() -> None:
-    # analysis.md §2: a set with no n-grams of that order scores 0; responses that share none have similarity 0.
+    # As published: a set with no n-grams of that order scores 0; responses that share none have similarity 0.
     assert distinct_n(["", ".", "\n"]) == 0
     assert cos_sim(["", "", ""]) == 0
 

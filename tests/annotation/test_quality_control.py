@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from annotation.models import Flag, QualityCheck, Review, Study, Submission
 from annotation.services.answers import submit_step
 from annotation.services.quality_control import check_due, check_quality, due_studies
+from annotation.task_types.registry import get_type
 from tests.annotation.quality_helpers import GOLD, MAIN, gold_study, rate, someone
 from tests.factories import make_assignment, make_study
 
@@ -39,7 +40,8 @@ def test_thresholds_come_from_the_study() -> None:
     assert set(flags_of(rate(someone(study), gold=7))) == {"too_fast"}
 
 
-def test_a_worker_far_from_the_others_is_flagged_on_all_submissions() -> None:
+def with_one_odd_worker() -> tuple[Study, list[Submission]]:
+    """A study with six workers, and what the one who answers the opposite of the others has sent."""
     rows = [{"sample_id": f"m{number}", "text": f"Owl number {number}."} for number in range(12)]
     study = gold_study(rows, values={"items_per_hit": 6, "ratings_per_item": 12})
     for main in (5, 5, 6, 6, 5):
@@ -47,13 +49,21 @@ def test_a_worker_far_from_the_others_is_flagged_on_all_submissions() -> None:
         rate(worker, main=main, dull=2)
         rate(worker, main=main, dull=2)
     odd = someone(study)
-    first, second = rate(odd, main=1, dull=7), rate(odd, main=1, dull=7)
+    return study, [rate(odd, main=1, dull=7), rate(odd, main=1, dull=7)]
+
+
+def test_a_worker_far_from_the_others_is_flagged_on_all_submissions() -> None:
+    study, odd = with_one_odd_worker()
     check = check_quality(study=study, actor="ann")
     assert check.flags["far_from_others"] == 2
-    assert set(Flag.objects.filter(reason="far_from_others").values_list("submission", flat=True)) == {
-        first.pk,
-        second.pk,
-    }
+    flagged = Flag.objects.filter(reason="far_from_others").values_list("submission", flat=True)
+    assert set(flagged) == {submission.pk for submission in odd}
+
+
+def test_nobody_is_far_from_others_who_rate_texts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, _ = with_one_odd_worker()
+    monkeypatch.setattr(get_type(study.task_type).__class__, "own_work", True)
+    assert check_quality(study=study, actor="ann").flags.get("far_from_others", 0) == 0
 
 
 def write(study: Study, text: str) -> Submission:

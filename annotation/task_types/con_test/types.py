@@ -55,6 +55,7 @@ class ConTest(TaskType):
     summary = "Workers write responses that differ as much as possible, then rephrase one of them."
     source = "Tevet & Berant 2021, §6.4"
     group = "Diversity of sets"
+    own_work = True
     config_form = ConTestConfig
     output_kinds = ("set",)
 

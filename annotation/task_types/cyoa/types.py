@@ -48,6 +48,7 @@ class Cyoa(TaskType):
     summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
     group = "Writing"
+    own_work = True
     config_form = CyoaConfig
     output_kinds = ("text", "turn")
 

@@ -27,7 +27,7 @@ from annotation.task_types.offers import Ask, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Grid, Question, TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.suggestion_uses import DELETED, fate_of, use_questions, use_values
-from annotation.task_types.surveys import statements, survey_page, survey_questions
+from annotation.task_types.surveys import statements, survey_page, survey_questions, survey_sections
 
 FIELDS = ("story", "prompt")
 
@@ -42,6 +42,7 @@ class MilStory(TaskType):
     )
     source = "Clark 2021, §2.4"
     group = "Writing"
+    own_work = True
     config_form = MilStoryConfig
     output_kinds = ("text", "turn")
 
@@ -61,7 +62,13 @@ class MilStory(TaskType):
         return [Score(row["topic"], row["question"]) for row in config["statements"]]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
-        return (ReportSection("scales", {"topics": [row["topic"] for row in config["statements"]], "by": "arm"}),)
+        lines = {"topic": "sentence"}
+        return (
+            ReportSection("edits", lines),
+            ReportSection("story_texts", lines),
+            *survey_sections(config),
+            ReportSection("waiting"),
+        )
 
     # --- suggestions ---
 

@@ -70,6 +70,7 @@ class Production(FixedPages):
     summary = "Many workers each write one or more responses to the same contexts."
     source = "Giulianelli et al. 2023, §3–5"
     group = "Writing"
+    own_work = True
     config_form = ProductionConfig
     output_kinds = ("text", "set")
     least_words = 2

@@ -17,7 +17,7 @@ from annotation.task_types.slogan.simulation import ASKS, keywords, written_slog
 from annotation.task_types.slogan.used import COUNT, MOST, UsedQuestion, history, offered, used_offer, uses_of
 from annotation.task_types.slogan.words import texts_of
 from annotation.task_types.suggestion_uses import StoredUse, use_questions, use_values
-from annotation.task_types.surveys import statements, survey_page, survey_questions
+from annotation.task_types.surveys import statements, survey_page, survey_questions, survey_sections
 
 FIELDS = ("keywords", "slogan", "prompt")
 
@@ -30,6 +30,7 @@ class Slogan(TaskType):
     summary = "Workers write slogans; at the press of a button, models suggest some from keywords."
     source = "Clark 2021, §2.5"
     group = "Writing"
+    own_work = True
     config_form = SloganConfig
     output_kinds = ("text",)
     has_pulls = True
@@ -50,7 +51,7 @@ class Slogan(TaskType):
         return [Score(row["topic"], row["question"]) for row in config["statements"]]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
-        return (ReportSection("scales", {"topics": [row["topic"] for row in config["statements"]], "by": "arm"}),)
+        return (*survey_sections(config), ReportSection("waiting"))
 
     # --- suggestions ---
 

@@ -141,3 +141,15 @@ def test_a_setting_that_was_left_empty_is_described_as_not_set() -> None:
 
     assert told["Maximum words in a response"] == "not set"
     assert told["Record how workers write"] == "no"
+
+
+@pytest.mark.parametrize(("name", "edited"), [("mil_story", True), ("slogan", False)])
+def test_the_report_shows_edits_tests_between_arms_and_waiting_once(name: str, edited: bool) -> None:
+    task = get_type(name)
+    alone, helped = (walking.initial_config(task) | {"suggestions": on} for on in (False, True))
+    with_help = [section.name for section in task.sections(helped)]
+    assert with_help == [*(["edits", "story_texts"] if edited else []), "scales", "arm_tests", "scales", "waiting"]
+    # A study with both arms shows every section of the two once.
+    assert all(section in task.sections(helped) for section in task.sections(alone))
+    told = [topic for section in task.sections(helped) for topic in section.parameters.get("topics", ())]
+    assert {"satisfied", "enjoyed", "suggestions_liked"} <= set(told)
