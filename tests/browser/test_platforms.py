@@ -65,7 +65,7 @@ def test_publish_watch_and_end(
     assert MarketHit.objects.filter(max_assignments=2).count() == 2
     clean(page, axe_core)
     page.get_by_role("link", name="Differences, and what to do about them").click()
-    expect(page.get_by_text("Every submission is confirmed.")).to_be_visible()
+    expect(page.get_by_text("Not synced yet.")).to_be_visible()
     clean(page, axe_core)
     page.goto(f"{live_server.url}/console/studies/weather/platforms/")
     page.get_by_text("End the offer", exact=True).first.click()
