@@ -65,10 +65,11 @@ class Server:
                     outer.active += 1
                     outer.most_active = max(outer.most_active, outer.active)
                 try:
-                    self.answer(*outer.answering(outer, body))
-                finally:
+                    answer = outer.answering(outer, body)
+                finally:  # before the client can know, and ask again
                     with outer.lock:
                         outer.active -= 1
+                self.answer(*answer)
 
             def answer(self, status: int, text: str) -> None:
                 sent = text.encode()
