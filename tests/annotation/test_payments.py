@@ -130,6 +130,18 @@ def test_what_was_paid_is_not_owed_again_and_later_hits_are() -> None:
     assert entry.detail == {"workers": 1, "hits": 1, "total": "$0.18"}
 
 
+def test_the_same_code_twice_pays_once() -> None:
+    study = paid_study(arms=({},))
+    worker, _ = worker_with(study, 2), worker_with(study, 1)
+    code = worker.completion_code
+    assert mark_paid(study=study, actor="ada", code=code).total == Decimal("0.36")
+    for typed in (code, f"{code[:5]}-{code[5:]}".lower()):
+        with pytest.raises(Invalid, match="nothing to pay"):
+            mark_paid(study=study, actor="ada", code=typed)
+    assert set(Payment.objects.values_list("submission__participant", flat=True)) == {worker.pk}
+    assert Payment.objects.count() == 2
+
+
 def test_nothing_is_paid_if_the_total_changed_after_it_was_shown() -> None:
     study = paid_study(arms=({},))
     worker_with(study, 1)

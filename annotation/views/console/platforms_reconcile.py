@@ -90,7 +90,7 @@ def _here_only(study: Study, works: Sequence[Assignment]) -> list[HereOnly]:
 
 
 def _stopped(study: Study, platform: str) -> list[PartPayment]:
-    """Who is owed a part of the reward, where a HIT of its own can pay it."""
+    """Who is owed a part of the reward, where an extra HIT can pay it."""
     if not changes_class(platform).pays_by_posting:
         return []
     return list(unpaid_parts_there(study).order_by("pk")[:MOST_ROWS])

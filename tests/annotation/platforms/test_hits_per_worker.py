@@ -1,4 +1,4 @@
-"""How many hits one worker can do where each hit is a HIT of its own: at the platform, on arrival, and at once."""
+"""How many hits one worker can do where each hit is a separate HIT: at the platform, on arrival, and at once."""
 
 from __future__ import annotations
 

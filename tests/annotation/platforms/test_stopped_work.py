@@ -130,7 +130,7 @@ def test_the_place_goes_to_somebody_else_whose_reward_is_paid_as_usual(
     assert sent.state == "submitted"
     sync_study(study=study, platform=api)
     assert PartPayment.objects.count() == 1
-    # The reward is paid there by an approval, the part by hand or by a HIT of its own.
+    # The reward is paid there by an approval, the part by hand or by an extra HIT.
     assert (due(study).hits, due(study).total) == (1, PART)
 
 
