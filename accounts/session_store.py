@@ -1,6 +1,7 @@
 """Django's sessions in the database, with their user and the time of their last use.
 
-A session ends when nobody has used it for ``SESSION_COOKIE_AGE`` seconds (``HITSERVER_SESSION_IDLE_MINUTES``).
+A session ends when nobody has used it for ``SESSION_COOKIE_AGE`` seconds (``HITSERVER_SESSION_IDLE_MINUTES``), and
+``SESSION_LIFETIME`` after its user signed in (``HITSERVER_SESSION_MAX_DAYS``).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.utils import timezone
@@ -31,6 +33,9 @@ class SessionStore(DatabaseStore):
 
     def load(self) -> dict[str, Any]:
         row = self._get_session_from_db()  # type: ignore[attr-defined]  # the stubs leave it out
+        if row and timezone.now() - row.created_at > settings.SESSION_LIFETIME:
+            self.delete(row.session_key)
+            self._session_key, row = None, None
         self.seen_at = row.seen_at if row else None
         return self.decode(row.session_data) if row else {}
 

@@ -12,17 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth import authenticate
 from django.contrib.auth import login as open_session
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from accounts.log import Kind, address_of, record
 from accounts.models import Session
 from accounts.session_store import ORIGIN
+from accounts.users import end_sessions
 from common import brake
 
 logger = logging.getLogger(__name__)
@@ -62,6 +65,21 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
         _record(request, user, "sign-in refused", entrance)
         raise SignInRefused(entrance.refusal, NOT_HERE)
     return user
+
+
+def check_own_password(request: HttpRequest, user: User, password: str) -> None:
+    """Whether somebody who is signed in knows the password of their account. Raises SignInRefused.
+
+    Guesses count like those of a sign-in page: whoever finds a browser signed in could otherwise try every password.
+    """
+    name = user.get_username()
+    if not brake.may_try(request, name):
+        logger.warning("A current password held back after too many wrong ones, from %s", address_of(request))
+        raise SignInRefused(brake.WAIT, TOO_MANY)
+    if not user.check_password(password):
+        record(kind=Kind.SIGN_INS, actor=name, action="current password wrong", about=name, request=request)
+        raise SignInRefused("This is not your current password.", WRONG_PASSWORD)
+    brake.forgive(request, name)
 
 
 def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "password") -> None:
@@ -116,3 +134,44 @@ class SignInForm(AuthenticationForm):
     def status(self) -> int:
         """The HTTP status of the page that shows this form after a refusal."""
         return 429 if self.has_error(NON_FIELD_ERRORS, TOO_MANY) else 422
+
+
+class OwnPasswordForm(PasswordChangeForm):
+    """Django's form to change one's own password, with the brake and the log. Views pass ``request``."""
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        typed: str = self.cleaned_data["old_password"]
+        try:
+            check_own_password(self.request, self.user, typed)
+        except SignInRefused as refused:
+            raise ValidationError(refused.message, code=refused.code) from None
+        return typed
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the page that shows this form after a refusal."""
+        return 429 if self.has_error("old_password", TOO_MANY) else 200
+
+
+class OwnPasswordView(PasswordChangeView):
+    """Changes the user's own password, which ends all their other sessions."""
+
+    form_class = OwnPasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "request": self.request}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response = super().form_valid(form)
+        end_sessions(user=form.user, actor=form.user.get_username(), keep=self.request.session.session_key)
+        messages.success(self.request, "Your password has been changed, and all your other sessions have ended.")
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = form.status
+        return response

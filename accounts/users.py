@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -93,7 +94,9 @@ def end_session(*, user: User, handle: str, actor: str) -> bool:
 
 def open_sessions(user: User) -> list[Session]:
     """The sessions that have not ended, most recently used first."""
-    return list(Session.objects.filter(user=user, expire_date__gt=timezone.now()).order_by("-seen_at"))
+    now = timezone.now()
+    found = Session.objects.filter(user=user, expire_date__gt=now, created_at__gte=now - settings.SESSION_LIFETIME)
+    return list(found.order_by("-seen_at"))
 
 
 def _shut_out(user: User) -> None:

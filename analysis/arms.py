@@ -1,88 +1,80 @@
 """Scores of groups of workers (arms), and how much two groups differ.
 
-Workers are assigned to arms, so intervals resample workers: within each arm, independently of the others (two-sample
-bootstrap, Efron & Tibshirani 1993, §8.3; expanded percentile interval, Hesterberg 2015).
+Workers belong to one arm; items may be rated in several. Intervals and tests are about new items and new workers: what
+arms share of an item cancels out, what an item does in one arm alone remains (see `analysis.inference`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from analysis.description import Score
-from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap, bootstrap_weights, expanded_level_of, quantile_interval
 from analysis.estimate import Estimate
+from analysis.inference import Bounds, Dimensions, Figures, ratios
 from analysis.scores import prepared_ratings
 
-_CELLS = 2_000_000
 
+@dataclass(frozen=True)
+class ArmMeans:
+    """The mean over items of the scores of each of the A ``arms``; ``items`` and ``workers`` count those who rated.
 
-@dataclass(frozen=True, slots=True)
-class ArmMean:
-    """The mean over items of an arm's scores; ``draws`` are the same mean in resamples of its ``workers``."""
-
-    value: float
-    draws: Floats
-    workers: int
-    items: int
-
-
-def arm_mean(ratings: pd.DataFrame, score: Score, *, plan: Bootstrap) -> ArmMean:
-    """The mean over items of `analysis.scores.item_scores`, from one arm's ratings (with the same columns).
-
-    Every item that the arm rated counts the same. In a resample, an item counts if a drawn worker rated it. NaN without
-    ratings. Give each arm a plan with a different seed, because arms are resampled independently.
+    ``bounds`` are the ends of a score, if known.
     """
-    rated = prepared_ratings(ratings, score)
-    workers, names = pd.factorize(rated["worker"])
-    if not len(names):
-        return ArmMean(math.nan, np.empty(0), 0, 0)
-    parts = rated.groupby(["item", "target"], sort=False).ngroup().to_numpy()
-    first = rated.assign(part=parts).drop_duplicates("part")
-    items, item_names = pd.factorize(first["item"])
-    shape = (len(names), len(first))
-    sums = sparse.csr_array((rated["value"].to_numpy(), (workers, parts)), shape=shape)
-    counts = sparse.csr_array((np.ones(len(rated)), (workers, parts)), shape=shape)
-    to_items = sparse.csr_array((np.ones(len(items)), (np.arange(len(items)), items)))
 
-    def mean(weights: Floats) -> Floats:
-        n, total = np.asarray(weights @ counts), np.asarray(weights @ sums)
-        means = np.divide(total, n, out=np.zeros(n.shape), where=n > 0)
-        n_parts, of_items = np.asarray((n > 0).astype(float) @ to_items), np.asarray(means @ to_items)
-        scores = np.divide(of_items, n_parts, out=np.zeros(n_parts.shape), where=n_parts > 0)
-        return np.asarray(score.sign * scores.sum(axis=1) / (n_parts > 0).sum(axis=1))
+    arms: tuple[str, ...]
+    figures: Figures
+    items: dict[str, int]
+    workers: dict[str, int]
+    bounds: Bounds | None
 
-    rng = np.random.default_rng(plan.seed)
-    step = max(1, _CELLS // max(shape))
-    sizes = [min(step, plan.draws - start) for start in range(0, plan.draws, step)]
-    draws = np.concatenate([mean(bootstrap_weights(len(names), len(names), size, rng)) for size in sizes])
-    return ArmMean(float(mean(np.ones((1, len(names))))[0]), draws, len(names), len(item_names))
+    def estimate(self, arm: str) -> Estimate:
+        """The arm's mean. KeyError: no such arm."""
+        return self.figures.estimate(self._at[arm], bounds=self.bounds)
 
+    def difference(self, first: str, second: str) -> Estimate:
+        """The first arm's mean minus the second's."""
+        return self.figures.difference(self._at[first], self._at[second], bounds=self._apart)
 
-def arm_estimate(arm: ArmMean, *, plan: Bootstrap) -> Estimate:
-    """The arm's mean with its interval. A single worker gives no interval."""
-    return _estimate(arm.value, arm.draws, [arm], plan)
+    def p(self, first: str, second: str) -> float:
+        """Two-sided p of the hypothesis that both means are equal, not corrected; NaN where there is no interval."""
+        return self.figures.p_difference(self._at[first], self._at[second], bounds=self._apart)
+
+    @property
+    def _at(self) -> dict[str, int]:
+        return {arm: place for place, arm in enumerate(self.arms)}
+
+    @property
+    def _apart(self) -> Bounds | None:
+        return None if self.bounds is None else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
 
 
-def arm_difference(first: ArmMean, second: ArmMean, *, plan: Bootstrap) -> Estimate:
-    """The first arm's mean minus the second's; no interval if either arm has only one worker."""
-    draws = first.draws - second.draws if len(first.draws) == len(second.draws) else np.empty(0)
-    return _estimate(first.value - second.value, draws, [first, second], plan)
+def arm_means(
+    ratings: pd.DataFrame,
+    score: Score,
+    *,
+    arms: Sequence[str],
+    about_items: bool = True,
+    bounds: Bounds | None = None,
+    level: float = 0.95,
+) -> ArmMeans:
+    """The mean over items of every arm's scores, from ratings with the columns of `item_scores` and ``arm``.
 
-
-def _estimate(value: float, draws: Floats, arms: Sequence[ArmMean], plan: Bootstrap) -> Estimate:
-    workers = sum(arm.workers for arm in arms)
-    if math.isnan(value):
-        return Estimate(math.nan, n=workers, n_of="workers", level=plan.level, note="there are no ratings")
-    if min(arm.workers for arm in arms) < 2:
-        return Estimate(value, n=workers, n_of="workers", level=plan.level, note="no interval from a single worker")
-    level = expanded_level_of(plan.level, [(arm.draws, arm.workers) for arm in arms])
-    low, high, _ = quantile_interval(draws, level)
-    method = f"expanded percentile bootstrap over workers, {plan.draws} resamples"
-    return Estimate(value, low, high, workers, "workers", plan.level, method)
+    Every item that an arm rated counts the same, and so does every part of an item. ``about_items``: whether items are
+    clusters, besides workers; not if workers rated their own texts, or nothing in particular. ``bounds``: the ends of a
+    score. An arm without ratings is NaN.
+    """
+    rated = prepared_ratings(ratings, score).assign(arm=ratings["arm"])
+    parts = rated.groupby(["arm", "item", "target"], sort=False)["value"].transform("size")
+    targets = rated.groupby(["arm", "item"], sort=False)["target"].transform("nunique")
+    weights = (1 / (parts * targets)).to_numpy(dtype=float)[:, None] * (rated["arm"].to_numpy()[:, None] == list(arms))
+    dimensions = Dimensions.of(workers=rated["worker"])
+    if about_items:
+        dimensions = Dimensions.of(items=rated["item"], workers=rated["worker"])
+    values = score.sign * rated["value"].to_numpy(dtype=float)[:, None]
+    figures = ratios(values * weights, weights, dimensions, level=level)
+    numbers = rated.groupby("arm")[["item", "worker"]].nunique().reindex(list(arms), fill_value=0)
+    items, workers = (dict(zip(arms, numbers[column].tolist(), strict=True)) for column in ("item", "worker"))
+    return ArmMeans(tuple(arms), figures, items, workers, bounds)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from analysis.quality_control.work import is_check
+
+
+class BundleError(ValueError):
+    """An unusable bundle. ``str()`` gives the file, the place in it and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +93,22 @@ CELL_OF: dict[str, Cell] = {
     "cells": _CELLS,
     "check": _CHECK,
 }
+
+
+def refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
+    """Refuse references to missing rows, and duplicate names. Only edited files have them."""
+    known = {}
+    for name in ("items.csv", "submissions.csv"):
+        known[name] = {row[0] for row in tables[name]}
+        if len(known[name]) < len(tables[name]):
+            raise BundleError(f"{name} holds one {name.removesuffix('s.csv')} twice")
+    for name in ("ratings.csv", "flags.csv", "offers.csv"):
+        for number, row in enumerate(tables[name], start=1):
+            if row[0] not in known["submissions.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
+            if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
+    for name in ("own_ratings.csv", "adjudications.csv"):
+        for number, row in enumerate(tables[name], start=1):
+            if row[0] not in known["items.csv"]:
+                raise BundleError(f"{name}, row {number}: there is no item “{row[0][:40]}”")

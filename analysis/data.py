@@ -26,11 +26,13 @@ from typing import IO, Any, BinaryIO
 import pandas as pd
 
 from analysis.archive import ArchiveError, read_files
-from analysis.bundle_cells import CELL_OF, TEXT, Cell
+from analysis.bundle_cells import CELL_OF, TEXT, Cell, refuse_strangers
+from analysis.bundle_cells import BundleError as BundleError
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
+from common.csv_files import csv_text
 from common.files import replaced, write_whole
 
 ITEM_COLUMNS = (
@@ -47,17 +49,8 @@ ITEM_COLUMNS = (
     "check",
 )
 SUBMISSION_COLUMNS = (
-    "submission",
-    "worker",
-    "synthetic",
-    "profile",
-    "arm",
-    "hit",
-    "seconds",
-    "received_at",
-    "has_feedback",
-    "decision",
-    "reward",
+    *("submission", "worker", "synthetic", "profile", "arm", "hit", "seconds", "received_at"),
+    *("has_feedback", "decision", "reward"),
 )
 RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", "text", "seconds")
 FLAG_COLUMNS = ("submission", "reason", "detail", "value", "threshold")
@@ -75,15 +68,12 @@ STOPPED_COLUMNS = ("worker", "synthetic", "arm", "hit", "steps_done", "steps_in_
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 #: The log of edits while workers typed, if the study records one.
 EVENTS = "events.csv"
-#: If the latest review has this decision, no figure includes the submission.
-EXCLUDE = "exclude"
+#: No figure includes a submission with one of these decisions: that of the latest review, or `EXTRA` for work that was
+#: finished late, when somebody else had the place, and that no review has included.
+EXCLUDE, EXTRA = "exclude", "extra"
 #: Rows of a table that are in memory while it is written.
 ROWS_AT_ONCE = 2_000
 Record = Sequence[Any] | Mapping[str, Any]
-
-
-class BundleError(ValueError):
-    """An unusable bundle. ``str()`` gives the file, the place in it and the reason."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +105,8 @@ class StudyData:
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
-        """The submissions that no review excluded."""
-        return self.submissions[self.submissions["decision"] != EXCLUDE]
+        """The submissions that no review excluded, without extra ones."""
+        return self.submissions[~self.submissions["decision"].isin([EXCLUDE, EXTRA])]
 
     @cached_property
     def excluded_by_rule(self) -> dict[int, list[str]]:
@@ -158,11 +148,40 @@ class StudyData:
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
-        """The ratings of included submissions, with their ``worker``, ``synthetic`` and ``arm``."""
+        """The ratings of included submissions, with their ``worker``, ``synthetic`` and ``arm``.
+
+        If a worker rated a main item in several submissions, only the first of them counts.
+        """
+        kept = self._with_repeats
+        return kept[~kept["repeated"]].drop(columns="repeated").reset_index(drop=True)
+
+    @cached_property
+    def _with_repeats(self) -> pd.DataFrame:
+        """The ratings of included submissions, with ``repeated``: the same worker's later rating of a main item."""
         by_submission = self.used.set_index("submission")
         kept = self.all_ratings[self.all_ratings["submission"].isin(by_submission.index)].reset_index(drop=True)
         joined = {name: kept["submission"].map(by_submission[name]) for name in ("worker", "synthetic", "arm")}
-        return kept.assign(**joined).astype({"synthetic": bool})
+        kept = kept.assign(**joined).astype({"synthetic": bool})
+        first = kept.groupby(["worker", "item"], sort=False)["submission"].transform("min")
+        main = kept["item"].isin(self.items.loc[self.items["role"] == "main", "item"])
+        return kept.assign(repeated=main & (kept["submission"] != first))
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What no figure includes, by reason: numbers of submissions, and of ratings for ``repeated_ratings``.
+
+        A submission counts once, under the first reason: not confirmed by its platform (then it is not in the data),
+        excluded by a person, extra, excluded by a rule.
+        """
+        decisions = self.submissions["decision"]
+        repeats = self._with_repeats
+        return {
+            "unconfirmed": self.description.unconfirmed,
+            "excluded": int((decisions == EXCLUDE).sum()),
+            "extra": int((decisions == EXTRA).sum()),
+            "excluded_by_rule": len(self.reviewed) - len(self.used),
+            "repeated_ratings": int((repeats["repeated"] & repeats["value"].notna()).sum()),
+        }
 
     @property
     def excluded(self) -> int:
@@ -289,7 +308,7 @@ def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
             if edited and not accept_edited:
                 raise BundleError(f"{name} was changed since the bundle was written; accept it with --accept-edited")
             tables[name] = _read_table(name, files.pop(name))
-        _refuse_strangers(tables)
+        refuse_strangers(tables)
         description = description_from_json(head.get("study"))
         return make_study_data(description, **{name.removesuffix(".csv"): rows for name, rows in tables.items()})
     except (ArchiveError, BundleError) as error:
@@ -377,9 +396,7 @@ def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO
     cells = ([write(value) for write, value in zip(writers, row, strict=True)] for row in rows)
     lines: Iterator[Sequence[str]] = chain([columns], cells)
     while batch := list(islice(lines, ROWS_AT_ONCE)):
-        out = io.StringIO(newline="")
-        csv.writer(out).writerows(batch)
-        content = out.getvalue().encode()
+        content = csv_text(batch, line_end="\r\n").encode()
         digest.update(content)
         file.write(content)
         count += len(batch)
@@ -424,22 +441,3 @@ def _read_row(
         except (ValueError, KeyError):
             raise BundleError(f"{name}, row {number}, {column} is {row[place][:40]!r}, not {cell.what}") from None
     return values
-
-
-def _refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
-    """Refuse references to missing rows, and duplicate names. Only edited files have them."""
-    known = {}
-    for name in ("items.csv", "submissions.csv"):
-        known[name] = {row[0] for row in tables[name]}
-        if len(known[name]) < len(tables[name]):
-            raise BundleError(f"{name} holds one {TABLES[name][0]} twice")
-    for name in ("ratings.csv", "flags.csv", "offers.csv"):
-        for number, row in enumerate(tables[name], start=1):
-            if row[0] not in known["submissions.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
-            if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
-    for name in ("own_ratings.csv", "adjudications.csv"):
-        for number, row in enumerate(tables[name], start=1):
-            if row[0] not in known["items.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no item “{row[0][:40]}”")

@@ -6,7 +6,7 @@ Plain Python, quick to import. Task types use these classes for their declaratio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -57,7 +57,7 @@ class Scale:
     ) -> Scale:
         """Points from the highest down: ``labels[0]`` names the highest whole number, ``labels[-1]`` names 1.
 
-        With ``half_steps`` there is an unnamed point between every two named ones.
+        With ``half_steps`` there is an unnamed point between neighbouring named ones.
         """
         top = len(labels)
         points: list[Point] = []
@@ -119,13 +119,24 @@ class Score:
     with n in the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
 
     ``middle``, for an item that compares two things, is the rating for no difference between them: score − sign ×
-    middle is the difference. None for everything else.
+    middle is the difference. None for everything else. ``low`` and ``high`` are the lowest and highest rating that the
+    question allows, which the interval of a score never leaves; None if they are not known.
     """
 
     topic: str
     title: str
     sign: Literal[1, -1] = 1
     middle: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def within(self, scale: Scale) -> Score:
+        """The same score with limits at least as wide as this scale. A scale without points leaves them as they are."""
+        if not scale.points:
+            return self
+        low = scale.low if self.low is None else min(self.low, scale.low)
+        high = scale.high if self.high is None else max(self.high, scale.high)
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +167,9 @@ class StudyDescription:
 
     ``status`` and ``access`` are words. ``reward`` is in USD per hit. ``settings`` are the task type's, labelled;
     ``config`` holds them as stored. ``texts`` are what workers read, ``consent`` first if there is one. ``assignments``
-    counts them by state. ``claimed`` counts submissions whose platform cannot confirm who sent them.
+    counts them by state. ``claimed`` counts submissions whose platform cannot confirm who sent them. ``unconfirmed``
+    counts those that their platform could confirm and has not (they are not in the data), ``rejected`` those in the
+    analysis whose pay was refused.
     ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
     submissions; both as stored. ``own_work``: workers answer about what they wrote themselves, so that their answers
     about one item are about different texts, and there is no agreement.
@@ -187,6 +200,8 @@ class StudyDescription:
     texts: Sequence[tuple[str, str]] = ()
     assignments: Mapping[str, int] = field(default_factory=dict)
     claimed: int = 0
+    unconfirmed: int = 0
+    rejected: int = 0
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclude: Mapping[str, Any] = field(default_factory=dict)
     own_work: bool = False

@@ -46,6 +46,19 @@ class Estimate:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+def p_value(p: float) -> str:
+    """A p value for people, never 0.0000, which would read as impossible; a dash if there is none."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def p_equals(p: float) -> str:
+    """The same after a “p”: “= 0.0123”, “< 0.0001”."""
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:
     """Wilson's score interval (Wilson 1927) for a share of ``n``, which need not be a whole number."""
     z = NormalDist().inv_cdf((1 + level) / 2)

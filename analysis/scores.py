@@ -2,6 +2,13 @@
 
 Source: human diversity scores of Tevet & Berant 2021, §4 (absHDS, aspHDS, rnkHDS; simHDS with a part for each pair);
 the rule works for any instrument that rates items, or parts of them, in numbers.
+
+An item has few raters, and its ratings have a lowest and a highest value. An ordinary t interval then often leaves the
+scale. So the mean is rescaled to a share p = (mean − low) / (high − low), and the t interval is computed for
+logit(p), whose standard error is that of p divided by p · (1 − p) (the delta method), and transformed back: the logit
+interval of Brown, Cai and DasGupta 2001, §4, with Student's t as `svyciprop(method="logit")` of R's survey package has
+it. It never leaves the scale, and is longer towards its middle. `tests/analysis/test_score_intervals.py` measures how
+often it covers the mean.
 """
 
 from __future__ import annotations
@@ -10,6 +17,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
 from scipy.stats import t as student
 
 from analysis.description import Score
@@ -17,6 +25,10 @@ from analysis.description import Score
 SCORE_COLUMNS = ("score", "sd", "n", "workers", "low", "high")
 #: Means that differ only in their last bits, which depend on the order of a sum, are equal: they tie in ranks.
 DECIMALS = 12
+#: Half an interval below this is a sum that did not come out as exactly zero.
+EQUAL = 1e-9
+#: With two raters, the interval would be almost the whole scale.
+FEWEST_WORKERS = 3
 
 
 def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> pd.DataFrame:
@@ -31,9 +43,11 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     ``metric_abs_hds_std``; ``n`` ratings; ``workers``; ``low`` and ``high``, the interval at ``level``. An item with
     only NaN ratings has a NaN score and n = 0.
 
-    The interval is Student's t over workers, linearised and clustered by worker: if every worker rated every part, it
-    is the ordinary t interval of the workers' own scores. NaN for a single worker, and if a part has only one rating
-    while the item has several workers.
+    The interval is about new workers, who rate the same item. Its standard error is linearised and clustered by worker:
+    if every worker rated every part, it is that of the mean of the workers' own scores. It uses Student's t on the
+    logit scale between ``score.low`` and ``score.high`` (see the module), and is the ordinary t interval if these are
+    None. NaN where the ratings say nothing about it: for fewer than three workers, if all agree, and if a part has only
+    one rating.
 
     ValueError: a column is missing, or a value is not a number.
     """
@@ -46,8 +60,8 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     found["workers"] = own.size()
     rated = rated.assign(mean=by_part.transform("mean"), count=by_part.transform("size"))
     half = _half_width(rated, parts.size(), found["workers"], level)
-    half[(parts["size"].min() == 1) & (found["workers"] > 1)] = math.nan
-    found["low"], found["high"] = found["score"] - half, found["score"] + half
+    half[(parts["size"].min() == 1) | (found["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
+    found["low"], found["high"] = _interval(found["score"], half, score)
     found = found.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
     counts = ["n", "workers"]
     found[counts] = found[counts].fillna(0).astype(int)
@@ -77,8 +91,22 @@ def _on_topic(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
     return ratings[ratings["question"] == score.topic] if "question" in ratings.columns else ratings
 
 
+def _interval(means: pd.Series, half: pd.Series, score: Score) -> tuple[pd.Series, pd.Series]:
+    """The ends of the intervals, from half the widths of ordinary t intervals. NaN where ``half`` is."""
+    if score.low is None or score.high is None or score.low >= score.high:
+        return means - half, means + half
+    lowest, highest = sorted((score.sign * score.low, score.sign * score.high))
+    width = highest - lowest
+    means, half = means.astype(float), half.astype(float)  # of no rating, both are objects
+    share = ((means - lowest) / width).where((means > lowest) & (means < highest))
+    centre, reach = logit(share), half / width / (share * (1 - share))
+    ends = (lowest + width * expit(centre + sign * reach) for sign in (-1, 1))
+    low, high = (pd.Series(end, means.index) for end in ends)
+    return low, high
+
+
 def _half_width(rated: pd.DataFrame, parts: pd.Series, workers: pd.Series, level: float) -> pd.Series:
-    """Half the t interval, from each worker's influence on the score."""
+    """Half the ordinary t interval, from each worker's influence on the score."""
     influence = (rated["value"] - rated["mean"]) / rated["count"] / rated["item"].map(parts)
     by_worker = influence.groupby([rated["item"], rated["worker"]], sort=False).sum()
     squares = (by_worker**2).groupby(level="item", sort=False).sum()

@@ -192,8 +192,11 @@ class Bot:
     def enter(self, path: str) -> str:
         """Pass the start page at this address, which may also be a platform's. Returns the address of the work.
 
-        Raises TurnedAway, BotError.
+        A platform's worker who has started the study before gets no start page. Raises TurnedAway, BotError.
         """
+        came = self.browser.get(path)
+        if came.goes_on:
+            return came.location
         found = self._read(path)
         form = found.hidden | ({"agree": "yes"} if found.asks_consent else {})
         sent = self.browser.post(path, form)

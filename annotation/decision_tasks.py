@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
 from annotation.models import BulkAction, QualificationType
 from annotation.platforms import PlatformTrouble, connect
 from annotation.services import bulk, qualifying
+from common.task_queue import handed_over
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +42,16 @@ def grant_qualifications() -> int:
     return made
 
 
+@shared_task(name="annotation.tasks.grant_now")  # type: ignore[untyped-decorator]
+def grant_now(assignment_id: int) -> int:
+    """Grant what one piece of work earns its worker, before they accept the next one. Returns the number of calls."""
+    try:
+        return qualifying.grant_now(assignment_id=assignment_id)
+    except PlatformTrouble as trouble:
+        log.warning("Assignment %s: not granted at once; trying again in a minute: %s", assignment_id, trouble)
+        return 0
+
+
 def start(bulk_id: int) -> None:
     """Wake a worker. If the queue does not respond, the scheduler starts the action within a minute."""
-    try:
-        run_bulk.delay(bulk_id)
-    except (OperationalError, OSError) as error:
-        log.warning("The task queue did not take bulk action %s: %s", bulk_id, error)
+    handed_over(lambda: run_bulk.delay(bulk_id))

@@ -7,10 +7,12 @@ from typing import Any
 
 from django import forms
 
-from analysis.description import ArmDescription, QuestionDescription, ReportSection, Score, StudyDescription
+from analysis.description import TEXT, ArmDescription, QuestionDescription, ReportSection, Score, StudyDescription
 from annotation.instrument import Instrument, whole_texts
 from annotation.models import Arm, Study
-from annotation.queries.platforms import claimed_submissions
+from annotation.queries.left_out import left_out_submissions
+from annotation.queries.pay_states import in_state
+from annotation.queries.platforms import claimed_submissions, unconfirmed_submissions
 from annotation.queries.progress import states_now
 from annotation.task_types.base import Text
 
@@ -19,7 +21,7 @@ DEFAULT_GROUP = Text("", "", "").group
 
 
 def describe_study(study: Study) -> StudyDescription:
-    """Everything about the study that is not data. Three queries."""
+    """Everything about the study that is not data."""
     arms = list(study.arms.all())
     instruments = instruments_of(study, arms)
     whole, task = instruments[0], instruments[0].task
@@ -50,6 +52,8 @@ def describe_study(study: Study) -> StudyDescription:
         texts=_texts(study, whole, questions),
         assignments=states_now(study),
         claimed=claimed_submissions(study).count(),
+        unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
+        rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
@@ -77,12 +81,14 @@ def questions_of(instruments: Sequence[Instrument]) -> list[QuestionDescription]
 
 
 def scores_of(instruments: Sequence[Instrument]) -> list[Score]:
-    """One score per topic that has a score in any of them."""
-    found: dict[str, Score] = {}
+    """One score per topic that has a score in any of them, with the limits of its ratings in all of them."""
+    scores: dict[str, Score] = {}
     for instrument in instruments:
+        questions = instrument.task.describe_questions(instrument.config, instrument.texts)
+        scales = {question.topic: question.ratings_scale for question in questions}
         for score in instrument.task.scores(instrument.config):
-            found.setdefault(score.topic, score)
-    return list(found.values())
+            scores[score.topic] = scores.get(score.topic, score).within(scales.get(score.topic, TEXT))
+    return list(scores.values())
 
 
 def study_scores(study: Study) -> tuple[list[Arm], list[Score]]:

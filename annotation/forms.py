@@ -66,6 +66,7 @@ class StudyForm(_StudyModelForm):
             "items_per_hit",
             "hits_per_worker",
             "reward",
+            "pay_note",
             "estimated_minutes",
             "time_limit_minutes",
             "access",
@@ -88,18 +89,19 @@ class StudyForm(_StudyModelForm):
             "items_per_hit": "Items per hit",
             "hits_per_worker": "Maximum hits per worker",
             "reward": "Reward per hit (USD)",
+            "pay_note": "How and when workers are paid",
             "estimated_minutes": "Estimated time per hit (minutes)",
             "time_limit_minutes": "Time limit per hit (minutes)",
             "access": "Who may take part",
-            "identity": "How people with the open link are told apart",
+            "identity": "Prevent repeat participation",
             "identity_parameter": "Name of the panel's parameter",
             "panel": "Name of the panel",
             "exam_study": "Only people who passed the exam in this study",
-            "exam_percent": "Right answers needed in the exam (percent)",
+            "exam_percent": "Pass mark (%)",
             "feedback_box": "Ask for feedback at the end",
             "part_pay": "Pay for people who stop in the middle of a hit",
             "part_pay_amount": "Fixed amount for a stopped hit (USD)",
-            "keep_ratings": "Keep the ratings of people who ask for the deletion of their data",
+            "keep_ratings": "After a deletion request, keep the ratings without a name",
         }
         help_texts = {
             "slug": "Lower-case letters, digits and hyphens. Workers see it in the study link.",
@@ -110,27 +112,32 @@ class StudyForm(_StudyModelForm):
             "items_per_hit": "A hit is the work that one worker does in one session, for one reward.",
             "hits_per_worker": "Empty: no limit.",
             "reward": "Zero for volunteers or students. An arm can have a different reward.",
-            "estimated_minutes": "How long you expect a hit to take. Gives the pay per hour before the launch.",
-            "time_limit_minutes": "After that, an unfinished hit goes to another worker.",
-            "identity": "An open link cannot tell people apart: the same person can take part again. One "
-            "participation per browser stops most repeats, but not a second device or a private window. If a panel "
-            "sends people here and adds their id to the link, use that id. Personal links always tell people apart.",
+            "pay_note": "Workers read it before they start and when they have done a task. Without a reward, say here "
+            "what they get instead, such as course credit. Empty: a sentence about how the platform pays, or nothing.",
+            "estimated_minutes": "How long you expect a hit to take. Workers see it, with the pay per hour, until the "
+            "first five have sent their work; then they see the median time.",
+            "time_limit_minutes": "After that, an unfinished hit goes to another worker. Workers see it beside the "
+            "expected time.",
+            "identity": "Without a check, the same person can use the open link again. One participation per browser "
+            "stops most repeats, but not a second device or a private window. If a panel sends people here and adds "
+            "their id to the link, you can use that id; but the server cannot check it, so whoever knows somebody's id "
+            "can start in their place. A personal link is always for one person.",
             "identity_parameter": "Such as PROLIFIC_PID, for links that end in ?PROLIFIC_PID=…",
             "panel": "Such as prolific. The same id from the same panel is the same person in all studies.",
             "exam_study": "The short name of a study whose items have right answers. Leave it empty for no exam. "
             "People are recognised by personal link, browser or panel id, whichever both studies use.",
-            "exam_percent": "Only used with an exam. Answers that somebody left out count as wrong.",
+            "exam_percent": "Only used with an exam. Unanswered questions count as wrong.",
             "feedback_box": "An optional box on the last page of a hit.",
             "part_pay": "Workers can then stop after any step. Their place is free again. The start page tells them.",
             "part_pay_amount": "Only used with a fixed amount.",
-            "keep_ratings": "Only the numbers stay, without a name. Everything people wrote is deleted in any case. "
+            "keep_ratings": "Only the numbers stay. Everything people wrote is deleted in any case. "
             "The start page tells them.",
             "seed": "Fixes the order in which items are given out, so that the plan can be reproduced.",
         }
         error_messages = {
             "slug": {"unique": "Another study already has this name."},
         }
-        widgets = {"consent": FormattedText(attrs={"rows": 5})}
+        widgets = {"consent": FormattedText(attrs={"rows": 5}), "pay_note": forms.Textarea(attrs={"rows": 2})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -165,9 +172,9 @@ class StudyForm(_StudyModelForm):
             if name not in self.cleaned_data or "identity" not in self.cleaned_data:
                 continue
             if by_parameter and not self.cleaned_data[name]:
-                self.add_error(name, forms.ValidationError("Needed to tell people apart by a panel's id.", "required"))
+                self.add_error(name, forms.ValidationError("Needed to recognise people by a panel's id.", "required"))
             elif self.cleaned_data[name] and not by_parameter:
-                what = "Only used if people are told apart by a panel's id (identity: parameter)."
+                what = "Only used if a panel's id prevents repeat participation (identity: parameter)."
                 self.add_error(name, forms.ValidationError(what, "unused"))
         return self.cleaned_data
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
 
-from analysis.data import StudyData, make_study_data, write_bundle_tables
+from analysis.data import EXTRA, StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
 from annotation.describing import describe_study
 from annotation.models import (
@@ -167,11 +167,14 @@ def _submissions(study: Study) -> Iterator[tuple[Any, ...]]:
             "feedback",
             "decision",
             "assignment__hit__reward",
+            "assignment__extra",
         )
     )
     if is_posted(study):
         rows = rows.exclude(pk__in=unconfirmed_submissions(study).values("pk"))
-    for *start, feedback, decision, reward in rows.iterator(CHUNK):
+    for *start, feedback, decision, reward, extra in rows.iterator(CHUNK):
+        if extra and decision is None:
+            decision = EXTRA
         yield (*start, bool(feedback.strip()), decision or "", str(reward))
 
 

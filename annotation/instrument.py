@@ -15,6 +15,7 @@ from annotation import sql
 from annotation.journal import texts_epoch
 from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
+from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import ItemData, Json
 from annotation.task_types.offers import OfferData, Offers, PullData
 from annotation.task_types.registry import get_type
@@ -175,6 +176,13 @@ def shown_items(hit_id: int) -> list[ItemData]:
     return [data for _, data in hit_items(hit_id)]
 
 
+@lru_cache(maxsize=1024)
+def check_items(arm_id: int) -> tuple[int, ...]:
+    """Ids of the gold and attention items of a live arm's study. Hits planned after the launch use the same ones."""
+    items = Item.objects.filter(study__arms=arm_id, role__in=CHECK_ROLES).order_by("pk")
+    return tuple(items.values_list("pk", flat=True))
+
+
 _OFFERS = """
 SELECT step, side, suggester, text, source, number FROM annotation_offer WHERE assignment_id = %s
 ORDER BY step, number, side
@@ -212,3 +220,4 @@ def clear_caches() -> None:
     """Empty the caches. For tests, which create and drop databases within one process."""
     live_instrument.cache_clear()
     _hit_items.cache_clear()
+    check_items.cache_clear()

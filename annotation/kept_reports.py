@@ -159,13 +159,19 @@ def look(subject: Subject) -> Kept:
 
 def is_small(study: Study) -> bool:
     """Whether the report is small enough to build within one request."""
-    declared = {section.name for section in get_type(study.task_type).sections(study.config)}
-    if "variability" in declared:
-        texts = Rating.objects.filter(study=study).exclude(text="").order_by()[: MOST_TEXTS_AT_ONCE + 1].count()
-        if texts > MOST_TEXTS_AT_ONCE:
-            return False
+    return not why_slow(study)
+
+
+def why_slow(study: Study) -> str:
+    """Why the report is built in the background: ``large``, or ``texts`` whose distances are measured; else empty."""
     ratings = Rating.objects.filter(study=study).order_by()[: MOST_RATINGS_AT_ONCE + 1].count()
-    return ratings <= MOST_RATINGS_AT_ONCE and Item.objects.filter(study=study).count() <= MOST_ITEMS_AT_ONCE
+    if ratings > MOST_RATINGS_AT_ONCE or Item.objects.filter(study=study).count() > MOST_ITEMS_AT_ONCE:
+        return "large"
+    declared = {section.name for section in get_type(study.task_type).sections(study.config)}
+    if "variability" not in declared:
+        return ""
+    texts = Rating.objects.filter(study=study).exclude(text="").order_by()[: MOST_TEXTS_AT_ONCE + 1].count()
+    return "texts" if texts > MOST_TEXTS_AT_ONCE else ""
 
 
 def claim(subject: Subject) -> bool:

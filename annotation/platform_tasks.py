@@ -19,7 +19,19 @@ def sync_due() -> int:
     return platform_work.request_due_syncs() + platform_jobs.send_forgotten()
 
 
+@shared_task(name="annotation.platform_tasks.look_for_objections")  # type: ignore[untyped-decorator]
+def look_for_objections() -> int:
+    """Ask the platforms whether workers object to rejections. Returns how many new objections there are."""
+    return platform_work.look_for_objections()
+
+
 @shared_task(name="annotation.platform_tasks.listen")  # type: ignore[untyped-decorator]  # Celery has no types
 def listen() -> int:
     """Read the platforms' notifications and poll the postings that they are about. Returns the number of postings."""
     return platform_work.handle_notices()
+
+
+@shared_task(name="annotation.platform_tasks.look_up")  # type: ignore[untyped-decorator]  # Celery has no types
+def look_up(platform: str, kind: str, name: str) -> bool:
+    """Ask the platform for a submission or a study that its notice named. True if it is one of this server's."""
+    return platform_work.look_up(platform, kind, name)

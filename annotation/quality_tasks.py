@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-
 from celery import shared_task
-from kombu.exceptions import OperationalError
 
 from annotation.models import Study
 from annotation.services import quality_control
-
-log = logging.getLogger(__name__)
+from common.task_queue import handed_over
 
 
 @shared_task(name="annotation.tasks.check_quality")  # type: ignore[untyped-decorator]  # Celery has no types
@@ -28,9 +24,4 @@ def check_due_quality() -> int:
 
 def start(study: Study, actor: str) -> bool:
     """Queue a check. False if the task queue does not respond; the next night's check then does the work."""
-    try:
-        check_quality.delay(study.pk, actor)
-    except (OperationalError, OSError) as error:
-        log.warning("The task queue did not take the check of %s: %s", study.slug, error)
-        return False
-    return True
+    return handed_over(lambda: check_quality.delay(study.pk, actor))

@@ -22,12 +22,12 @@ from typing import Any, BinaryIO, Literal, TextIO
 
 from django.conf import settings
 
+from annotation.table_headers import MAX_COLUMNS, layout_problems, name_problems
 from annotation.task_types.items import Row, RowProblem, SourceRow
 from annotation.task_types.questions import MAX_CHARS
 from common.words import counted
 
 MAX_ROWS = 200_000
-MAX_COLUMNS = 1_000
 #: Rows times columns. Each row has a cell for every column, so lines with different keys would multiply.
 MAX_CELLS = 5_000_000
 #: Characters in one line of a file.
@@ -50,10 +50,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 class TableProblems(ValueError):
-    """The problems of a file that was not read. ``total`` also counts those that were not stored."""
+    """The problems of a file that was not read. ``total`` also counts those that were not stored.
 
-    def __init__(self, problems: Iterable[RowProblem], total: int | None = None) -> None:
+    ``table``: the rows below a header that is wrong, so that the cells under its good names can be checked, too.
+    """
+
+    def __init__(self, problems: Iterable[RowProblem], total: int | None = None, table: Table | None = None) -> None:
         self.problems = list(problems)
+        self.table = table
         self.total = len(self.problems) if total is None else total
         super().__init__(f"{counted(self.total, 'problem')} in the file")
 
@@ -220,6 +224,9 @@ def _read_delimited(text: Iterator[str], name: str, delimiter: str) -> Table:
     found = _Found()
     lines = _records(text, delimiter, found)
     columns = _header(lines, delimiter, found)
+    in_header = found.total
+    good = {name: place for place, name in reversed(list(enumerate(columns))) if name}
+    places = sorted(good.items(), key=lambda each: each[1])
     rows: list[Row] = []
     for number, cells in lines:
         if not any(cells):
@@ -228,10 +235,12 @@ def _read_delimited(text: Iterator[str], name: str, delimiter: str) -> Table:
             _wrong_width(number, cells, columns, found)
             continue
         _check_cells(number, columns, cells, found)
-        if found.total:
+        if found.total > in_header:
             continue
-        rows.append(Row(number, dict(zip(columns, cells, strict=True))))
+        rows.append(Row(number, {column: cells[place] for column, place in places}))
         _check_size(len(rows), len(columns))
+    if in_header:
+        raise TableProblems(found.problems, found.total, Table([column for column, _ in places], rows, name))
     found.raise_if_any()
     if not rows:
         raise TableProblems([_no_rows("below the header")])
@@ -272,7 +281,7 @@ def _csv_error(error: str, first: int, last: int) -> tuple[str, str]:
 
 
 def _header(lines: Iterator[tuple[int, list[str]]], delimiter: str, found: _Found) -> list[str]:
-    """The column names. If they are wrong, nothing below them can be checked."""
+    """The column names. If they are wrong, ``found`` says so. Raises TableProblems if nothing below can be checked."""
     columns: list[str] = []
     for _, cells in lines:
         if any(cells):
@@ -284,38 +293,11 @@ def _header(lines: Iterator[tuple[int, list[str]]], delimiter: str, found: _Foun
             [RowProblem(0, "", "The file has no header row.", "Put the names of the columns in the first line.")]
         )
     _check_cells(0, columns, columns, found)
-    problems = _column_problems(columns, delimiter)
-    for problem in problems:
+    if problems := layout_problems(columns, delimiter):
+        raise TableProblems([*found.problems, *problems])
+    for problem in name_problems(columns):
         found.add(problem.row, problem.column, problem.what, problem.fix)
-    if problems:
-        found.raise_if_any()
     return columns
-
-
-def _column_problems(columns: Sequence[str], delimiter: str) -> list[RowProblem]:
-    if len(columns) > MAX_COLUMNS:
-        what = f"The header has {len(columns):,} columns. The limit is {MAX_COLUMNS:,}."
-        return [RowProblem(0, "", what, "Keep only the columns that the study needs.")]
-    problems = []
-    other = {";": "semicolons", "\t": "tabs", ",": "commas"}
-    for mark, called in other.items():
-        if len(columns) == 1 and mark != delimiter and mark in columns[0]:
-            here = other[delimiter]
-            what = (
-                f"The header is one column “{columns[0][:60]}”: the cells seem to be separated by {called}, not {here}."
-            )
-            fix = "Save it as .tsv." if mark == "\t" else f"Save it with {here} between the cells."
-            problems.append(RowProblem(0, "", what, fix))
-    for place, name in enumerate(columns, 1):
-        if not name:
-            what = f"Column {place} has no name."
-            problems.append(RowProblem(0, f"column {place}", what, "Name it, or delete the column."))
-    for name, count in Counter(columns).items():
-        if name and count > 1:
-            problems.append(
-                RowProblem(0, name, f"{count} columns are called “{name[:60]}”.", "Give each column its own name.")
-            )
-    return problems
 
 
 def _wrong_width(number: int, cells: Sequence[str], columns: Sequence[str], found: _Found) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.services import allocation, completion, outputs
+from annotation.services import completion, ending, outputs
 
 
 @shared_task(name="annotation.tasks.reclaim_expired")  # type: ignore[untyped-decorator]  # Celery has no types
 def reclaim_expired() -> int:
     """Free the places of all assignments whose time is up. Returns how many there were."""
-    return allocation.reclaim_expired()
+    return ending.reclaim_expired()
 
 
 @shared_task(name="annotation.tasks.follow_feeds")  # type: ignore[untyped-decorator]  # Celery has no types

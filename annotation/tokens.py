@@ -6,8 +6,10 @@ Each kind has its own salt, so a token of one kind never passes for another.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from django.core.signing import BadSignature, Signer
@@ -39,6 +41,7 @@ _EVENTS = Signer(salt="annotation.events", sep=".")
 _START = Signer(salt="annotation.start", sep=".")
 _BOT = Signer(salt="annotation.bot", sep=".")
 _POSTING = Signer(salt="annotation.posting", sep=".")
+_ARRIVAL = Signer(salt="annotation.arrival", sep=".")
 
 
 def _unsign(signer: Signer, token: str) -> str:
@@ -140,6 +143,21 @@ def read_bot_token(token: str, study_id: int) -> BotToken:
     if study != str(study_id) or not name:
         raise BadToken
     return BotToken(name, profile)
+
+
+def arrival_token(posting_id: int, assignment_id: str) -> str:
+    """When a worker came to the start page with an assignment of a platform: about when its time began there."""
+    return _ARRIVAL.sign(f"{posting_id}-{int(time.time())}~{assignment_id}")
+
+
+def read_arrival_token(token: str, posting_id: int, assignment_id: str) -> datetime | None:
+    """When the worker came with this assignment; None if the token does not say."""
+    try:
+        numbers, _, assignment = _unsign(_ARRIVAL, token).partition("~")
+        posting, seconds = _integers(numbers, 2)
+    except BadToken:
+        return None
+    return datetime.fromtimestamp(seconds, UTC) if (posting, assignment) == (posting_id, assignment_id) else None
 
 
 def posting_token(posting_id: int) -> str:

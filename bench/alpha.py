@@ -3,7 +3,7 @@
 Every row is measured in a separate process, after it has made the input and loaded the libraries. *Peak* is the highest
 resident memory of that process, including the input; *added* is how much the call itself added.
 
-    python -m bench.alpha [--units 100000] [--raters 2000] [--per-unit 10] [--draws 1000] [--level nominal] [--json]
+    python -m bench.alpha [--units 100000] [--raters 2000] [--per-unit 10] [--level nominal] [--json]
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +25,9 @@ METHODS = {
     "point": "analysis.agreement, from long arrays",
     "point_counts": "analysis.agreement, from value counts",
     "interval": "analysis.agreement, with interval",
-    "interval_raters": "analysis.agreement, interval over raters",
     "krippendorff_matrix": "krippendorff, raters × units matrix",
     "krippendorff_counts": "krippendorff, value counts",
 }
-#: This case takes minutes, so it runs only if chosen by name.
-SLOW = {"interval_raters"}
 
 
 def make_ratings(units: int, raters: int, per_unit: int) -> tuple[Ints, Ints, Ints]:
@@ -61,11 +57,10 @@ def prepare(method: str, arguments: argparse.Namespace) -> Callable[[], float]:
         return lambda: float(krippendorff.alpha(matrix, level_of_measurement=level))
     from analysis.agreement import counts_from_table, krippendorff_alpha, ratings_from_arrays
 
-    over: Any = "raters" if method == "interval_raters" else "units"
-    draws = arguments.draws if method.startswith("interval") else 0
+    interval = method == "interval"
     if method == "point_counts":
-        return lambda: krippendorff_alpha(counts_from_table(table, [1, 2, 3, 4, 5]), level, draws=0).value
-    return lambda: krippendorff_alpha(ratings_from_arrays(unit, rater, value), level, draws=draws, over=over).value
+        return lambda: krippendorff_alpha(counts_from_table(table, [1, 2, 3, 4, 5]), level, interval=False).value
+    return lambda: krippendorff_alpha(ratings_from_arrays(unit, rater, value), level, interval=interval).value
 
 
 def peak_bytes() -> int:
@@ -75,7 +70,7 @@ def peak_bytes() -> int:
 
 def measure(method: str, arguments: argparse.Namespace) -> dict[str, float]:
     """Warm up on a small case in this process, then time one call."""
-    small = argparse.Namespace(**{**vars(arguments), "units": 100, "draws": 10})
+    small = argparse.Namespace(**{**vars(arguments), "units": 100})
     prepare(method, small)()
     call = prepare(method, arguments)
     before = peak_bytes()
@@ -103,9 +98,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--units", type=int, default=100_000)
     parser.add_argument("--raters", type=int, default=2_000)
     parser.add_argument("--per-unit", type=int, default=10)
-    parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--level", default="nominal", choices=["nominal", "ordinal", "interval", "ratio"])
-    parser.add_argument("--only", choices=METHODS, nargs="+", default=[name for name in METHODS if name not in SLOW])
+    parser.add_argument("--only", choices=METHODS, nargs="+", default=list(METHODS))
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measure", choices=METHODS, help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
@@ -120,7 +114,7 @@ def main(argv: list[str]) -> int:
     print(
         f"{total:,} ratings: {arguments.units:,} units × {arguments.per_unit} of {arguments.raters:,} raters, ", end=""
     )
-    print(f"{arguments.level}, {arguments.draws:,} draws\n")
+    print(f"{arguments.level}\n")
     print(f"{'':42}  {'alpha':>8}  {'seconds':>8}  {'added MB':>8}  {'peak MB':>8}")
     for method, row in found.items():
         figures = f"{row['alpha']:8.5f}  {row['seconds']:8.3f}  {row['added_mb']:8.0f}  {row['peak_mb']:8.0f}"

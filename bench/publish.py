@@ -92,7 +92,7 @@ def child(server: Server, key: dict[str, str], *step: str) -> dict[str, Any]:
     """Run one step in a separate process with the server's settings."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.publish", "--one", *step],
-        env=server.environment | {"HITSERVER_BASE_URL": server.base_url} | key,
+        env=server.environment | {"HITSERVER_BASE_URL": server.base_url, "HITSERVER_MONTHLY_BUDGET": "0"} | key,
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -201,7 +201,7 @@ def command(action: str, slug: str) -> dict[str, Any]:
     import boto3  # noqa: F401  loaded before the time is taken, as in a process that has run before
     from django.core.management import call_command
 
-    options = ["--platform", "mturk", "--set", "split="] if action == "publish" else []
+    options = ["--platform", "mturk", "--set", "split=", "--yes"] if action == "publish" else []
     before, start = peak_megabytes(), time.perf_counter()
     call_command("study", action, slug, *options, stdout=io.StringIO())
     return {"seconds": time.perf_counter() - start, "before": before, "peak": peak_megabytes()}

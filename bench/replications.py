@@ -1,210 +1,265 @@
-"""How often 95% intervals contain the truth, in simulated studies of the published sizes with known effects.
+"""How often 95% intervals hold the truth, in simulated studies in which items and workers both vary.
 
-Z: 1,930 tasks of five texts by 15 systems (Zhang et al. 2020), balanced by the block planner; a rating depends on the
-system and on the task (its context and its worker). C: 15 cells of 130 workers with five texts each (Clark 2021, ch.
-6); workers differ in ability. Every study is analysed as the report does. With a coverage of exactly 95%, the number of
-200 intervals that contain the truth has mean 190 and s.d. 3.1; 184 is two s.d. below the mean.
+The grid: items 10, 30, 100 × workers 5, 12, 50 × ratings per item 1, 3, 5, all; standard deviations of items and
+workers 0, 0.5, 1 (of a noise with s.d. 1, or on the logit scale); with and without an interaction of items and of
+workers with the system (s.d. 0.5). Every figure is made by the functions of the report (“both”), and by the same
+functions with clusters of items alone or of workers alone, which is what bootstraps and tests over one of them do. An
+interval and its test agree, so a true null is rejected as often as the interval misses it.
 
-    python -m bench.replications [--studies 200] [--draws 1000] [--seed 1] [--json]
+    python -m bench.replications [--sets 1000] [--seed 1] [--figures mean share …] [--items 10 30] [--processes 2]
+                                 [--json]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+import math
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from scipy.special import expit
 
-from analysis.detection import (
-    Judgements,
-    judgements_from_arrays,
-    mean_against,
-    mean_difference,
-    measures,
-    worker_scores,
-)
-from analysis.diversity.resampling import Bootstrap
+from analysis.agreement import krippendorff_alpha, ratings_from_arrays
+from analysis.detection import Judgements, judgements_from_arrays, measures, sensitivity
 from analysis.estimate import Estimate
-from analysis.planning import Sample, plan_blocks
-from analysis.preference import bradley_terry, comparisons_from_ratings, system_scores
+from analysis.inference import Dimensions, ratios
 
 Floats = npt.NDArray[np.float64]
-Truths = dict[str, float]
-SYSTEMS, CONTEXTS, SAMPLES, TASKS, SIZE = 15, 48, 10, 1930, 5
-#: The cuts between five labels, on the scale of a text's latent quality.
-CUTS = np.array([-2.0, -0.7, 0.6, 2.0])
-#: What a task adds to the quality of all its texts, with equal chances.
-TASK_EFFECTS = np.array([-1.0, 0.0, 1.0])
-CELLS, WORKERS, TEXTS = 15, 130, 5
-#: Machine texts among a worker's five, and the beta distribution of how often workers are right.
-MACHINE = np.array([False, False, True, True, True])
+Ints = npt.NDArray[np.int64]
+METHODS = ("both", "items", "workers")
+#: Interaction of items and workers with a system or an arm, where there is one.
+INTERACTION = 0.5
 
 
-class QualityStudies:
-    """Studies with the same plan; only the ratings differ."""
+@dataclass(frozen=True, slots=True)
+class Design:
+    """One cell of the grid. ``per_item`` 0 means all workers."""
 
-    def __init__(self) -> None:
-        samples = [
-            Sample(f"{context}/{system}/{number}", str(context), f"s{system:02d}")
-            for context in range(CONTEXTS)
-            for system in range(SYSTEMS)
-            for number in range(SAMPLES)
-        ]
-        plan = plan_blocks(samples, size=SIZE, tasks=TASKS)
-        self.pair_counts = plan.pair_counts
-        self.system = np.array([[int(name.split("/")[1]) for name in block.samples] for block in plan.blocks])
-        self.quality = np.linspace(-1.0, 1.0, SYSTEMS)
-        self.tasks = np.repeat(np.arange(TASKS), SIZE)
-        self.names = np.array([f"s{at:02d}" for at in range(SYSTEMS)])[self.system.ravel()]
-        meetings = plan.meetings.to_numpy().astype(float)
-        better, tie = self._chances()
-        scores = (meetings * (better - better.T)).sum(axis=1) / meetings.sum(axis=1)
-        strengths = self._strengths(meetings, better, tie)
-        self.truths = {f"score {at}": float(scores[at]) for at in range(SYSTEMS)}
-        self.truths |= {f"strength {at}": float(strengths[at]) for at in range(SYSTEMS)}
-        self.truths["difference of scores"] = float(scores[-1] - scores[0])
+    items: int
+    workers: int
+    per_item: int
+    sd_items: float
+    sd_workers: float
+    interaction: float = 0.0
 
-    def _labels(self, effect: float) -> Floats:
-        """Probabilities of the labels 1 … 5 of every system, (S, 5)."""
-        above = expit(self.quality[:, None] + effect - CUTS[None, :])
-        edges = np.concatenate([np.ones((SYSTEMS, 1)), above, np.zeros((SYSTEMS, 1))], axis=1)
-        return np.asarray(edges[:, :-1] - edges[:, 1:])
-
-    def _chances(self) -> tuple[Floats, Floats]:
-        """The exact probabilities that system i is rated above j, and equally, (S, S)."""
-        better, tie = np.zeros((SYSTEMS, SYSTEMS)), np.zeros((SYSTEMS, SYSTEMS))
-        for effect in TASK_EFFECTS:
-            labels = self._labels(float(effect))
-            below = np.cumsum(labels, axis=1) - labels
-            better += labels @ below.T / len(TASK_EFFECTS)
-            tie += labels @ labels.T / len(TASK_EFFECTS)
-        return better, tie
-
-    def _strengths(self, meetings: Floats, better: Floats, tie: Floats) -> Floats:
-        """The strengths that fit the exact probabilities best: what Davidson's model estimates, though it is not the
-        model of these ratings."""
-        one, two = np.triu_indices(SYSTEMS, 1)
-        n = meetings[one, two]
-        win, loss, even = better[one, two], better[two, one], tie[one, two]
-
-        def loss_of(free: Floats) -> float:
-            theta, eta = free[:-1], free[-1]
-            utilities = np.stack([theta[one], theta[two], eta + (theta[one] + theta[two]) / 2])
-            total = np.logaddexp.reduce(utilities, axis=0)
-            return float(
-                -(n * (win * utilities[0] + loss * utilities[1] + even * utilities[2] - total)).sum() / n.sum()
-            )
-
-        found = minimize(loss_of, np.zeros(SYSTEMS + 1), method="BFGS", options={"gtol": 1e-9}).x[:-1]
-        return np.asarray(found - found.mean())
-
-    def estimates(self, seed: int, draws: int) -> Iterator[tuple[str, Estimate]]:
-        rng = np.random.default_rng([seed, 1])
-        effect = rng.choice(TASK_EFFECTS, TASKS)
-        latent = self.quality[self.system] + effect[:, None] + rng.logistic(size=self.system.shape)
-        ratings = 1 + (latent[:, :, None] > CUTS).sum(axis=2)
-        found = comparisons_from_ratings(self.tasks, self.names, ratings.ravel().astype(float))
-        clusters = self.tasks[found.left]
-        scores = system_scores(found, clusters, plan=Bootstrap(draws=draws, seed=seed), n_of="tasks")
-        strengths = bradley_terry(found, clusters=clusters).strengths
-        for at, name in enumerate(found.systems):
-            yield f"score {at}", scores.estimates[name]
-            yield f"strength {at}", strengths[name]
-        yield "difference of scores", scores.difference(found.systems[-1], found.systems[0])
+    @property
+    def label(self) -> str:
+        per_item = "all" if not self.per_item else str(self.per_item)
+        return f"{self.items} × {self.workers}, {per_item} per item"
 
 
-class DetectionStudies:
-    """Cell k has the mean ability 0.45 + 0.01·k; every worker's is drawn from a beta distribution around it."""
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Who answered about what, and the effects on the answer: all (N,)."""
 
-    spread = 20.0
+    item: Ints
+    worker: Ints
+    effect: Floats
 
-    def __init__(self) -> None:
-        self.means = 0.45 + 0.01 * np.arange(CELLS)
-        self.truths = {f"accuracy {at}": float(mean) for at, mean in enumerate(self.means)}
-        self.truths |= {f"mean accuracy {at}": float(mean) for at, mean in enumerate(self.means)}
-        # Right answers are as likely on human texts: machine texts called machine are right ones.
-        self.truths |= {f"recall {at}": float(mean) for at, mean in enumerate(self.means)}
-        self.truths["difference of means"] = float(self.means[-1] - self.means[0])
-        self.truths["Cohen’s d"] = self._d()
-
-    def _d(self) -> float:
-        variances = []
-        for mean in (self.means[-1], self.means[0]):
-            a, b = mean * self.spread, (1 - mean) * self.spread
-            ability = a * b / ((a + b) ** 2 * (a + b + 1))
-            variances.append(ability + (mean * (1 - mean) - ability) / TEXTS)
-        return float((self.means[-1] - self.means[0]) / np.sqrt(np.mean(variances)))
-
-    def estimates(self, seed: int, draws: int) -> Iterator[tuple[str, Estimate]]:
-        rng = np.random.default_rng([seed, 2])
-        plan = Bootstrap(draws=draws, seed=seed)
-        accuracies = []
-        for at, mean in enumerate(self.means):
-            found = self._cell(float(mean), rng)
-            whole = measures(found, plan=plan)
-            scores = worker_scores(found)["accuracy"].to_numpy()
-            accuracies.append(scores)
-            yield f"accuracy {at}", whole.accuracy
-            yield f"recall {at}", whole.recall
-            yield f"mean accuracy {at}", mean_against(scores, tests=CELLS).mean
-        last = mean_difference(accuracies[-1], accuracies[0])
-        yield "difference of means", last.mean
-        yield "Cohen’s d", last.d
-
-    def _cell(self, mean: float, rng: np.random.Generator) -> Judgements:
-        ability = rng.beta(mean * self.spread, (1 - mean) * self.spread, WORKERS)
-        right = rng.random((WORKERS, TEXTS)) < ability[:, None]
-        said = np.where(right, MACHINE, ~MACHINE)
-        workers = np.repeat(np.arange(WORKERS), TEXTS)
-        # Fifty texts of either kind; every worker sees five different ones.
-        texts = (workers * TEXTS + np.tile(np.arange(TEXTS), WORKERS)) % 50
-        machine = np.tile(MACHINE, WORKERS)
-        names = np.char.add(np.where(machine, "m", "h"), texts.astype(str))
-        sources = np.where(machine, "model", "human")
-        return judgements_from_arrays(workers, names, sources, np.where(said, 3, 2).ravel())
+    def dimensions(self, method: str) -> Dimensions:
+        names = {"items": self.item, "workers": self.worker}
+        return Dimensions.of(**(names if method == "both" else {method: names[method]}))
 
 
-def coverage(studies: int, draws: int, seed: int) -> tuple[dict[str, int], dict[str, float], tuple[int, int]]:
-    """How many of ``studies`` intervals contained the truth, by estimate; the truths; how often systems meet."""
-    held: Counter[str] = Counter()
-    quality, detection = QualityStudies(), DetectionStudies()
-    truths = quality.truths | detection.truths
-    for number in range(studies):
-        for design in (quality, detection):
-            for name, estimate in design.estimates(seed * 100_000 + number, draws):
-                held[name] += estimate.low <= truths[name] <= estimate.high
-    return {name: held[name] for name in truths}, truths, quality.pair_counts
+def designs(items: list[int]) -> Iterator[Design]:
+    for many in items:
+        for workers in (5, 12, 50):
+            for per_item in (1, 3, 5, 0):
+                if per_item and per_item >= workers:
+                    continue
+                for sds in ((0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)):
+                    yield Design(many, workers, per_item, *sds)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--draws", type=int, default=1000)
+def draw(design: Design, rng: np.random.Generator) -> Answers:
+    """Items with their workers, balanced: workers are dealt out in shuffled rounds."""
+    each = design.per_item or design.workers
+    item = np.repeat(np.arange(design.items), each)
+    if design.per_item:
+        worker = np.concatenate([rng.permutation(design.workers)[:each] for _ in range(design.items)])
+    else:
+        worker = np.tile(np.arange(design.workers), design.items)
+    effect = (
+        rng.normal(0, design.sd_items, design.items)[item] + rng.normal(0, design.sd_workers, design.workers)[worker]
+    )
+    return Answers(item, worker, effect)
+
+
+def levels(answers: Answers, level: Ints, design: Design, rng: np.random.Generator) -> Floats:
+    """Interactions of items and of workers with one of two levels (N,)."""
+    by_item = rng.normal(0, design.interaction, (design.items, 2))
+    by_worker = rng.normal(0, design.interaction, (design.workers, 2))
+    return np.asarray(by_item[answers.item, level] + by_worker[answers.worker, level])
+
+
+Figure = Callable[[Design, np.random.Generator], tuple[float, dict[str, Estimate]]]
+
+
+def mean(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    answers = draw(design, rng)
+    values = answers.effect + rng.normal(size=len(answers.item))
+    ones = np.ones(len(values))
+    return 0.0, {name: ratios(values, ones, answers.dimensions(name)).estimate() for name in METHODS}
+
+
+def share(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    answers = draw(design, rng)
+    won = (answers.effect + rng.logistic(size=len(answers.item)) > 0).astype(float)
+    ones = np.ones(len(won))
+    return 0.5, {name: ratios(won, ones, answers.dimensions(name)).estimate(bounds=(0, 1)) for name in METHODS}
+
+
+def _difference(
+    design: Design, answers: Answers, level: Ints, rng: np.random.Generator
+) -> tuple[float, dict[str, Estimate]]:
+    values = answers.effect + levels(answers, level, design, rng) + rng.normal(size=len(level))
+    below = np.eye(2)[level]
+    return 0.0, {
+        name: ratios(values[:, None] * below, below, answers.dimensions(name)).difference(0, 1) for name in METHODS
+    }
+
+
+def systems_crossed(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    """Both systems have a text for each item, and whoever rates one rates both."""
+    once = draw(design, rng)
+    answers = Answers(np.tile(once.item, 2), np.tile(once.worker, 2), np.tile(once.effect, 2))
+    return _difference(design, answers, np.repeat([0, 1], len(once.item)), rng)
+
+
+def systems_nested(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    """Every item is by one of the systems."""
+    answers = draw(design, rng)
+    return _difference(design, answers, answers.item % 2, rng)
+
+
+def arms(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    """Every worker is in one of two arms; both arms see all items."""
+    answers = draw(design, rng)
+    return _difference(design, answers, answers.worker % 2, rng)
+
+
+def judged(design: Design, rng: np.random.Generator) -> tuple[Answers, Judgements]:
+    """Workers who guess; texts and workers differ in how often *machine* is said of or by them."""
+    answers = draw(design, rng)
+    right = answers.effect + rng.logistic(size=len(answers.item)) > 0
+    machine = answers.item % 2 == 1
+    source = np.where(machine, "gpt", "human")
+    return answers, judgements_from_arrays(answers.worker, answers.item, source, np.where(right == machine, 4, 1))
+
+
+def accuracy(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    answers, judgements = judged(design, rng)
+    right = judgements.frame["right"].to_numpy(dtype=float)
+    ones = np.ones(len(right))
+    alone = {
+        name: ratios(right, ones, answers.dimensions(name)).estimate(bounds=(0, 1)) for name in ("items", "workers")
+    }
+    return 0.5, {"both": measures(judgements).accuracy, **alone}
+
+
+def d_prime(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    _, judgements = judged(design, rng)
+    return 0.0, {"both": sensitivity(judgements).d_prime}
+
+
+def alpha(design: Design, rng: np.random.Generator) -> tuple[float, dict[str, Estimate]]:
+    """Nominal α of two labels: new units and new raters, and these raters only."""
+    answers = draw(design, rng)
+    label = (answers.effect + rng.logistic(size=len(answers.item)) > 0).astype(float)
+    ratings = ratings_from_arrays(answers.item, answers.worker, label)
+    return alpha_of_labels(design.sd_items, design.sd_workers), {
+        "both": krippendorff_alpha(ratings),
+        "items": krippendorff_alpha(ratings, raters="these"),
+    }
+
+
+def alpha_of_labels(sd_items: float, sd_workers: float) -> float:
+    """α of any two raters in the population: items and raters are normal, noise is logistic (Gauss–Hermite)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    chance = np.array([weights @ (1 / (1 + np.exp(-(sd_items * item + sd_workers * nodes)))) for item in nodes])
+    both, one = float(weights @ chance**2), float(weights @ chance)
+    return 1 - (one - both) / (one * (1 - one))
+
+
+FIGURES: dict[str, Figure] = {
+    "mean": mean,
+    "share": share,
+    "systems_crossed": systems_crossed,
+    "systems_nested": systems_nested,
+    "arms": arms,
+    "accuracy": accuracy,
+    "d_prime": d_prime,
+    "alpha": alpha,
+}
+#: Figures that compare two levels, with which items and workers may interact.
+WITH_LEVELS = ("systems_crossed", "systems_nested", "arms")
+
+
+def held_in(figure: str, design: Design, sets: int, seed: int) -> Counter[str]:
+    """By method: how many intervals of ``sets`` studies hold the truth; with “ none”: how many studies have none."""
+    rng = np.random.default_rng([seed, design.items, design.workers, design.per_item, int(10 * design.sd_items)])
+    count: Counter[str] = Counter()
+    for _ in range(sets):
+        try:
+            truth, estimates = FIGURES[figure](design, rng)
+        except ValueError:  # such as agreement with one rating per item
+            count["both none"] += 1
+            continue
+        for method, estimate in estimates.items():
+            if math.isnan(estimate.low):
+                count[f"{method} none"] += 1
+            else:
+                count[method] += estimate.low <= truth <= estimate.high
+    return count
+
+
+def row_of(job: tuple[str, Design, int, int]) -> dict[str, object]:
+    figure, design, sets, seed = job
+    count = held_in(figure, design, sets, seed)
+    row: dict[str, object] = {
+        "figure": figure,
+        "design": design.label,
+        "sd": f"{design.sd_items:g}, {design.sd_workers:g}",
+        "interaction": design.interaction,
+    }
+    for method in METHODS:
+        having = sets - count[f"{method} none"]
+        row[method] = round(100 * count[method] / having, 1) if method in count and having >= sets / 2 else None
+    row["without interval"] = round(100 * count["both none"] / sets, 1)
+    return row
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sets", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--figures", nargs="+", choices=FIGURES, default=list(FIGURES))
+    parser.add_argument("--items", nargs="+", type=int, default=[10, 30, 100])
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    began = time.perf_counter()
-    held, truths, met = coverage(args.studies, args.draws, args.seed)
-    seconds = time.perf_counter() - began
-    if args.json:
-        print(json.dumps({"studies": args.studies, "seconds": seconds, "held": held, "truths": truths}))
-        return
-    print(f"{args.studies} studies, {seconds:.0f} s; any two systems meet {met[0]} or {met[1]} times")
-    kinds: dict[str, list[int]] = {}
-    for name, many in held.items():
-        kinds.setdefault(name.rstrip("0123456789 "), []).append(many)
-    for kind, counts in kinds.items():
-        mean = sum(counts) / len(counts) / args.studies
-        print(
-            f"  {kind:<22} {len(counts):>2} estimates: least {min(counts)}, most {max(counts)}, mean {100 * mean:.1f}%"
-        )
+    arguments = parser.parse_args(argv)
+    jobs = []
+    for figure in arguments.figures:
+        for design in designs(arguments.items):
+            jobs.append((figure, design, arguments.sets, arguments.seed))
+            if figure in WITH_LEVELS:
+                jobs.append((figure, replace(design, interaction=INTERACTION), arguments.sets, arguments.seed))
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        rows = []
+        for row in pool.map(row_of, jobs):
+            rows.append(row)
+            if not arguments.json:
+                print("  ".join(f"{value!s:>16}" for value in row.values()), flush=True)
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -9,7 +9,6 @@ Every way is measured in a separate process. *Rows* holds every cell as a Python
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from analysis.commands.agreement import read_ratings
 from analysis.tables import read_columns, read_texts
 from bench.alpha import make_ratings, peak_bytes
+from common.csv_files import CsvWriter
 
 COLUMNS = ["item", "worker", "rating"]
 WAYS = {"rows": "rows of text", "columns": "typed columns", "alpha": "typed columns, then α"}
@@ -28,7 +28,7 @@ WAYS = {"rows": "rows of text", "columns": "typed columns", "alpha": "typed colu
 def write_table(path: Path, units: int, raters: int, per_unit: int) -> None:
     unit, rater, value = make_ratings(units, raters, per_unit)
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
+        writer = CsvWriter(file, line_end="\r\n")
         writer.writerow(COLUMNS)
         writer.writerows(zip(unit.tolist(), (f"w{number}" for number in rater), value.tolist(), strict=True))
 
@@ -50,7 +50,7 @@ def measure(way: str, path: str) -> dict[str, float]:
             "where": [],
             "categories": None,
         }
-        krippendorff_alpha(read_ratings(argparse.Namespace(**options, level="ordinal")), "ordinal", draws=0)
+        krippendorff_alpha(read_ratings(argparse.Namespace(**options, level="ordinal")), "ordinal", interval=False)
     return {"seconds": time.process_time() - start, "added_mb": (peak_bytes() - before) / 1e6}
 
 

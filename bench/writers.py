@@ -230,7 +230,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of a story (default 5)")
     parser.add_argument("--speed", type=float, default=40, help="words per minute that writers type (default 40)")
     parser.add_argument("--arrive", type=float, default=20, help="seconds within which all of them start (default 20)")
-    parser.add_argument("--wait", type=float, default=10, help="seconds until the pool steps in (default 10)")
+    parser.add_argument("--wait", type=float, default=10, help="seconds before a prepared text is used (default 10)")
     parser.add_argument("--backend", default="transformers", choices=("transformers", "llama_cpp"))
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--option", type=pair, action="append", default=[], metavar="NAME=VALUE", help="of the backend")

@@ -21,6 +21,12 @@ _POSTGRES_GATE = """
         RETURN NEW;
     END IF;
 """
+_POSTGRES_TRUNCATE = """
+CREATE FUNCTION {app}_refuse_truncate() RETURNS trigger AS $$
+BEGIN RAISE EXCEPTION '% is never emptied', TG_TABLE_NAME USING ERRCODE = '23514';
+END
+$$ LANGUAGE plpgsql
+"""
 _POSTGRES = "EXECUTE FUNCTION {app}_refuse_change()"
 _SQLITE = "BEGIN SELECT RAISE(ABORT, '{table} rows are never changed after they are written'); END"
 
@@ -80,5 +86,31 @@ def add_triggers(app: str, triggers: Iterable[Trigger], *, gate: str = "") -> mi
             editor.execute(f"DROP TRIGGER {trigger.full_name}" + (f" ON {trigger.table}" if postgres else ""))
         if postgres:
             editor.execute(f"DROP FUNCTION {app}_refuse_change()")
+
+    return migrations.RunPython(forwards, backwards)
+
+
+def refuse_truncate(app: str, *tables: str) -> migrations.RunPython:
+    """The operation of a migration of ``app``: PostgreSQL refuses TRUNCATE for these tables. It runs no row's trigger.
+
+    No gate opens it. SQLite has no such command.
+    """
+
+    def forwards(apps: Any, editor: Any) -> None:
+        if editor.connection.vendor != "postgresql":
+            return
+        editor.execute(_POSTGRES_TRUNCATE.format(app=app), params=None)
+        for table in tables:
+            editor.execute(
+                f"CREATE TRIGGER {table}_never_emptied BEFORE TRUNCATE ON {table} "
+                f"FOR EACH STATEMENT EXECUTE FUNCTION {app}_refuse_truncate()"
+            )
+
+    def backwards(apps: Any, editor: Any) -> None:
+        if editor.connection.vendor != "postgresql":
+            return
+        for table in tables:
+            editor.execute(f"DROP TRIGGER {table}_never_emptied ON {table}")
+        editor.execute(f"DROP FUNCTION {app}_refuse_truncate()")
 
     return migrations.RunPython(forwards, backwards)

@@ -156,14 +156,19 @@ class _TextOut:
 
 
 @contextmanager
-def progress_bar(wanted: bool, unit: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show progress on standard error if that is a terminal, or if ``wanted``."""
+def progress_bar(
+    wanted: bool, unit: str, *, total: int | None = None, so_far: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Show progress on standard error if that is a terminal, or if ``wanted``.
+
+    What it yields takes how many are new. With ``so_far``, it takes how many there are so far.
+    """
     from tqdm import tqdm
 
     with tqdm(total=total, unit=f" {unit}", disable=not (wanted or sys.stderr.isatty())) as drawn:
 
         def step(count: int) -> None:
-            drawn.update(count)
+            drawn.update(count - drawn.n if so_far else count)
 
         yield step
 

@@ -36,6 +36,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def hours_in_words(hours: int) -> str:
+    """``36 hours``, ``3 days``."""
+    return counted(hours, "hour") if hours % 24 else counted(hours // 24, "day")
+
+
 def moment_in_utc(when: datetime) -> str:
     """``22 Nov 2026, 05:31 UTC``."""
     return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"

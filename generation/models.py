@@ -49,6 +49,13 @@ class LanguageModel(models.Model):
     gives_log_p = models.BooleanField(null=True, blank=True)
     gives_log_q = models.BooleanField(null=True, blank=True)
     load_seconds = models.FloatField(null=True, blank=True)
+    found = models.JSONField(
+        default=dict, blank=True, help_text="What the last check found besides: origin, and what a server accepts."
+    )
+
+    away_since = models.DateTimeField(null=True, blank=True, help_text="Since when its server cannot answer.")
+    away_until = models.DateTimeField(null=True, blank=True, help_text="No run asks the server before.")
+    away_message = models.TextField(blank=True)
 
     def __str__(self) -> str:
         return self.name
@@ -75,6 +82,11 @@ class GenerationRun(models.Model):
     seed = models.BigIntegerField()
     n_wanted = models.PositiveIntegerField(help_text="Samples there will be.")
     message = models.TextField(blank=True)
+    origins = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="By model: commit or checksum, library versions, dtype, device at first use.",
+    )
     created_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -127,7 +139,7 @@ class Chunk(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(null=True, blank=True)
     n_tokens = models.PositiveIntegerField(null=True, blank=True)
-    made_with = models.JSONField(default=dict, help_text="Worker, device and dtype, as texts depend on them.")
+    made_with = models.JSONField(default=dict, help_text="Worker, weights, versions, device and dtype.")
     preview = models.JSONField(default=dict, blank=True, help_text="Texts drawn but not stored yet.")
     ended_at = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
@@ -184,7 +196,7 @@ class Suggester(models.Model):
     least_characters = models.PositiveSmallIntegerField(default=20)
     most_characters = models.PositiveSmallIntegerField(default=260)
     word_list = models.TextField(blank=True, help_text="Words that no suggestion may contain, one per line.")
-    wait_seconds = models.FloatField(default=10.0, help_text="How long a writer waits before the pool steps in.")
+    wait_seconds = models.FloatField(default=10.0, help_text="How long a writer waits before a prepared text is used.")
     tries = models.PositiveSmallIntegerField(default=3)
     active = models.BooleanField(default=True)
     created_by = models.CharField(max_length=150, blank=True)

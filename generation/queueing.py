@@ -5,12 +5,9 @@ Tasks are sent by name, so the sender does not import the code that they run.
 
 from __future__ import annotations
 
-import logging
-
 from celery import current_app
-from kombu.exceptions import OperationalError
 
-logger = logging.getLogger(__name__)
+from common.task_queue import handed_over
 
 WORK, CHECK, WAKE = "generation.tasks.work", "generation.tasks.check", "generation.tasks.wake"
 
@@ -26,9 +23,4 @@ def send_check(model_id: int) -> bool:
 
 
 def _send(task: str, number: int) -> bool:
-    try:
-        current_app.signature(task, args=(number,)).delay()
-    except (OperationalError, OSError) as error:
-        logger.warning("The task queue did not take %s(%s): %s", task, number, error)
-        return False
-    return True
+    return handed_over(current_app.signature(task, args=(number,)).delay)

@@ -140,7 +140,7 @@ def make_study(
 
     with options.data.open("rb") as file:
         table = read_table(file, name=options.data.name)
-    study = draft(options.task, slug=slug, title=title, ratings=ratings, owner=owner)
+    study = draft(options.task, slug=slug, title=title, ratings=ratings, owner=owner, rows=len(table.rows))
     importing.import_items(study=study, table=table, actor=ACTOR)
     if live:
         planning.publish(study=study, actor=ACTOR)
@@ -163,19 +163,32 @@ def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
     return study
 
 
-def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any) -> Study:
+def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any, rows: int | None = None) -> Study:
+    """A draft with the hits of the published study, but no larger than a file of ``rows`` allows."""
     from annotation.services import studies
     from annotation.task_types.registry import get_type
 
-    for line in make_suggesters(get_type(task)):
+    kind = get_type(task)
+    for line in make_suggesters(kind):
         say(line)
-    reward = "0" if get_type(task).for_members else "0.18"
-    values = {"title": title, "ratings_per_item": ratings, "hits_per_worker": None, "reward": reward, "seed": 1}
+    values = {
+        "title": title,
+        "ratings_per_item": ratings,
+        "items_per_hit": min(kind.suggested.items_per_hit, rows or kind.suggested.items_per_hit),
+        "hits_per_worker": None,
+        "reward": "0" if kind.for_members else "0.18",
+        "seed": 1,
+    }
     return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
 
 
 def rate(study: Study, base_url: str) -> None:
-    """Runs simulated workers until the study is done. Raises DemoError if they cannot continue."""
+    """Runs simulated workers until the study is done. Raises DemoError if they cannot continue.
+
+    They come in groups of as many as an item wants ratings. Who has had an item does not get it in another hit, so a
+    study whose hits share items can need several groups.
+    """
+    from django.db.models import F
     from tqdm import tqdm
 
     from annotation.bots import Mix, simulate_workers
@@ -185,18 +198,27 @@ def rate(study: Study, base_url: str) -> None:
     with tqdm(
         total=sum(study.hits.values_list("wanted", flat=True)), unit=" hits", desc="simulated workers", disable=None
     ) as bar:
-        tally = simulate_workers(
-            study=study,
-            base_url=base_url,
-            workers=study.ratings_per_item,
-            mix=Mix(),
-            seed=study.seed,
-            progress=bar.update,
-        )
-    if tally.problems:
-        raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
-    sent = f"{counted(tally.workers, 'simulated worker')} sent {counted(tally.submissions, 'submission')}"
-    say(f"{sent} in {tally.seconds:.1f} s.")
+        workers, submissions, seconds = 0, 0, 0.0
+        while study.hits.filter(n_live__lt=F("wanted")).exists():
+            tally = simulate_workers(
+                study=study,
+                base_url=base_url,
+                workers=study.ratings_per_item,
+                first=workers,
+                mix=Mix(),
+                seed=study.seed,
+                progress=bar.update,
+            )
+            if tally.problems:
+                raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
+            workers, submissions = workers + study.ratings_per_item, submissions + tally.submissions
+            seconds += tally.seconds
+            if not tally.submissions:
+                free = sum(study.hits.values_list(F("wanted") - F("n_live"), flat=True))
+                say(f"{counted(free, 'place')} stayed free: new workers got no hit.")
+                break
+    sent = f"{counted(workers, 'simulated worker')} sent {counted(submissions, 'submission')}"
+    say(f"{sent} in {seconds:.1f} s.")
     if shown := told_sources(study):
         say(shown)
 
@@ -209,7 +231,7 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
 
     # A HIT split into parts of at most nine assignments would be offered again to a worker who did one part, and that
     # worker would have to return it.
-    lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=")
+    lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=", "--yes")
     wanted = sum(study.hits.values_list("wanted", flat=True))
     begin = time.monotonic()
     try:

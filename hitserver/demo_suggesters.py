@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 DECODERS = ("top_k=40", "top_p=0.9")
 #: What is in the box goes beside the keywords: a text that only continued it would be half a slogan on the page.
 SLOGAN = "Product: {prompt}\nKeywords: {keywords} {slogan}\nSlogan:"
-#: Seconds until the pool steps in, and seconds to wait for the model.
+#: Seconds until a prepared text is used, and seconds to wait for the model.
 WITH_MODEL, WITHOUT_MODEL, LOADING_SECONDS = 20.0, 0.5, 240.0
 NO_MODEL = (
     "Language models cannot run here, so all suggestions come from a pool of prepared texts. To have the packaged "
@@ -68,7 +68,7 @@ def wait_for_model(study: Study) -> str:
         if "failed" in states:
             return "The language model could not be loaded, so suggestions come from the pool. See the server's log."
         time.sleep(0.2)
-    return f"The language model was not loaded within {duration(LOADING_SECONDS)}; until it is, the pool steps in."
+    return f"The language model was not loaded within {duration(LOADING_SECONDS)}; until then, prepared texts are used."
 
 
 def _make(need: SuggesterNeed, decoder: str) -> str:

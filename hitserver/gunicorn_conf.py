@@ -6,10 +6,12 @@ from typing import Any
 
 from django.conf import settings
 
-from hitserver.processes import die_with_parent, limit_memory
+from hitserver.processes import allow_open_files, die_with_parent, limit_memory
 
 wsgi_app = "hitserver.wsgi:application"
 worker_class = "hitserver.web_worker.Worker"
+# Each connection is an open file. Some systems allow 1,024 unless a process asks for more.
+worker_connections = max(100, min(1000, allow_open_files(4096) - 300))
 workers = settings.WEB_WORKERS
 threads = settings.WEB_THREADS
 # The application is loaded once for all workers, so they start immediately and share its memory.

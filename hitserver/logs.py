@@ -2,6 +2,9 @@
 
 import logging
 import re
+import threading
+import time
+from collections.abc import Hashable
 
 from gunicorn.glogging import Logger
 
@@ -18,6 +21,10 @@ SECRET_PATHS = (
 )
 #: Parameters of addresses that are secrets: the key of a personal link, a simulated worker's token.
 SECRET_PARAMETERS = ("k", "bot", "assignmentId", "workerId")
+
+#: Where Django logs requests for a host name that this server does not have.
+WRONG_HOST = "django.security.DisallowedHost"
+MOST_CAUSES = 1000
 
 _SLASH = "(?:/|%2[Ff])"
 _PATHS = "|".join(path.replace("/", _SLASH) for path in SECRET_PATHS)
@@ -47,6 +54,44 @@ class OneLineFormatter(PrivateFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
+
+
+class OncePerCause(logging.Filter):
+    """Lets one error with a traceback through per cause and minute. Otherwise an outage of a minute fills the log.
+
+    The cause is the kind of error and the line that raised it. The next one that is logged says how many were not. A
+    visitor causes a wrong ``Host``, and our own lines explain nothing about it, so these have no traceback.
+    """
+
+    SECONDS = 60.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._seen: dict[Hashable, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.exc_info or not record.exc_info[0]:
+            return True
+        kind, _, traceback = record.exc_info
+        while traceback and traceback.tb_next:
+            traceback = traceback.tb_next
+        place = (traceback.tb_frame.f_code.co_filename, traceback.tb_lineno) if traceback else None
+        if record.name == WRONG_HOST:
+            record.exc_info = record.exc_text = None
+        now, cause = time.monotonic(), (record.name, kind, place)
+        with self._lock:
+            since, left_out = self._seen.get(cause, (now - self.SECONDS, 0))
+            if now - since < self.SECONDS:
+                self._seen[cause] = (since, left_out + 1)
+                return False
+            if len(self._seen) >= MOST_CAUSES:
+                self._seen.clear()
+            self._seen[cause] = (now, 0)
+        if left_out:
+            record.msg = f"{record.getMessage()} ({left_out:,} more like this one were not logged)"
+            record.args = ()
+        return True
 
 
 class NoAccessLog(Logger):  # type: ignore[misc] # gunicorn has no types

@@ -32,6 +32,17 @@ def limit_memory(most_bytes: int) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
+def allow_open_files(wanted: int) -> int:
+    """Allows this process and its children this many open files, or as many as possible. Returns how many."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (wanted if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    if soft < min(wanted, hard):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), limits[1]))
+            return min(wanted, hard)
+    return min(wanted, soft)
+
+
 def note_port(folder: Path, port: int) -> None:
     """Records the server's port, so that commands in another terminal print addresses that work."""
     draft = folder / f"{PORT_FILE}.{os.getpid()}"

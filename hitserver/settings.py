@@ -65,12 +65,14 @@ FRAME_ANCESTORS: list[str] = list(env.items("HITSERVER_FRAME_ANCESTORS"))
 
 SESSION_ENGINE = "accounts.session_store"
 SESSION_COOKIE_AGE = env.integer("HITSERVER_SESSION_IDLE_MINUTES", 720, least=5, most=30 * 24 * 60) * 60
+# However often a session is used, its user has to sign in again after this time.
+SESSION_LIFETIME = timedelta(days=env.integer("HITSERVER_SESSION_MAX_DAYS", 7, least=1, most=365))
 SESSION_COOKIE_SECURE = PRODUCTION
 CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 SECURE_SSL_REDIRECT = PRODUCTION
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz(/live)?$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 X_FRAME_OPTIONS = "DENY"
 
@@ -162,7 +164,7 @@ PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
 # Counts of failed sign-ins, which all processes of one machine share.
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "BACKEND": "hitserver.cache.FileCache",
         "LOCATION": VAR / "cache",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
     },
@@ -185,18 +187,24 @@ BROKER_IS_FOLDER = CELERY_BROKER_URL.startswith("filesystem:")
 CELERY_TASK_TIME_LIMIT = env.integer("HITSERVER_TASK_SECONDS", 1800, least=60, most=7 * 24 * 3600)
 CELERY_TASK_SOFT_TIME_LIMIT = CELERY_TASK_TIME_LIMIT - 30
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+REDIS_PATIENCE = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0}
 if BROKER_IS_FOLDER:
     CELERY_BROKER_URL = "filesystem://localhost"  # a name, so that Kombu does not warn that there is none
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(VAR / "broker"), "polling_interval": 0.2}
 elif CELERY_BROKER_URL.startswith("redis"):
     # Redis gives a task to a second worker after this time, so it must be longer than any task can take.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": CELERY_TASK_TIME_LIMIT + 600}
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": CELERY_TASK_TIME_LIMIT + 600,
+        **REDIS_PATIENCE,
+    }
+# A request that sends a task does not wait for a broker that is away: the database shows what is left to do.
+CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 # With Redis, all machines share the counts (failed sign-ins, the marketplace's limits).
 if CELERY_BROKER_URL.startswith("redis"):
     CACHES["default"] = {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "hitserver.cache.RedisCache",
         "LOCATION": CELERY_BROKER_URL,
-        "OPTIONS": {"serializer": "hitserver.cache.JsonSerializer"},
     }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -221,7 +229,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
 CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
     CELERY_IMPORTS += ["annotation.report_tasks", "annotation.platform_tasks"]
-    for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30)):
+    for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30), ("look_for_objections", 900)):
         CELERY_BEAT_SCHEDULE[f"annotation.platform_tasks.{name}"] = {
             "task": f"annotation.platform_tasks.{name}",
             "schedule": timedelta(seconds=seconds),
@@ -272,8 +280,14 @@ if "marketplace" in PARTS:
 
 # --- Pay --------------------------------------------------------------------------------------------------------
 
-# USD per hour below which the console warns; 0 never warns. The default is the federal minimum wage of the USA.
+# USD per hour below which people are warned; 0 never warns. The default is the federal minimum wage of the USA.
 MINIMUM_HOURLY_PAY = env.decimal("HITSERVER_MINIMUM_HOURLY_PAY", "7.25", least="0", most="1000")
+# Whether studies that pay less than that cannot be launched.
+REFUSE_LOW_PAY = env.flag("HITSERVER_REFUSE_LOW_PAY", False)
+# USD, fees included, that all studies on one account of a platform may cost in a calendar month (UTC); 0: no limit.
+MONTHLY_BUDGET = env.decimal("HITSERVER_MONTHLY_BUDGET", "1000", least="0", most="10000000")
+# USD above which a command that spends money on a platform asks first.
+CONFIRM_ABOVE = env.decimal("HITSERVER_CONFIRM_ABOVE", "50", least="0", most="10000000")
 
 # --- The marketplace ----------------------------------------------------------------------------------------
 
@@ -344,6 +358,10 @@ PROLIFIC_TOKEN = env.secret("HITSERVER_PROLIFIC_TOKEN", "")
 PROLIFIC_SITE = env.url("HITSERVER_PROLIFIC_SITE", "https://app.prolific.com", schemes=("https", "http"))
 PROLIFIC_ATTEMPTS = env.integer("HITSERVER_PROLIFIC_ATTEMPTS", 5, least=1, most=20)
 PROLIFIC_FEE_PERCENT = env.decimal("HITSERVER_PROLIFIC_FEE_PERCENT", "33.3", least="0", most="100")
+# The secret of the workspace's webhooks. With it, Prolific tells this server about every change.
+PROLIFIC_HOOK_SECRET = env.secret("HITSERVER_PROLIFIC_HOOK_SECRET", "")
+# The tax on the fee, such as 20 in the United Kingdom.
+PROLIFIC_VAT_PERCENT = env.decimal("HITSERVER_PROLIFIC_VAT_PERCENT", "0", least="0", most="100")
 
 # --- E-mail: into the log of a development server, unless a mail server is set ------------------------------
 
@@ -391,7 +409,8 @@ LOGGING: dict[str, Any] = {
             "format": "%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s",
         },
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"once": {"()": "hitserver.logs.OncePerCause"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["once"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL.upper()},
     "loggers": {
         # Django gives this logger its own handler. Here its messages go where all others go.

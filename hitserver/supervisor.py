@@ -246,7 +246,7 @@ def answers(host: str, port: int) -> bool:
     try:
         # An allowed host name. Otherwise the log would begin with complaints about ours.
         name = next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), host)
-        connection.request("GET", "/healthz", headers={"Host": name})
+        connection.request("GET", "/healthz/live", headers={"Host": name})
         connection.getresponse().read()
     except (OSError, HTTPException):
         return False

@@ -4,6 +4,9 @@ Gunicorn gives a connection to a thread as soon as its first byte arrives. A few
 then would keep all threads busy. So here the main loop first collects each request, without a thread, and closes a
 connection whose request takes too long. Threads read requests that are too large for memory (uploads), but never more
 than half of the threads. The same loop waits for clients to close their connections.
+
+A process holds only so many connections. When that many are open, those that wait for the rest of a request, or for
+the next one, make room for new ones. Otherwise a thousand silent connections would keep out everybody else.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ SEND_SECONDS = 60.0
 #: How long to wait for a client to close, so that it can read a response to a request that it was still sending.
 LINGER_SECONDS, MOST_LINGERING = 5.0, 200
 LOOK_SECONDS = 0.5
+#: When the process is full, this share of its connections is closed at once, so that it need not search every time.
+ROOM_SHARE = 0.1
 PAGE_HEADERS = {"Content-Type": "text/html; charset=utf-8", POLICY_HEADER: policy(settings.FRAME_ANCESTORS)}
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -93,7 +98,7 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
         super().__init__(worker.cfg, ClientSocket(accepted), client, server)
         self.worker = worker
         self.data_ready = True
-        self.watched = False
+        self.watched = self.evicted = False
         self.begin = self.deadline = 0.0
         self.head: Head | None = None
 
@@ -104,12 +109,17 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
             super().close()
 
 
+def address_of(conn: Connection) -> str:
+    """The network address of the other end; empty for a socket file."""
+    return str(conn.client[0]) if isinstance(conn.client, tuple) else ""
+
+
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """Collects requests in its main loop, and gives only complete ones to threads."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.gathering: set[Connection] = set()
+        self.gathering: dict[Connection, None] = {}  # in the order in which they began to wait for a request
         self.lingering: dict[Connection, float] = {}
         self.uploading: set[Connection] = set()
         self.waiting_uploads: deque[Connection] = deque()
@@ -122,23 +132,54 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         try:
             accepted, client = listener.accept()
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._make_room()
+            elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK):
                 raise
             return
         self.nr_conns += 1
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
         self.gather(Connection(self, accepted, client, listener.getsockname()))
 
     def on_client_socket_readable(self, conn: Connection, client: socket.socket) -> None:
+        if conn.evicted:  # a moment ago, for a connection that was accepted first
+            return
         self.poller.unregister(client)
         self.keepalived_conns.remove(conn)
         self.gather(conn)
+
+    def _make_room(self) -> None:
+        """Closes connections without a whole request: first of the address that has most of them, the oldest first.
+
+        Requests that have arrived, and uploads that wait for a thread, are left alone.
+        """
+        idle: dict[str, list[Connection]] = {}
+        for conn in (*self.keepalived_conns, *self.gathering):
+            if conn not in self.waiting_uploads:
+                idle.setdefault(address_of(conn), []).append(conn)
+        for _ in range(max(1, int(self.worker_connections * ROOM_SHARE))):
+            most = max(idle.values(), key=len, default=[])
+            if not most:
+                return
+            self._evict(most.pop(0))
+
+    def _evict(self, conn: Connection) -> None:
+        conn.evicted = True
+        if conn in self.gathering:
+            self._drop(conn)
+            return
+        self.keepalived_conns.remove(conn)
+        self.poller.unregister(conn.sock)
+        self.nr_conns -= 1
+        conn.close()
 
     def gather(self, conn: Connection) -> None:
         """Collects the connection's next request. A part of it may have arrived already."""
         conn.sock.setblocking(False)
         conn.head, conn.begin = None, time.monotonic()
         conn.deadline = conn.begin + settings.REQUEST_SECONDS
-        self.gathering.add(conn)
+        self.gathering[conn] = None
         if conn.sock.held:
             self._look(conn)
         else:
@@ -148,6 +189,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._watch(conn, self.on_arriving)
 
     def on_arriving(self, conn: Connection, client: object) -> None:
+        if conn.evicted:
+            return
         try:
             data = conn.sock.recv_now()
         except OSError:
@@ -203,7 +246,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _serve(self, conn: Connection, *, ready: int) -> None:
         self._unwatch(conn)
-        self.gathering.discard(conn)
+        self.gathering.pop(conn, None)
         conn.sock.ready, conn.sock.read_until = ready, conn.deadline
         self.enqueue_req(conn)
 
@@ -224,7 +267,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if conn in self.waiting_uploads:
             self.waiting_uploads.remove(conn)
         self._unwatch(conn)
-        self.gathering.discard(conn)
+        self.gathering.pop(conn, None)
         self.nr_conns -= 1
         if answer:
             conn.sock.send_now(answer)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from marketplace import clock, faults
+from marketplace.operations import beyond
 from marketplace.operations.registry import Call, handlers
 from marketplace.wire import other_services, service, sigv4, test_controls, throttling
 from marketplace.wire.errors import ProtocolError, ServiceFault, WireError
@@ -57,7 +58,10 @@ def endpoint(request: HttpRequest) -> HttpResponseBase:
         return _refusal(ServiceFault())
     if faults.response_is_lost(operation):
         return _broken_connection(request, body)
-    return _json(body)
+    response = _json(body)
+    for name, value in beyond.header_for(requester, operation).items():
+        response[name] = value
+    return response
 
 
 def _carry_out(call: Call) -> bytes:

@@ -41,6 +41,11 @@ def assignment_fee(reward: Decimal, *, max_assignments: int, masters: bool = Fal
     return _fee(reward, percent)
 
 
+def fee_rises_at_many() -> bool:
+    """Whether HITs with ten or more assignments have a higher fee than others."""
+    return _percent("MARKETPLACE_FEE_PERCENT_MANY", 40) > _percent("MARKETPLACE_FEE_PERCENT", 20)
+
+
 def bonus_fee(bonus: Decimal) -> Decimal:
     return _fee(bonus, _percent("MARKETPLACE_FEE_PERCENT", 20))
 

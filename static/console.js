@@ -18,6 +18,37 @@
     setTimeout(() => { button.textContent = label; }, 2000);
   });
 
+  // The preview: another width keeps the page in the frame and what is typed on it, and the address follows its step.
+  const switches = document.querySelector("[data-preview]");
+  if (switches) {
+    const frame = document.querySelector("iframe.preview");
+    const widths = [...switches.querySelectorAll("[data-width]")];
+    const addressed = (link, step) => {
+      const address = new URL(link.href);
+      if (step) address.searchParams.set("step", step); else address.searchParams.delete("step");
+      link.href = address;
+    };
+    const follow = () => {
+      const form = frame.contentDocument && frame.contentDocument.querySelector("[data-step]");
+      for (const link of switches.querySelectorAll("a")) addressed(link, form && form.dataset.step);
+      window.history.replaceState(null, "", widths.find((link) => link.hasAttribute("aria-current")).href);
+    };
+    frame.addEventListener("load", follow);
+    for (const link of widths) {
+      link.addEventListener("click", (event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        for (const other of widths) {
+          other.toggleAttribute("aria-current", false);
+          frame.classList.toggle(other.dataset.width, other === link);
+        }
+        link.setAttribute("aria-current", "true");
+        for (const width of document.querySelectorAll("input[name=width]")) width.value = link.dataset.width;
+        window.history.replaceState(null, "", link.href);
+      });
+    }
+  }
+
   // A file that is too large is refused before it is sent, and a long import shows that it is running.
   for (const form of document.querySelectorAll("form[data-upload]")) {
     const input = form.querySelector("input[type=file]");

@@ -7,6 +7,7 @@
   if (clock) {
     const end = performance.now() + Number(clock.dataset.secondsLeft) * 1000;
     const spoken = document.getElementById("time-spoken");
+    const over = document.getElementById("time-over");
     let announced = Infinity;
     const two = (number) => String(number).padStart(2, "0");
     const tick = () => {
@@ -16,8 +17,9 @@
       clock.textContent = hours ? `${hours}:${two(minutes)}:${two(left % 60)}` : `${minutes}:${two(left % 60)}`;
       clock.parentElement.classList.toggle("soon", left <= 300 && left > 0);
       clock.parentElement.classList.toggle("over", left === 0);
+      if (over) over.hidden = left > 0;
       // A screen reader hears of it at five minutes, at one, and at the end; not every second.
-      for (const [mark, words] of [[300, "Five minutes left."], [60, "One minute left."], [0, "Time is up."]]) {
+      for (const [mark, words] of [[300, "Five minutes left."], [60, "One minute left."], [0, over ? over.textContent : "Time is up."]]) {
         if (left <= mark && announced > mark) {
           announced = mark;
           if (spoken) spoken.textContent = words;
@@ -45,6 +47,10 @@
   // The task's frame says that its answers arrived: the whole page moves on. The next page asks the server.
   const frame = document.querySelector("iframe[data-assignment]");
   if (frame) {
+    // Whoever accepted a task works in it next: keys go to the task, unless they are used elsewhere on this page.
+    frame.addEventListener("load", () => {
+      if ([document.body, null].includes(document.activeElement)) frame.focus({ preventScroll: true });
+    });
     window.addEventListener("message", (event) => {
       const said = event.data;
       if (said && said.marketplace === "submitted" && said.assignment === frame.dataset.assignment) {

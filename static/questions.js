@@ -1,5 +1,5 @@
 /* The questions of a worker's page, for work.js: what has been answered, what is wrong with it in the server's words,
-   live counts, questions that depend on another answer, number keys, and buttons that move the options of a ranking. */
+   live counts, questions that depend on another answer, and buttons that move the options of a ranking. */
 (function () {
   "use strict";
 
@@ -35,7 +35,7 @@
   }
   /** What was answered, as one text; empty for nothing. */
   function value(question) {
-    if (question.kind === "text") { return question.text.value; }
+    if (question.kind === "text") { return blank(question.text.value) ? "" : question.text.value; }
     return (question.kind === "ranking" ? ranks(question) : chosen(question)).join("");
   }
   function complete(question) {
@@ -45,11 +45,33 @@
 
   // --- lengths, counted as the server does ---
 
-  var segmenter = window.Intl && Intl.Segmenter ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
-  function words(text) { return text.trim() ? text.trim().split(/\s+/).length : 0; }
-  function characters(text) {
-    return segmenter ? Array.from(segmenter.segment(text.trim())).length : Array.from(text.trim()).length;
+  // The rule and its reasons are in common/text_length.py. Where a browser lacks the properties of characters, words are
+  // what stands between spaces, and the server has the last word.
+  var IDEOGRAPHS = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Bopomofo}\\p{Script=Yi}\\u30FC\\uFF70";
+  var UNSPACED = "\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}\\p{Script=Tai_Le}\\p{Script=New_Tai_Lue}\\p{Script=Tai_Tham}\\p{Script=Tai_Viet}";
+  var BREAKS = "\\p{Z}\\p{Cc}\\u200B\\u0F0B\\u0F0C\\u1361";
+  function pattern(source, plain) {
+    try { return new RegExp(source, "gu"); } catch (error) { return plain; }
   }
+  var PIECE = pattern("[" + IDEOGRAPHS + "]|[" + UNSPACED + "]+|[^" + IDEOGRAPHS + UNSPACED + BREAKS + "]+", /\S+/g);
+  var RUN = pattern("^[" + UNSPACED + "]", /(?!)/g), LETTER = pattern("\\p{L}", /\S/g);
+  var LETTER_OR_DIGIT = pattern("(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{N}]", /\S/g);
+  var VISIBLE = pattern("[^\\p{Z}\\p{Cc}\\p{Cs}\\p{M}\\p{Default_Ignorable_Code_Point}\\u2800]", /\S/g);
+  var INVISIBLE = pattern("^\\p{Default_Ignorable_Code_Point}", /(?!)/g);
+  var segmenter = window.Intl && Intl.Segmenter ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
+  function has(text, what) { return text.search(what) >= 0; }
+  function words(text) {
+    return (text.match(PIECE) || []).reduce(function (sum, piece) {
+      var letters = has(piece, RUN) ? (piece.match(LETTER) || []).length : 0;
+      return sum + (letters ? Math.ceil(letters / 3) : +has(piece, LETTER_OR_DIGIT));
+    }, 0);
+  }
+  function characters(text) {
+    var whole = text.replace(/\r\n?/g, "\n").replace(/^(?:(?!\uFEFF)[\s\x1C-\x1F\x85])+|(?:(?!\uFEFF)[\s\x1C-\x1F\x85])+$/g, "");
+    var parts = segmenter ? Array.from(segmenter.segment(whole), function (part) { return part.segment; }) : Array.from(whole);
+    return parts.filter(function (part) { return !has(part, INVISIBLE); }).length;
+  }
+  function blank(text) { return !has(text, VISIBLE); }
   function shown(number) { return number.toLocaleString("en"); }
 
   function counted(n, least, most, what) {
@@ -78,11 +100,11 @@
 
   function textProblem(question) {
     var text = question.text.value, n = words(text);
-    if (!n) { return question.required ? "Please write something here." : ""; }
+    if (blank(text)) { return question.required ? "Please write something here." : ""; }
     var length = characters(text);
     if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; you wrote " + shown(length) + "."; }
     if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; you wrote " + shown(length) + "."; }
-    if (n < question.minWords) { return "Please write at least " + question.minWords + " words; you wrote " + n + "."; }
+    if (n < question.minWords && question.minWords > 1) { return "Please write at least " + question.minWords + " words; you wrote " + n + "."; }
     if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; you wrote " + n + "."; }
     return "";
   }
@@ -118,82 +140,6 @@
         return question.shownValues.indexOf(one) >= 0;
       });
     });
-  }
-
-  // --- number keys: where exactly one question has points to choose from, 1 to 9 choose one ---
-
-  var KEYS_OFF = "hitserver-keys-off"; // on this device, for people whose software types digits
-  var keyed = null, fields = {};
-
-  function keysOff(change) {
-    try {
-      if (change === true) { window.localStorage.setItem(KEYS_OFF, "1"); }
-      if (change === false) { window.localStorage.removeItem(KEYS_OFF); }
-      return !!window.localStorage.getItem(KEYS_OFF);
-    } catch (error) { return change === true; } // blocked in some frames
-  }
-  function choices(question) { return all("input[type=radio], input[type=checkbox]", question.node); }
-  /** The fields by their key: the digit that a point shows, else its place in the order shown. */
-  function byKey(question) {
-    var found = {}, points = choices(question);
-    var digits = points.every(function (field) { return field.parentNode.querySelector(".value") && /^\d$/.test(field.value); });
-    if (!digits && points.length > 9) { return found; }
-    points.forEach(function (field, at) { found[digits ? field.value : at + 1] = field; });
-    found.shown = digits;
-    return found;
-  }
-  function openQuestion() {
-    var open = list.filter(function (question) { return choices(question).length && !question.node.hidden; });
-    return open.length === 1 ? open[0] : null;
-  }
-  function make(tag, className, text) {
-    var node = document.createElement(tag);
-    node.className = className;
-    node.textContent = text;
-    return node;
-  }
-  function hint(digits, off) {
-    var line = make("p", "keys", ""), turn = make("button", "quiet compact", off ? "Turn on number keys" : "Turn off number keys");
-    if (!off) { line.appendChild(make("span", "", "Press " + digits[0] + (digits.length === 2 ? " or " : " to ") + digits[digits.length - 1] + (list.length === 1 ? " to answer, then Enter to send. " : " to answer. "))); }
-    turn.type = "button";
-    turn.addEventListener("click", function () {
-      keysOff(!off);
-      keyed = null;
-      findKeyed();
-      var again = task.querySelector(".keys button");
-      if (again) { again.focus(); }
-    });
-    line.appendChild(turn);
-    return line;
-  }
-  function findKeyed() {
-    var question = openQuestion(), off = keysOff();
-    if (question === keyed) { return; }
-    keyed = question;
-    all(".keys, .key", task).forEach(function (node) { node.remove(); });
-    fields = question ? byKey(question) : {};
-    var shown = fields.shown, digits = Object.keys(fields).filter(function (key) { return key !== "shown"; });
-    delete fields.shown;
-    if (!digits.length) { return; }
-    var last = question.node.closest(".grid") || question.node;
-    last.parentNode.insertBefore(hint(digits, off), last.nextSibling);
-    if (off) { fields = {}; }
-    Object.keys(fields).forEach(function (digit) {
-      if (shown) { return; }
-      var key = make("kbd", "key", digit);
-      key.setAttribute("aria-hidden", "true");
-      fields[digit].parentNode.insertBefore(key, fields[digit].nextSibling);
-    });
-  }
-  function press(event) {
-    var at = event.target, field = fields[event.key];
-    if (!field || field.disabled || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) { return; }
-    if (at.closest("textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])")) { return; }
-    event.preventDefault();
-    field.focus();
-    field.checked = field.type === "radio" || !field.checked;
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    field.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   // --- rankings ---
@@ -241,13 +187,13 @@
     value: value,
     count: count,
     problem: problem,
+    lengths: function (text) { return [words(text), characters(text)]; },
+    blank: blank,
     /** Once everything that was typed before is filled in. */
     start: function () {
       list.forEach(function (question) { if (question.kind === "ranking") { addButtons(question); } });
-      task.addEventListener("input", function () { show(); findKeyed(); });
+      task.addEventListener("input", show);
       show();
-      findKeyed();
-      document.addEventListener("keydown", press);
     }
   };
 })();

@@ -4,13 +4,15 @@
   "use strict";
 
   var PREFIX = "hitserver:";
-  var BROWSER = "hitserver-browser"; // stays when the above is cleared
+  var BROWSER = "hitserver-browser"; // stays when the above is cleared, and so does the next
+  var CLOSED = "hitserver-closed ";
   var PAUSE = 1000;        // ms without input before a draft is sent
   var RETRY = [3, 10, 30]; // s between tries while the server does not answer
   var RESEND = 8000;       // ms after which an unanswered button can be pressed again
 
   var task = document.getElementById("task");
   var token = task ? task.elements.form.value : "";
+  var trying = !!task && task.hasAttribute("data-try"); // a preview that can be answered: nothing is saved, not even here
 
   // --- what is saved on this device until the server has it ---
 
@@ -18,11 +20,11 @@
     try { return action(window.localStorage); } catch (error) { return null; } // blocked in some frames
   }
 
-  store(function (storage) {
+  if (!trying) { store(function (storage) {
     Object.keys(storage).forEach(function (key) {
       if (key.indexOf(PREFIX) === 0 && key !== PREFIX + token) { storage.removeItem(key); }
     });
-  });
+  }); }
 
   // --- the start page: a random key, the same for all studies of this server, tells this browser from others ---
 
@@ -64,7 +66,15 @@
     });
   }
   if (byId("copy")) { addCopy(byId("code"), byId("copy")); }
-  if (!task) { return; }
+
+  // With a keyboard, the next task has the focus at the end.
+  function hasKeyboard() { return !!window.matchMedia && window.matchMedia("(hover: hover) and (pointer: fine)").matches; }
+  function focusFirst(field) {
+    if (!field || !hasKeyboard() || trying || document.activeElement !== document.body || byId("summary")) { return; }
+    if (field.getBoundingClientRect().bottom > window.innerHeight) { return; } // first there is something to read
+    field.focus({ preventScroll: true });
+  }
+  if (!task) { focusFirst(document.querySelector("[data-next]")); return; }
 
   function each(selector, action, root) {
     Array.prototype.forEach.call((root || document).querySelectorAll(selector), action);
@@ -220,6 +230,7 @@
     });
   }
   function edited() {
+    if (trying) { return; }
     pending = true;
     saveHere();
     if (!trouble) { setText(saved, ""); later(PAUSE / 1000); }
@@ -340,7 +351,9 @@
     setTimeout(function () { leaving = false; busy(false); }, RESEND);
   }
   task.addEventListener("submit", function (event) {
+    if (trying && event.submitter && event.submitter !== button) { return; }
     if (button.disabled || !check()) { event.preventDefault(); return; }
+    if (trying) { return; }
     saveHere();
     writeTiming();
     if (!trouble && navigator.onLine !== false) { send(); return; }
@@ -359,19 +372,31 @@
     busy(false);
   });
 
-  // --- time left ---
+  // --- what was closed stays closed, on this device ---
+
+  if (!trying) {
+    each("details[data-remember]", function (node) {
+      var name = CLOSED + node.dataset.remember;
+      if (store(function (storage) { return storage.getItem(name); })) { node.open = false; }
+      node.addEventListener("toggle", function () {
+        store(function (storage) { if (node.open) { storage.removeItem(name); } else { storage.setItem(name, "1"); } });
+      });
+    });
+  }
+
+  // --- time left; in a platform's frame, only the platform's clock is shown ---
 
   var left = byId("left");
-  var ends = Date.now() + 1000 * left.dataset.seconds;
-  var warned = +left.dataset.seconds <= 120;
+  var ends = left && Date.now() + 1000 * left.dataset.seconds;
+  var warned = left && +left.dataset.seconds <= 120;
 
   function timeIsUp() {
-    var text = "Send it now: it still counts if nobody else has taken the task.";
+    var text = left.dataset.over;
     say("The time for this task is up. " + text);
     if (byId("notice")) { return; } // the server has said so, or something more urgent
-    // Beside the button and not above the task: nothing moves under the hands of who is typing.
+    // Above the button, in sight wherever the page is scrolled: nothing moves under the hands of who is typing.
     var box = document.createElement("p");
-    box.className = "notice warn";
+    box.className = "notice warn stays";
     box.id = "notice";
     box.textContent = "The time for this task is up. " + text;
     button.parentNode.parentNode.insertBefore(box, button.parentNode);
@@ -392,9 +417,10 @@
 
   // --- start ---
 
-  var here = store(function (storage) { return JSON.parse(storage.getItem(PREFIX + token)); });
+  var here = trying ? null : store(function (storage) { return JSON.parse(storage.getItem(PREFIX + token)); });
   if (here) { fill(here); }
   asked.start();
+  window.hitserverKeys.start();
   readTiming();
   questions.forEach(function (question) {
     count(question);
@@ -420,10 +446,10 @@
   });
   window.addEventListener("pagehide", beforeHiding);
   window.addEventListener("online", function () { if (trouble) { save(); } });
-  window.addEventListener("offline", function () { if (!gone) { trouble = true; warnUnsaved(); } });
+  window.addEventListener("offline", function () { if (!gone && !trying) { trouble = true; warnUnsaved(); } });
   setText(byId("keeps"), "What you have typed is saved.");
   if (here) { trouble = false; save(); }
-  tick();
+  if (left) { tick(); }
   var summary = byId("summary");
   if (summary) { summary.focus(); }
 })();

@@ -6,7 +6,6 @@ import itertools
 import random
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -19,7 +18,6 @@ from annotation.models import (
     Arm,
     Assignment,
     Hit,
-    HitItem,
     Invitation,
     Item,
     ItemAuthor,
@@ -34,6 +32,7 @@ from annotation.services import people
 from annotation.services.allocation import accept_next, enrol
 from annotation.services.answers import submit_step
 from annotation.services.offers import open_page
+from annotation.services.planning import create_hits
 from annotation.task_types.base import ArmPlan, Design, TaskType
 from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
@@ -132,26 +131,8 @@ def plan_hits(*, study: Study) -> list[Hit]:
     )
     data = [ItemData(item.external_id, item.payload, "main") for item in items.values()]
     planned = get_type(study.task_type).plan(data, design, random.Random(study.seed))
-    hits = Hit.objects.bulk_create(
-        Hit(
-            study=study,
-            arm=arms[each.arm],
-            position=at,
-            wanted=each.wanted,
-            reward=_first(each.reward, arms[each.arm].reward, study.reward),
-        )
-        for at, each in enumerate(planned)
-    )
-    HitItem.objects.bulk_create(
-        HitItem(hit=hit, item=items[name], position=at)
-        for hit, each in zip(hits, planned, strict=True)
-        for at, name in enumerate(each.items)
-    )
-    return hits
-
-
-def _first(*rewards: Decimal | None) -> Decimal:
-    return next(Decimal(reward) for reward in rewards if reward is not None)
+    create_hits(study, list(arms.values()), planned, {name: item.pk for name, item in items.items()}, first=0)
+    return list(study.hits.order_by("position"))
 
 
 def make_study(

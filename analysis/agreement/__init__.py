@@ -10,7 +10,7 @@ from analysis.agreement.data import (
     ratings_from_frame,
     ratings_from_matrix,
 )
-from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
+from analysis.agreement.dawid_skene import DawidSkene, class_shares, dawid_skene
 from analysis.agreement.gwet import gwet_ac1, gwet_ac2
 from analysis.agreement.icc import icc
 from analysis.agreement.kappa import fleiss_kappa, percent_agreement
@@ -26,6 +26,7 @@ __all__ = [
     "Ratings",
     "accuracy",
     "ceiling_of_means",
+    "class_shares",
     "cohen_kappa",
     "counts_from_table",
     "dawid_skene",

@@ -3,12 +3,11 @@
 Shapes: joint shares p_kl (V × V) of values given to the same unit, with margins a_k and b_l, and agreement weights
 w_kl (1 on the diagonal). κ = (p_o − p_e)/(1 − p_e), p_o = Σ w_kl p_kl, p_e = Σ w_kl a_k b_l.
 
-Intervals are analytic: the large-sample variance by linearisation over units (each unit's influence on κ, squared and
-summed). For two raters this is exactly the variance of Fleiss, Cohen & Everitt; for pools and averages the influences
-of a unit are added up first, so ratings of the same unit may depend on each other.
+Intervals are jackknife intervals (`analysis.agreement.jackknife`): for two raters over units, about these two; for
+pools of five raters or more together, over units and raters.
 
-Sources: Cohen 1960 (κ), Cohen 1968 (weights), Fleiss, Cohen & Everitt 1969 (variance), Schouten 1982
-(two pools), Light 1971 and Conger 1980 (average over pairs).
+Sources: Cohen 1960 (κ), Cohen 1968 (weights), Schouten 1982 (two pools), Light 1971 and Conger 1980 (average over
+pairs).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse, stats
+from scipy import sparse
 
 from analysis.agreement.data import (
     Counts,
@@ -33,7 +32,8 @@ from analysis.agreement.data import (
     ratings_from_matrix,
     refuse_unordered,
 )
-from analysis.agreement.resample import ratio, row_sums
+from analysis.agreement.jackknife import LEAST, Margins, Raters, estimate_from_table, interval_inside
+from analysis.agreement.sums import ratio, row_sums
 from analysis.estimate import Estimate
 
 Weighting = Literal["unweighted", "linear", "quadratic"]
@@ -41,7 +41,8 @@ Weighting = Literal["unweighted", "linear", "quadratic"]
 #: The most pairs of ratings within units. Expanding more would take seconds and a gigabyte, and in such a crowd two
 #: raters share only a unit or two.
 MOST_PAIRS = 2_000_000
-NO_VARIANCE = "units do not differ in their agreement: an interval without width does not show how uncertain it is"
+#: The median number of units that pairs of raters must share for the mean of their κ to have an interval.
+LEAST_SHARED = 20
 
 
 def agreement_weights(categories: int, weighting: Weighting) -> FloatArray:
@@ -61,6 +62,7 @@ def cohen_kappa(
     weighting: Weighting = "unweighted",
     *,
     categories: Sequence[Any] | None = None,
+    raters: Raters = "any",
     confidence: float = 0.95,
 ) -> Estimate:
     """κ between two raters (1-D arrays, one value per unit) or two pools (2-D arrays units × raters, or `Counts`).
@@ -71,36 +73,69 @@ def cohen_kappa(
 
     Weights depend on the *position* of a category in the sorted list of values found on either side, as in statsmodels
     and psych. ``categories`` gives the whole scale instead, so that unused steps count. Range: 1 for full agreement, 0
-    for chance agreement. Interval: normal, linearised over units, cut to [−1, 1]. NaN with a note if all values on both
-    sides are the same. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text
-    without categories.
+    for chance agreement. ``raters`` as in `krippendorff_alpha`. NaN with a note if all values on both sides are the
+    same. ValueError: sizes differ, no unit rated by both, values outside ``categories``, weights for text without
+    categories.
     """
-    left, right = _same_scale(first, second, categories)
+    left, right, ratings = _same_scale(first, second, categories)
     both = (left.ratings > 0) & (right.ratings > 0)
     if not both.any():
         raise ValueError("no unit has a rating from both sides")
-    shares = []
-    for side in (left, right):
-        sums = side.ratings[both]
-        shares.append((sparse.diags_array(1 / sums) @ side.table[both]).tocsr())
     if weighting != "unweighted":
         refuse_unordered(left)
-    weights = agreement_weights(len(left.values), weighting)
-    margins = [np.asarray(side.mean(axis=0)).ravel() for side in shares]
-    agreement = row_sums(shares[0].multiply(np.asarray(shares[1] @ weights.T)).tocsr())
-    chance = shares[0] @ (weights @ margins[1]) + shares[1] @ (weights.T @ margins[0])
-    observed, expected = float(agreement.mean()), float(margins[0] @ weights @ margins[1])
     left_out = int((~both).sum())
-    note = f"{left_out} of {len(both)} units lack a rating from one side" if left_out else ""
-    if 1 - expected < 1e-12:
-        undefined = "both sides use the same value throughout: kappa is undefined"
-        return Estimate(math.nan, n=int(both.sum()), level=confidence, note="; ".join(filter(None, [undefined, note])))
-    influence = _influence(agreement, np.asarray(chance), observed, expected) / len(agreement)
-    return _normal_estimate((observed - expected) / (1 - expected), influence, int(both.sum()), confidence, note)
+    return estimate_from_table(
+        Cohen(agreement_weights(len(left.values), weighting)),
+        sparse.csr_array(sparse.hstack([left.table, right.table])),
+        ratings,
+        units=int(both.sum()),
+        raters=raters,
+        interval=True,
+        level=confidence,
+        notes=(
+            "both sides use the same value throughout: kappa is undefined",
+            f"{left_out} of {len(both)} units lack a rating from one side" if left_out else "",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Cohen:
+    """κ of two sides as a function of sums: of units' agreement, the number of units, and both sides' shares.
+
+    A table has the counts of the first side in its left half and those of the second in its right.
+    """
+
+    weights: FloatArray
+    least: float = -1.0
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
+        size = len(self.weights)
+        sides = [table[:, :size], table[:, size:]]
+        totals = [row_sums(side) for side in sides]
+        used = ((totals[0] > 0) & (totals[1] > 0)).astype(np.float64)
+        shares = [
+            sparse.csr_array(sparse.diags_array(np.nan_to_num(ratio(used, total))) @ side)
+            for side, total in zip(sides, totals, strict=True)
+        ]
+        agreement = row_sums(sparse.csr_array(shares[0].multiply(np.asarray(shares[1] @ self.weights.T))))
+        return np.stack([agreement, used], axis=1), sparse.csr_array(sparse.hstack(shares))
+
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        nothing = np.zeros_like(self.weights)
+        form = np.block([[nothing, self.weights / 2], [self.weights.T / 2, nothing]])
+        units = sums[:, 1]
+        observed, expected = ratio(sums[:, 0], units), ratio(margins.products(form), units**2)
+        return 1 - ratio(1 - observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
 
 
 def mean_cohen_kappa(
-    data: Data, weighting: Weighting = "unweighted", *, min_shared: int = 2, confidence: float = 0.95
+    data: Data,
+    weighting: Weighting = "unweighted",
+    *,
+    min_shared: int = 2,
+    raters: Raters = "any",
+    confidence: float = 0.95,
 ) -> Estimate:
     """The mean of Cohen's κ over all pairs of raters who share at least ``min_shared`` units (Light's κ).
 
@@ -108,8 +143,11 @@ def mean_cohen_kappa(
     pairs count the same. Weights depend on the position in the list of all values, or in the ``categories`` given to
     the converter. n counts units with two ratings or more. A pair whose ratings are all the same value has no κ and is
     left out. The note gives the number of pairs used, the pairs left out with the reason, and the median number of
-    shared units. Prefer α for a crowd whose pairs share only a handful of units. Interval as in `cohen_kappa`;
-    linearisation is rough if pairs share few units.
+    shared units. Prefer α for a crowd whose pairs share only a handful of units.
+
+    The interval combines the linearised variance over units with a jackknife over raters, as in
+    `analysis.agreement.jackknife`. There is none if pairs share fewer than ``LEAST_SHARED`` units (the median): κ of so
+    few units is biased, and the bias does not shrink with the number of pairs.
 
     NaN with a note if no pair has a κ. ValueError: only one rater, no unit with two ratings, more than ``MOST_PAIRS``
     pairs of ratings, weights for text without categories.
@@ -127,10 +165,42 @@ def mean_cohen_kappa(
     note = _pairs_note(ids.size, enough, defined, shared)
     if not defined.any():
         return Estimate(math.nan, n=units, level=confidence, note=f"no pair of raters has a kappa; {note}")
+    value = float(kappa[defined].mean())
+    if np.median(shared[defined]) < LEAST_SHARED or units < LEAST:
+        few = f"pairs share too few units: no interval below a median of {LEAST_SHARED}"
+        return Estimate(value, n=units, level=confidence, note=f"{few}; {note}")
     entered = defined[pair]
     parts = per_pair[entered] / defined.sum()
-    influence = np.bincount(pairs.unit[entered], parts, minlength=len(ratings.units)).astype(np.float64)
-    return _normal_estimate(float(kappa[defined].mean()), influence, units, confidence, note)
+    used = Pairs(pairs.unit[entered], pairs.pair[entered], pairs.first[entered], pairs.second[entered])
+    variance, free, method = _variance_of_mean(kappa[defined], ids[defined], used, parts, ratings, raters)
+    low, high = interval_inside(value, variance, min(free, units - 1), (-1.0, 1.0), confidence)
+    return Estimate(value, low, high, units, level=confidence, method=method, note=note)
+
+
+def _variance_of_mean(
+    kappa: FloatArray, ids: IntArray, pairs: Pairs, influence: FloatArray, ratings: Ratings, raters: Raters
+) -> tuple[float, float, str]:
+    """The variance of the mean κ, its degrees of freedom over raters, and the method.
+
+    ``kappa`` and ``ids`` belong to rater pairs, ``influence`` to pairs of ratings.
+    """
+    sums = np.bincount(pairs.unit, influence, minlength=len(ratings.units))
+    units = int((np.bincount(pairs.unit, minlength=len(ratings.units)) > 0).sum())
+    over_units = float((sums**2).sum()) * units / max(units - 1, 1)
+    method = f"linearised over {units:,} units"
+    sides = np.divmod(ids, len(ratings.raters))
+    names = np.unique(np.concatenate(sides))
+    if raters == "these" or len(names) < LEAST:
+        return over_units, math.inf, f"{method}, for these {len(names):,} raters"
+    without = np.array([kappa[(sides[0] != name) & (sides[1] != name)].mean() for name in names])
+    over_raters = float(((without - kappa.mean()) ** 2).sum()) * (len(names) - 1) / len(names)
+    cells = np.concatenate(
+        [pairs.unit * len(ratings.raters) + side for side in np.divmod(pairs.pair, len(ratings.raters))]
+    )
+    _, cell = np.unique(cells, return_inverse=True)
+    over_ratings = float((np.bincount(cell, np.tile(influence, 2)) ** 2).sum())
+    variance = max(over_units + over_raters - over_ratings, over_units)
+    return variance, len(names) - 1.0, f"{method}, jackknife over {len(names):,} raters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,32 +268,19 @@ def _influence(
     return ((agreement - observed) * rest - (1 - observed) * (chance - 2 * expected)) / rest**2
 
 
-def _normal_estimate(value: float, influence: FloatArray, n: int, confidence: float, note: str) -> Estimate:
-    error = math.sqrt(float((influence**2).sum()))
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * error
-    if error < 1e-12:
-        note = "; ".join(filter(None, [NO_VARIANCE, note]))
-    return Estimate(
-        value,
-        low=max(-1.0, value - half),
-        high=min(1.0, value + half),
-        n=n,
-        level=confidence,
-        method="normal, linearised over units",
-        note=note,
-    )
-
-
-def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> tuple[Counts, Counts]:
-    """Both sides as counts over the same list of values, in the same order."""
-    sides = []
+def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> tuple[Counts, Counts, Ratings | None]:
+    """Both sides as counts over the same list of values, in the same order; and the ratings of both, in the columns of
+    both tables side by side, if the raters are known."""
+    sides, rated_sides = [], []
     for side in (first, second):
         array: npt.ArrayLike | Data = side
         if not isinstance(side, Ratings | Counts):
             array = np.asarray(side)
             array = array[:, None] if array.ndim == 1 else array
             array = ratings_from_matrix(array)
-        sides.append(as_counts(array)[0])
+        counts, rated = as_counts(array)
+        sides.append(counts)
+        rated_sides.append(rated)
     if sides[0].units != sides[1].units:
         raise ValueError(f"both sides need the same units, and have {sides[0].units} and {sides[1].units}")
     if not sides[0].units:
@@ -236,13 +293,25 @@ def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> 
     numeric = bool(scale) and isinstance(scale[0], float)
     labels = np.asarray(scale, dtype=np.float64 if numeric else object)
     ordered = numeric or categories is not None
-    placed = []
+    placed, places = [], []
     for side in sides:
         where = np.array([position[value] for value in side.values.tolist()], dtype=np.int64)
+        places.append(where)
         cells = side.table.tocoo()
         moved = (cells.data, (cells.coords[0], where[cells.coords[1]]))
         placed.append(Counts(sparse.coo_array(moved, shape=(side.units, len(scale))).tocsr(), labels, ordered))
-    return placed[0], placed[1]
+    one, other = rated_sides
+    if one is None or other is None:
+        return placed[0], placed[1], None
+    together = Ratings(
+        np.concatenate([one.unit, other.unit]),
+        np.concatenate([one.rater, other.rater + len(one.raters)]),
+        np.concatenate([places[0][one.code], places[1][other.code] + len(scale)]),
+        one.units,
+        np.arange(len(one.raters) + len(other.raters)),
+        np.concatenate([labels, labels]),
+    )
+    return placed[0], placed[1], together
 
 
 def _listed(categories: Sequence[Any], found: list[list[Any]]) -> list[Any]:
@@ -261,6 +330,6 @@ def _pairs_note(total: int, enough: npt.NDArray[np.bool_], defined: npt.NDArray[
         parts.append(f"{few} pairs share too few units")
     if (flat := int((enough & ~defined).sum())) > 0:
         parts.append(f"{flat} pairs gave one value throughout and have no kappa")
-    if np.median(shared) < 10:
-        parts.append("kappa of so few units is biased and its interval rough: prefer alpha")
+    if np.median(shared) < LEAST_SHARED:
+        parts.append("kappa of so few units is biased: prefer alpha")
     return "; ".join(parts)

@@ -9,23 +9,16 @@ Source: Gwet 2008, "Computing inter-rater reliability and its variance in the pr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from analysis.agreement.data import Counts, Data, FloatArray, Labels, Ratings, as_counts, refuse_unordered
-from analysis.agreement.resample import (
-    CHUNK_CELLS,
-    Maker,
-    Over,
-    Resampling,
-    Statistic,
-    estimate_with_interval,
-    ratio,
-    row_sums,
-)
-from analysis.estimate import DRAWS, SEED, Estimate
+from analysis.agreement.jackknife import Margins, Raters, estimate_of
+from analysis.agreement.sums import CHUNK_CELLS, ratio, row_sums
+from analysis.estimate import Estimate
 
 #: AC2 holds a matrix of categories × categories.
 MOST_CATEGORIES = 2_000
@@ -33,10 +26,8 @@ MOST_CATEGORIES = 2_000
 Weights = Literal["linear", "quadratic"]
 
 
-def gwet_ac1(
-    data: Data, *, draws: int = DRAWS, seed: int = SEED, over: Over = "units", confidence: float = 0.95
-) -> Estimate:
-    """Gwet's AC1 for nominal values, with a percentile bootstrap interval over units (with one or more ratings).
+def gwet_ac1(data: Data, *, raters: Raters = "any", interval: bool = True, confidence: float = 0.95) -> Estimate:
+    """Gwet's AC1 for nominal values, with a jackknife interval over units and raters (as in `krippendorff_alpha`).
 
     data: units × raters matrix (NaN missing), `Ratings` or `Counts`; numbers or text. The formula uses the number of
     categories: pass ``categories`` to the converter if the scale has some that nobody used.
@@ -44,16 +35,15 @@ def gwet_ac1(
     others. NaN with a note if there is only one category. ValueError: no ratings, no unit with two, only one rater.
     """
     counts, ratings = as_counts(data)
-    return _coefficient(counts, ratings, None, Resampling(draws, seed, over, confidence))
+    return _coefficient(counts, ratings, None, raters, interval, confidence)
 
 
 def gwet_ac2(
     data: Data,
     weights: Weights = "quadratic",
     *,
-    draws: int = DRAWS,
-    seed: int = SEED,
-    over: Over = "units",
+    raters: Raters = "any",
+    interval: bool = True,
     confidence: float = 0.95,
 ) -> Estimate:
     """Gwet's AC2: AC1 with partial credit for values that are close. Everything else is as in `gwet_ac1`.
@@ -67,7 +57,7 @@ def gwet_ac2(
     if len(counts.values) > MOST_CATEGORIES:
         raise ValueError(f"AC2 is for categories, and there are {len(counts.values)} different values")
     table = closeness(counts.values, weights)
-    return _coefficient(counts, ratings, table, Resampling(draws, seed, over, confidence))
+    return _coefficient(counts, ratings, table, raters, interval, confidence)
 
 
 def closeness(values: Labels, weights: Weights) -> FloatArray:
@@ -81,39 +71,51 @@ def closeness(values: Labels, weights: Weights) -> FloatArray:
     return np.asarray(1 - (apart / widest) ** (1 if weights == "linear" else 2), dtype=np.float64)
 
 
-def _coefficient(counts: Counts, ratings: Ratings | None, credit: FloatArray | None, how: Resampling) -> Estimate:
-    return estimate_with_interval(
+def _coefficient(
+    counts: Counts,
+    ratings: Ratings | None,
+    credit: FloatArray | None,
+    raters: Raters,
+    interval: bool,
+    confidence: float,
+) -> Estimate:
+    return estimate_of(
+        Gwet(credit, len(counts.values)),
         counts,
         ratings,
-        _maker(credit, len(counts.values)),
-        how,
+        raters=raters,
+        interval=interval,
+        level=confidence,
         undefined="there is only one category: agreement by chance is undefined",
     )
 
 
-def _maker(credit: FloatArray | None, categories: int) -> Maker:
-    """``credit`` is the weight matrix; None means the identity."""
-    total_credit = float(categories if credit is None else credit.sum())
+@dataclass(frozen=True)
+class Gwet:
+    """AC1 or AC2 as a function of sums: of units' agreement, units with a pair, units with a rating, and their shares.
 
-    def make(table: sparse.csr_array, squares: FloatArray) -> Statistic:
+    ``credit`` is the weight matrix; None means the identity.
+    """
+
+    credit: FloatArray | None
+    categories: int
+    least: float = -1.0
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
         sums = row_sums(table)
-        pairs = sums**2 - squares
-        agreement = np.nan_to_num(ratio(_credit_within_units(table, credit) - squares, pairs))
-        paired = (pairs > 0).astype(np.float64)
-        shares = sparse.diags_array(np.nan_to_num(ratio(np.ones_like(sums), sums))) @ table
+        pairs = sums**2 - sums
+        agreement = np.nan_to_num(ratio(_credit_within_units(table, self.credit) - sums, pairs))
+        shares = sparse.csr_array(sparse.diags_array(np.nan_to_num(ratio(np.ones_like(sums), sums))) @ table)
+        paired, rated = ((counted > 0).astype(np.float64) for counted in (pairs, sums))
+        return np.stack([agreement, paired, rated], axis=1), shares
 
-        def statistic(weights: FloatArray) -> FloatArray:
-            if categories < 2:
-                return np.full(len(weights), np.nan)
-            observed = ratio(weights @ agreement, weights @ paired)
-            used = np.asarray(weights @ shares)
-            used /= used.sum(axis=1, keepdims=True)
-            chance = total_credit / (categories * (categories - 1)) * (used * (1 - used)).sum(axis=1)
-            return 1 - ratio(1 - observed, 1 - chance)
-
-        return statistic
-
-    return make
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        if self.categories < 2:
+            return np.full(len(sums), np.nan)
+        total = float(self.categories if self.credit is None else self.credit.sum())
+        evenness = 1 - ratio(margins.squares(), sums[:, 2] ** 2)
+        chance = total / (self.categories * (self.categories - 1)) * evenness
+        return 1 - ratio(1 - ratio(sums[:, 0], sums[:, 1]), 1 - chance)
 
 
 def _credit_within_units(table: sparse.csr_array, credit: FloatArray | None) -> FloatArray:

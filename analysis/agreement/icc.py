@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from analysis.agreement.data import Data, FloatArray, Ratings, as_ratings
-from analysis.agreement.resample import check_pairable, unit_note
+from analysis.agreement.sums import check_pairable, unit_note
 from analysis.estimate import Estimate
 
 Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]

@@ -16,23 +16,16 @@ ch. 11.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Counts, Data, FloatArray, Labels, as_counts, numeric_values, refuse_unordered
-from analysis.agreement.resample import (
-    CHUNK_CELLS,
-    Maker,
-    Over,
-    Resampling,
-    Statistic,
-    estimate_with_interval,
-    ratio,
-    row_sums,
-)
-from analysis.estimate import DRAWS, SEED, Estimate
+from analysis.agreement.data import Counts, Data, FloatArray, as_counts, numeric_values, refuse_unordered
+from analysis.agreement.jackknife import Margins, Raters, estimate_of
+from analysis.agreement.sums import CHUNK_CELLS, ratio, row_sums
+from analysis.estimate import Estimate
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -42,23 +35,22 @@ def krippendorff_alpha(
     data: Data,
     level: Level = "nominal",
     *,
-    draws: int = DRAWS,
-    seed: int = SEED,
-    over: Over = "units",
+    raters: Raters = "any",
+    interval: bool = True,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Krippendorff's α with a percentile bootstrap interval.
+    """Krippendorff's α with a jackknife interval over units and raters (`analysis.agreement.jackknife`).
 
     data: units × raters matrix with NaN for missing, `Ratings`, or `Counts` (see `analysis.agreement.data`).
     level: the level of measurement. ``"ordinal"`` ranks values in their order (numeric, or as categories): gaps
         do not matter, ties share mid-ranks; ``"interval"`` and ``"ratio"`` need numbers; for ratio, 0 or more.
-    draws: 0 gives the estimate alone. Same seed, same numbers.
-    over: ``"units"`` resamples units with two ratings or more, and recomputes both disagreements; ``"raters"``
-        resamples raters, who must be known, for findings about raters in general; slower.
+    raters: ``"any"``: the interval is about other raters, too; ``"these"``: only about these, such as two coders. With
+        fewer than five raters, or `Counts`, it is always about these.
+    interval: False gives the estimate alone, which is faster.
 
     Range: 1 for full agreement, 0 for chance agreement, negative below chance. Units with fewer than two ratings are
     left out, as in Krippendorff. n counts the units used; the note counts the others. NaN with a note if all ratings
-    that could form pairs have the same value. Draws without variation are left out and counted in the note.
+    that could form pairs have the same value. For the interval at ordinal level, mid-ranks stay those of all ratings.
 
     ValueError: no ratings, no unit with two, only one rater, negative values at ratio level, text above ordinal level,
     text at ordinal level without categories to give its order.
@@ -67,13 +59,14 @@ def krippendorff_alpha(
         raise ValueError(f'the level is one of {", ".join(LEVELS)}, not "{level}"')
     counts, ratings = as_counts(data)
     check_level(counts, level)
-    return estimate_with_interval(
+    return estimate_of(
+        alpha_of(counts, level),
         counts,
         ratings,
-        alpha_maker(level, counts.values),
-        Resampling(draws, seed, over, confidence),
+        raters=raters,
+        interval=interval,
+        level=confidence,
         undefined="all ratings that pair have the same value: no disagreement by chance, alpha is undefined",
-        entered_with=2,
     )
 
 
@@ -87,36 +80,51 @@ def check_level(counts: Counts, level: Level) -> None:
         raise ValueError("ratio level needs values of 0 or more, and there are negative ones")
 
 
-def alpha_maker(level: Level, labels: Labels) -> Maker:
-    """The function that builds α's statistic from a table. Units without a pair have no weight."""
-    values = np.arange(len(labels), dtype=np.float64)
-    if level in ("interval", "ratio"):
-        values = numeric_values(labels)
+@dataclass(frozen=True)
+class Alpha:
+    """α as a function of sums: Σ_u of the observed disagreement, n, Σ v and Σ v² of the ratings that pair.
 
-    def make(table: sparse.csr_array, squares: FloatArray) -> Statistic:
+    ``places`` (V,) are the values, or mid-ranks, centred for precision; at nominal level nothing depends on them.
+    """
+
+    level: Level
+    places: FloatArray
+    least: float = -1.0
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
         sums = row_sums(table)
-        pairs = sums**2 - squares
-        paired = pairs > 0
-        table, sums, squares = table[paired], sums[paired], squares[paired]
-        scale = sums / pairs[paired]
-        fixed = None if level == "ordinal" else unit_disagreement(level, table, sums, values) * scale
+        paired = (sums >= 2).astype(np.float64)
+        scale = paired / np.where(sums >= 2, sums - 1, 1.0)
+        disagreement = unit_disagreement(self.level, table, np.maximum(sums, 1.0), self.places) * scale
+        moments = [paired * (table @ self.places**power) for power in (1, 2)]
+        margins = table if self.level in ("nominal", "ratio") else sparse.csr_array(table.shape)
+        return np.stack([disagreement, paired * sums, *moments], axis=1), sparse.csr_array(
+            sparse.diags_array(paired) @ margins
+        )
 
-        def statistic(weights: FloatArray) -> FloatArray:
-            weights = weights[:, paired]
-            margins = np.asarray(weights @ table)
-            n = margins.sum(axis=1)
-            if fixed is None:
-                ranks = mid_ranks(margins)
-                observed = rank_disagreement(table, sums, scale, ranks, weights)
-            else:
-                ranks = None
-                observed = weights @ fixed
-            expected = margin_disagreement(level, margins, values, ranks)
-            return 1 - ratio(np.maximum(observed, 0) * (n**2 - weights @ squares), expected * n)
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        observed, n, linear, square = sums.T
+        if self.level == "nominal":
+            expected = n**2 - margins.squares()
+        elif self.level == "ratio":
+            expected = margins.products(ratio_difference(self.places[:, None], self.places[None, :]) ** 2)
+        else:
+            expected = 2 * (n * square - linear**2)
+        # What rounding leaves of a variance that is 0.
+        expected = np.where(expected > 1e-12 * n**2 * max(1e-300, float((self.places**2).max())), expected, 0.0)
+        return 1 - ratio(np.maximum(observed, 0) * (n - 1), expected)
 
-        return statistic
 
-    return make
+def alpha_of(counts: Counts, level: Level) -> Alpha:
+    """α at this level, with the places of its values. At ordinal level these are mid-ranks of the ratings that pair."""
+    if level in ("nominal", "ratio"):
+        values = (
+            np.arange(len(counts.values), dtype=np.float64) if level == "nominal" else numeric_values(counts.values)
+        )
+        return Alpha(level, values)
+    margins = np.asarray(counts.table[counts.ratings >= 2].sum(axis=0), dtype=np.float64).ravel()
+    places = np.cumsum(margins) - margins / 2 if level == "ordinal" else numeric_values(counts.values)
+    return Alpha("interval", places - (margins @ places) / max(margins.sum(), 1.0))
 
 
 def unit_disagreement(level: Level, table: sparse.csr_array, sums: FloatArray, values: FloatArray) -> FloatArray:
@@ -143,55 +151,13 @@ def ratio_within_units(table: sparse.csr_array, values: FloatArray) -> FloatArra
             part = rows[start : start + chunk]
             cells = table.indptr[part][:, None] + np.arange(distinct)
             count, value = table.data[cells], values[table.indices[cells]]
-            apart = ratio_difference(value[:, :, None], value[:, None, :])
+            apart = ratio_difference(value[:, :, None], value[:, None, :]) ** 2
             total[part] = np.einsum("ui,uij,uj->u", count, apart, count)
     return total
 
 
 def ratio_difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """((c − k)/(c + k))², 0 if both are 0."""
+    """(c − k)/(c + k), 0 if both are 0."""
     total = first + second
     out = np.zeros(np.broadcast(first, second).shape)
-    return cast(FloatArray, np.divide(first - second, total, out=out, where=total > 0) ** 2)
-
-
-def mid_ranks(margins: FloatArray) -> FloatArray:
-    """Mid-rank of each value (draws × V) among the pooled ratings, centred on 0 for precision."""
-    ranks = np.cumsum(margins, axis=1) - margins / 2
-    return cast(FloatArray, ranks - margins.sum(axis=1, keepdims=True) / 2)
-
-
-def rank_disagreement(
-    table: sparse.csr_array, sums: FloatArray, scale: FloatArray, ranks: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """Σ_u w_u scale_u Σ_ck n_uc n_uk (rank_c − rank_k)² for each draw (draws,).
-
-    The caller's chunk limits memory: U × draws for the sums of ranks.
-    """
-    linear = np.asarray(table @ ranks.T)
-    square = np.asarray(table @ (ranks**2).T)
-    spread = 2 * (sums[:, None] * square - linear**2)
-    return cast(FloatArray, np.einsum("bu,ub,u->b", weights, spread, scale))
-
-
-def margin_disagreement(level: Level, margins: FloatArray, values: FloatArray, ranks: FloatArray | None) -> FloatArray:
-    """Σ_ck n_c n_k δ²(c, k) of the pooled ratings, for each draw (draws,)."""
-    n = margins.sum(axis=1)
-    if level == "nominal":
-        return cast(FloatArray, n**2 - (margins**2).sum(axis=1))
-    if level == "ratio":
-        return _ratio_of_margins(margins, values)
-    place = values - values.mean() if ranks is None else ranks
-    mean = (margins * place).sum(axis=1) / n
-    return cast(FloatArray, 2 * n * (margins * (place - mean[:, None]) ** 2).sum(axis=1))
-
-
-def _ratio_of_margins(margins: FloatArray, values: FloatArray) -> FloatArray:
-    """The sum for the ratio level, one block of values against all at a time: time V², limited memory."""
-    total = np.zeros(len(margins))
-    block = max(1, CHUNK_CELLS // len(values))
-    for start in range(0, len(values), block):
-        part = slice(start, start + block)
-        apart = ratio_difference(values[part, None], values[None, :])
-        total += ((margins[:, part] @ apart) * margins).sum(axis=1)
-    return total
+    return cast(FloatArray, np.divide(first - second, total, out=out, where=total > 0))

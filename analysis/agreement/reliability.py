@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from analysis.agreement.data import Data, FloatArray, Ratings, as_ratings
-from analysis.agreement.resample import check_pairable, multiplicities, percentile_interval, ratio, unit_note
+from analysis.agreement.sums import check_pairable, multiplicities, percentile_interval, ratio, unit_note
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
 Halves = tuple[FloatArray, FloatArray]
@@ -241,7 +241,7 @@ def _jackknife_t(value: float, without: FloatArray, confidence: float) -> tuple[
     if math.isnan(value):
         return math.nan, math.nan, ""
     if math.isinf(value):
-        return 1.0, 1.0, NO_WIDTH
+        return math.nan, math.nan, NO_WIDTH
     n = len(without)
     if not np.isfinite(without).all():
         return math.nan, math.nan, "no interval: without one of the units the figure is not defined"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.agreement.data import Data, as_counts
-from analysis.agreement.resample import ratio
+from analysis.agreement.sums import ratio
 from analysis.estimate import Estimate, wilson
 
 

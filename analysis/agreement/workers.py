@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from analysis.agreement.data import FloatArray, IntArray, Ratings, ratings_from_frame
-from analysis.agreement.resample import ratio
+from analysis.agreement.sums import ratio
 
 Scale = Literal["nominal", "numeric"]
 

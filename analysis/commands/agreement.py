@@ -54,6 +54,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--categories", metavar="A,B,C", help="all values of the scale in order, including those nobody used"
     )
+    parser.add_argument(
+        "--about",
+        choices=("any", "these"),
+        default="any",
+        help="whether intervals are about any raters like these, or about exactly these, such as two coders (default: "
+        "any; with fewer than five raters always these)",
+    )
     add_resampling(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
@@ -80,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = ("unit", "rater", "value", "level", "where", "categories", "draws", "seed", "confidence")
+    names = ("unit", "rater", "value", "level", "where", "categories", "about", "draws", "seed", "confidence")
     return {name: getattr(arguments, name) for name in names}
 
 
@@ -196,24 +203,26 @@ def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Lin
     level = arguments.level
     how = {"confidence": arguments.confidence}
     drawn = {"draws": arguments.draws, "seed": arguments.seed, **how}
-    mean_kappa = partial(agreement.mean_cohen_kappa, ratings, **how)
+    coefficient = {"raters": arguments.about, "interval": arguments.draws > 0, **how}
+    kappa = {"raters": arguments.about, **how}
+    mean_kappa = partial(agreement.mean_cohen_kappa, ratings, **kappa)
     found: list[Line] = [
         (
             "krippendorff_alpha",
             f"Krippendorff's α ({level})",
-            partial(agreement.krippendorff_alpha, ratings, level, **drawn),
+            partial(agreement.krippendorff_alpha, ratings, level, **coefficient),
         ),
-        ("fleiss_kappa", "Fleiss' κ", partial(agreement.fleiss_kappa, ratings, **drawn)),
-        ("percent_agreement", "Percent agreement", partial(agreement.percent_agreement, ratings, **drawn)),
-        ("gwet_ac1", "Gwet's AC1", partial(agreement.gwet_ac1, ratings, **drawn)),
+        ("fleiss_kappa", "Fleiss' κ", partial(agreement.fleiss_kappa, ratings, **coefficient)),
+        ("percent_agreement", "Percent agreement", partial(agreement.percent_agreement, ratings, **coefficient)),
+        ("gwet_ac1", "Gwet's AC1", partial(agreement.gwet_ac1, ratings, **coefficient)),
         ("mean_cohen_kappa", "Cohen's κ, mean over rater pairs", mean_kappa),
     ]
     if level == "nominal":
         return found
-    quadratic = partial(agreement.mean_cohen_kappa, ratings, "quadratic", **how)
+    quadratic = partial(agreement.mean_cohen_kappa, ratings, "quadratic", **kappa)
     found += [
         ("mean_cohen_kappa_quadratic", "  the same, quadratic weights", quadratic),
-        ("gwet_ac2_quadratic", "Gwet's AC2, quadratic weights", partial(agreement.gwet_ac2, ratings, **drawn)),
+        ("gwet_ac2_quadratic", "Gwet's AC2, quadratic weights", partial(agreement.gwet_ac2, ratings, **coefficient)),
     ]
     if ratings.values.dtype.kind != "f":
         return found

@@ -6,16 +6,26 @@ import argparse
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.commands.agreement import chosen_rows, condition_of, refuse_empty
-from analysis.commands.options import Subparsers, add_resampling
+from analysis.commands.options import Subparsers, add_confidence
 from analysis.commands.output import Outcome, print_json
 from analysis.commands.preference import numbers
-from analysis.detection import Judgements, judgements_from_arrays, mean_against, measures, sensitivity, worker_scores
+from analysis.detection import (
+    AgainstChance,
+    Judgements,
+    against_chance,
+    forced_choice,
+    judgements_from_arrays,
+    mean_against,
+    measures,
+    sensitivity,
+    worker_scores,
+)
 from analysis.detection.judgements import ANSWERS
-from analysis.diversity.resampling import Bootstrap
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, p_equals
 from analysis.tables import InputError, read_columns
 from common.words import counted
 
@@ -24,15 +34,21 @@ def add_parser(subparsers: Subparsers) -> None:
     listed = ", ".join(f"{value} “{name}”" for value, name in ANSWERS.items())
     parser = subparsers.add_parser(
         "detection",
-        help="Human or machine: accuracy, precision, recall, d′, tests against chance.",
+        help="Human or machine: accuracy, precision, recall, d′, comparison with chance.",
         description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from a "
         f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
     )
     parser.add_argument("file", metavar="FILE", help="the judgements, one per row")
     parser.add_argument("--worker", required=True, metavar="COL", help="column that names who judged")
     parser.add_argument("--text", required=True, metavar="COL", help="column that names the text")
-    parser.add_argument("--source", required=True, metavar="COL", help="column that names who or what wrote the text")
-    parser.add_argument("--answer", required=True, metavar="COL", help="column with the answer")
+    parser.add_argument("--source", metavar="COL", help="column that names who or what wrote the text")
+    parser.add_argument("--answer", metavar="COL", help="column with the answer")
+    parser.add_argument(
+        "--right",
+        metavar="COL",
+        help="in place of --source and --answer, where people chose the machine's text of a pair: column with 1 for a "
+        "right choice and 0 for a wrong one; --text then names the pair",
+    )
     parser.add_argument(
         "--human", default="human", metavar="NAME", help="the source of texts by people (default: human)"
     )
@@ -40,37 +56,85 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--by", action="append", default=[], metavar="COL", help=told)
     told = "only the rows with this value, such as question=judgement; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
-    add_resampling(parser)
+    add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    found = read_judgements(args)
-    plan = Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
-    groups = {"": found} | _groups(found, args.by)
-    tests = max(1, len(groups) - 1)
-    estimates, figures = {}, {}
-    for name, group in groups.items():
-        estimates[name] = estimates_of(group, plan)
-        figures[name] = test_of(group, tests)
+    if args.right:
+        return run_pairs(args)
+    for name in ("source", "answer"):
+        if not getattr(args, name):
+            raise InputError(args.file, f"--{name}", "is missing", "Give --source and --answer, or --right for pairs.")
+    judgements = read_judgements(args)
+    columns = [f"by {name}" for name in args.by]
+    groups = {"": judgements} | _groups(judgements, columns)
+    estimates = {name: estimates_of(group, args.confidence) for name, group in groups.items()}
+    published = {name: test_of(group, max(1, len(groups) - 1)) for name, group in groups.items()}
+    (whole,) = against_chance(judgements, level=args.confidence)
+    tests = {"": whole}
+    if columns:
+        for test in against_chance(judgements, columns, level=args.confidence):
+            tests[", ".join(test.group)] = test
     data = {
-        "judgements": len(found),
-        "missing": found.missing,
-        "workers": int(found.frame["worker"].nunique()),
-        "texts": int(found.frame["text"].nunique()),
+        "judgements": len(judgements),
+        "missing": judgements.missing,
+        "workers": int(judgements.frame["worker"].nunique()),
+        "texts": int(judgements.frame["text"].nunique()),
     }
     if args.json:
         flat = {f"{name}.{key}".strip("."): each for name, own in estimates.items() for key, each in own.items()}
-        told = {name or "all": test for name, test in figures.items()}
-        print_json(Outcome("detection", args.file, settings(args), data, flat, {"against_chance": told}))
+        figures = {
+            "against_chance": {
+                name or "all": {"p": without_nan(test.p), "corrected": without_nan(test.corrected)}
+                for name, test in tests.items()
+            },
+            "published_against_chance": {name or "all": test for name, test in published.items()},
+        }
+        print_json(Outcome("detection", args.file, settings(args), data, flat, figures))
         return 0
-    print(f"{args.file}: {', '.join(counted(data[name], name[:-1]) for name in ('judgements', 'workers', 'texts'))}")
-    if found.missing:
-        print(f"{counted(found.missing, 'row')} without an answer, left out")
+    print_data(args.file, data)
     for name, own in estimates.items():
-        print_group(name or "all judgements", own, figures[name], tests)
+        print_group(name or "all judgements", own, tests[name], published[name], max(1, len(groups) - 1))
     return 0
+
+
+def run_pairs(args: argparse.Namespace) -> int:
+    """Two-alternative forced choice: the share of right choices and d′."""
+    conditions = [condition_of(text) for text in args.where]
+    frame = read_columns(args.file, [args.worker, args.text, args.right, *(column for column, _ in conditions)])
+    frame = chosen_rows(frame, args.file, conditions)
+    for column in (args.worker, args.text):
+        refuse_empty(frame[column], args.file)
+    right = numbers(frame[args.right], args.file)
+    answered = ~np.isnan(right)
+    workers, pairs = (frame[name].astype(str).to_numpy()[answered] for name in (args.worker, args.text))
+    try:
+        chosen = forced_choice(workers, pairs, right[answered], level=args.confidence)
+    except ValueError as error:
+        raise InputError(args.file, f'column "{args.right}"', str(error)) from error
+    data = {"judgements": int(answered.sum()), "missing": int((~answered).sum())}
+    data |= {"workers": len(set(workers.tolist())), "texts": len(set(pairs.tolist()))}
+    estimates = {"accuracy": chosen.accuracy, "d_prime": chosen.d_prime}
+    if args.json:
+        figures = {"against_chance": {"all": {"p": without_nan(chosen.p)}}}
+        print_json(Outcome("detection", args.file, settings(args), data, estimates, figures))
+        return 0
+    print_data(args.file, data)
+    print_estimates("which of two is the machine's", estimates)
+    print(f"  against 0.5: p {p_equals(chosen.p)} (texts and workers vary)")
+    return 0
+
+
+def print_data(file: str, data: dict[str, int]) -> None:
+    print(f"{file}: {', '.join(counted(data[name], name[:-1]) for name in ('judgements', 'workers', 'texts'))}")
+    if data["missing"]:
+        print(f"{counted(data['missing'], 'row')} without an answer, left out")
+
+
+def without_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -102,24 +166,23 @@ def read_judgements(args: argparse.Namespace) -> Judgements:
         raise InputError(args.file, f'column "{args.answer}"', str(error)) from error
 
 
-def _groups(found: Judgements, by: list[str]) -> dict[str, Judgements]:
-    if not by:
+def _groups(judgements: Judgements, columns: list[str]) -> dict[str, Judgements]:
+    if not columns:
         return {}
-    columns = [f"by {name}" for name in by]
-    parts = found.frame.groupby(columns, sort=False)
+    parts = judgements.frame.groupby(columns, sort=False)
     return {", ".join(map(str, key if isinstance(key, tuple) else (key,))): Judgements(rows) for key, rows in parts}
 
 
-def estimates_of(group: Judgements, plan: Bootstrap) -> dict[str, Estimate]:
-    found, signal = measures(group, plan=plan), sensitivity(group, plan=plan)
+def estimates_of(group: Judgements, level: float) -> dict[str, Estimate]:
+    shares, signal = measures(group, level=level), sensitivity(group, level=level)
     return {
-        "accuracy": found.accuracy,
-        "precision": found.precision,
-        "recall": found.recall,
-        "f1": found.f1,
-        "alpha": found.alpha,
-        "said_human": found.said_human,
-        "confident": found.confident,
+        "accuracy": shares.accuracy,
+        "precision": shares.precision,
+        "recall": shares.recall,
+        "f1": shares.f1,
+        "alpha": shares.alpha,
+        "said_human": shares.said_human,
+        "confident": shares.confident,
         "d_prime": signal.d_prime,
         "criterion": signal.criterion,
     }
@@ -135,12 +198,23 @@ def test_of(group: Judgements, tests: int) -> dict[str, float | int | None]:
     return {"n": len(scores)} | {key: None if math.isnan(value) else value for key, value in told.items()}
 
 
-def print_group(name: str, estimates: dict[str, Estimate], test: dict[str, Any], tests: int) -> None:
+def print_estimates(name: str, estimates: dict[str, Estimate]) -> None:
     print(f"\n{name}")
     for key, estimate in estimates.items():
-        print(f"  {key:<11}  {estimate}")
-    if test["t"] is not None:
+        missing = f"  ({estimate.note})" if math.isnan(estimate.low) and not math.isnan(estimate.value) else ""
+        print(f"  {key:<11}  {estimate}{missing}")
+
+
+def print_group(
+    name: str, estimates: dict[str, Estimate], test: AgainstChance, published: dict[str, Any], tests: int
+) -> None:
+    print_estimates(name, estimates)
+    if not math.isnan(test.p):
+        corrected = f", {p_equals(test.corrected)} corrected (Holm, {counted(tests, 'test')})" if tests > 1 else ""
+        print(f"  against 0.5: p {p_equals(test.p)}{corrected} (texts and workers vary)")
+    if published["t"] is not None:
         print(
-            f"  workers’ mean accuracy {test['mean']:.3f} against 0.5: t({test['df']:g}) = {test['t']:.2f}, "
-            f"p = {test['p']:.4f}, {test['corrected']:.4f} corrected for {counted(tests, 'test')}"
+            f"  the paper's test (texts taken as fixed): mean accuracy of workers {published['mean']:.3f}, "
+            f"t({published['df']:g}) = {published['t']:.2f}, p {p_equals(published['p'])}, "
+            f"{p_equals(published['corrected'])} corrected (Bonferroni, {counted(tests, 'test')})"
         )

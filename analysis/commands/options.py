@@ -50,6 +50,10 @@ def add_resampling(parser: argparse.ArgumentParser, *, none: bool = True) -> Non
     told = f"bootstrap resamples, {FEWEST_DRAWS} or more{', or 0 for no bootstrap interval' * none} (default: {DRAWS})"
     parser.add_argument("--draws", type=draws if none else draws_not_none, default=DRAWS, help=told)
     add_seed(parser)
+    add_confidence(parser)
+
+
+def add_confidence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=confidence, default=0.95, help="level of the intervals (default: 0.95)")
 
 

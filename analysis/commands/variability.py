@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.commands.options import Subparsers, add_resampling, positive
+from analysis.commands.options import Subparsers, add_confidence, add_seed, positive
 from analysis.commands.output import Outcome, print_json
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
 from analysis.similarity.embedding import MINILM, NoEmbedder, load_embedder
 from analysis.tables import InputError, read_objects, read_texts, require_columns, shown
@@ -30,6 +28,7 @@ from analysis.variability import (
     worst_fit,
 )
 from analysis.variability.views import PEOPLE
+from common.csv_files import CsvWriter
 from common.words import counted
 
 NONE = "none"
@@ -70,7 +69,8 @@ def add_parser(subparsers: Subparsers) -> None:
         help="number of contexts with the worst fit to list (default: 10)",
     )
     parser.add_argument("--out", metavar="FILE", help="also write the figures of every context to a CSV file")
-    add_resampling(parser)
+    add_seed(parser)
+    add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -107,7 +107,6 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     order, productions = read_lists(args) if args.human else read_rows(args)
-    plan = Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
     try:
         tagger = None if args.tagger == NONE else load_tagger(args.tagger)
     except NoTagger as error:
@@ -115,8 +114,8 @@ def run(args: argparse.Namespace) -> int:
     vectors, missing = semantic(args, order, productions)
     found = list(matrices(productions, tagger=tagger, vectors=vectors))
     table = fit_table(found, seed=args.seed)
-    views = corpus_view(table, plan=plan)
-    writers = within_and_between(found, plan=plan) if args.writer else {}
+    views = corpus_view(table, level=args.confidence)
+    writers = within_and_between(found, level=args.confidence) if args.writer else {}
     if args.out:
         write_table(args.out, table)
     data = {
@@ -165,7 +164,7 @@ def semantic(
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     left_out = ("command", "file", "run", "json", "out")
-    return {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": "contexts"}
+    return {name: value for name, value in vars(args).items() if name not in left_out} | {"clusters": "contexts"}
 
 
 # --- reading: the contexts, and where each of their texts is in the file ---
@@ -272,7 +271,7 @@ def read_embeddings(path: str, order: Sequence[int]) -> Floats:
 
 def write_table(path: str, table: pd.DataFrame) -> None:
     with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow(table.columns)
         for row in table.itertuples(index=False, name=None):
             writer.writerow(["" if isinstance(value, float) and np.isnan(value) else value for value in row])

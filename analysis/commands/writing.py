@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,11 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.commands.options import Subparsers, add_resampling
+from analysis.commands.options import Subparsers, add_confidence
 from analysis.commands.output import Outcome, print_json
 from analysis.data import BundleError, read_bundle
-from analysis.diversity.resampling import Bootstrap
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, p_equals
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
 from analysis.tables import InputError, read_texts, require_columns, shown
@@ -39,6 +37,7 @@ from analysis.writing.summary import (
     story_table,
 )
 from analysis.writing.texts import read_concreteness
+from common.csv_files import CsvWriter
 from common.words import counted
 
 #: The columns of a table of lines; the export “turns” has them.
@@ -84,14 +83,14 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--accept-edited", action="store_true", help="bundle: accept CSV files that were edited")
     parser.add_argument("--out", metavar="FILE", help="also write the edits of each accepted suggestion to a CSV file")
-    add_resampling(parser)
+    add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     lines = read_lines(args)
-    plan = Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
+    level = args.confidence
     ratings = None if args.concreteness is None else read_concreteness(args.concreteness)
     try:
         tagger = None if ratings is None else load_tagger(args.tagger)
@@ -100,11 +99,11 @@ def run(args: argparse.Namespace) -> int:
     edits = edit_table(lines)
     stories = story_table(lines, ratings=ratings, tagger=tagger)
     found = Found(
-        compared_choices(lines, plan=plan),
+        compared_choices(lines, level=level),
         edits,
-        mean_edits(edits, plan=plan),
-        edit_shifts(edits),
-        mean_texts(stories, plan=plan),
+        mean_edits(edits, level=level),
+        edit_shifts(edits, level=level),
+        mean_texts(stories, level=level),
     )
     if args.out:
         write_edits(args.out, edits)
@@ -124,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     left_out = ("command", "file", "run", "json", "out")
-    return {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": "writers"}
+    return {name: value for name, value in vars(args).items() if name not in left_out} | {"clusters": "writers"}
 
 
 # --- reading ---
@@ -196,7 +195,7 @@ def truth(path: str, frame: pd.DataFrame, row: int, column: str) -> bool:
 def write_edits(path: str, edits: pd.DataFrame) -> None:
     columns = ["story", "writer", "turn", "round", "author", *EDITS, "unchanged", "text", "submitted"]
     with nullcontext(sys.stdout) if path == "-" else Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow(columns)
         writer.writerows(edits[columns].itertuples(index=False, name=None))
 
@@ -224,14 +223,30 @@ def figures(found: Found) -> dict[str, Any]:
     tests = [
         {"first": each.first, "second": each.second}
         | asdict(each.tests)
-        | {"mixed_logit": each.mixed.p, "log_odds": each.mixed.log_odds, "spread": each.mixed.spread}
+        | {
+            "by_writer": each.p_by_writer,
+            "mixed_logit": each.mixed.p,
+            "log_odds": each.mixed.log_odds,
+            "spread": each.mixed.spread,
+        }
         for each in found.choices
     ]
-    return {"tests": [without_nan(each) for each in tests], "mann_whitney": [asdict(each) for each in found.shifts]}
+    return {
+        "tests": [without_nan(each) for each in tests],
+        "edit_differences": [without_nan(asdict(each)) for each in found.shifts],
+    }
 
 
 def without_nan(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: None if isinstance(value, float) and value != value else value for name, value in record.items()}
+    """The record in a form that JSON can hold, with records in it."""
+    return {
+        name: without_nan(value)
+        if isinstance(value, dict)
+        else None
+        if isinstance(value, float) and value != value
+        else value
+        for name, value in record.items()
+    }
 
 
 def print_tables(args: argparse.Namespace, data: Mapping[str, int], found: Found) -> None:
@@ -245,9 +260,12 @@ def print_tables(args: argparse.Namespace, data: Mapping[str, int], found: Found
     for (name, place), means in found.edit_means.items():
         where = name if place == ALL_ROUNDS else f"  round {place}"
         print_row(where, means, EDITS)
-    for shift in found.shifts:
-        u = shift.shift
-        print(f"{EDITS[shift.measure]}: {shift.first} against {shift.second}, Mann–Whitney U = {u.u:g}, p = {u.p:.4g}")
+    for edit in found.shifts:
+        print(
+            f"{EDITS[edit.measure]}: {edit.first} − {edit.second}, {edit.difference}, p {p_equals(edit.p)} over "
+            f"writers, {p_equals(edit.p_corrected)} with Holm’s correction; the paper’s test, Mann–Whitney "
+            f"U = {edit.shift.u:g}, p {p_equals(edit.shift.p)}"
+        )
     if found.text_means:
         print("\nTexts (mean over stories, interval over writers)")
     for name, means in found.text_means.items():
@@ -257,16 +275,25 @@ def print_tables(args: argparse.Namespace, data: Mapping[str, int], found: Found
 def print_choice(found: Compared) -> None:
     tests = found.tests
     print(f"\nChoices for {found.first}, not {found.second}: {tests.wins:,} of {tests.n:,}")
-    rows = [("all choices (Wilson)", found.share), ("over writers (bootstrap)", found.share_by_writer)]
-    rows += [("typical writer (mixed logit)", found.mixed.share)]
-    rows += [(f"round {each.round} (Wilson)", each.share) for each in found.rounds]
+    rows = [("over writers", found.share_by_writer), ("typical writer (mixed logit)", found.mixed.share)]
+    rows += [(f"round {each.round}, over writers", each.share) for each in found.rounds]
+    rows += [("all choices (Wilson, the paper’s)", found.share)]
     for title, share in rows:
-        print(f"  {title:<30} {share}  n = {counted(share.n, share.n_of.removesuffix('s'))}")
-    print(f"  exact binomial test: p = {tests.two_sided:.4g} two-sided, {tests.one_sided:.4g} one-sided")
+        print(f"  {title:<33} {share}  n = {counted(share.n, share.n_of.removesuffix('s'))}{of(share)}")
+    print(f"  over writers: p {p_equals(found.p_by_writer)} two-sided")
     if math.isnan(found.mixed.p):
         print(f"  mixed logit: not defined ({found.mixed.share.note})")
     else:
-        print(f"  mixed logit: p = {found.mixed.p:.4g} two-sided")
+        print(f"  mixed logit: p {p_equals(found.mixed.p)} two-sided")
+    print(
+        f"  exact binomial test, the paper’s: p {p_equals(tests.two_sided)} two-sided, "
+        f"{p_equals(tests.one_sided)} one-sided; too sure if writers differ"
+    )
+
+
+def of(estimate: Estimate) -> str:
+    """What the interval rests on, or why there is none."""
+    return f" ({estimate.note or estimate.method})" if estimate.note or estimate.method else ""
 
 
 def print_row(title: str, means: Mapping[str, Estimate], names: Mapping[str, str]) -> None:

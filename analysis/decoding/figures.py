@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from scipy import stats
 
 from analysis.diversity.metrics import distinct_n
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, mean_estimate
 
 COLUMNS = ("context", "model", "decoder", "text", "n_tokens", "log_p", "log_q", "finish_reason", "seconds")
 Floats = NDArray[np.float64]
@@ -96,8 +97,8 @@ def same_text(samples: pd.DataFrame) -> float:
 
 
 def ended(samples: pd.DataFrame) -> float:
-    """The share of samples that ended before they reached the length limit."""
-    return float((samples["finish_reason"] != "length").mean())
+    """The share of samples that ended before they reached the length limit or filled the model's context."""
+    return float((~samples["finish_reason"].isin(("length", "context"))).mean())
 
 
 MEASURES: tuple[Measure, ...] = (
@@ -135,26 +136,19 @@ class DecoderFigures:
     estimates: dict[str, Estimate]
 
 
-def decoder_figures(
-    samples: pd.DataFrame, *, draws: int = 1000, seed: int = 1, level: float = 0.95
-) -> list[DecoderFigures]:
+def decoder_figures(samples: pd.DataFrame, *, level: float = 0.95) -> list[DecoderFigures]:
     """One entry per model and decoder, in order of first appearance in the frame.
 
-    Intervals are percentile bootstraps over contexts. Every decoder gets the same draws. ValueError: a column is
-    missing, or ``draws`` below 1.
+    Means over contexts, with intervals about new contexts. ValueError: a column is missing.
     """
     missing = [column for column in COLUMNS if column not in samples.columns]
     if missing:
         raise ValueError(f"the samples lack the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
-    if draws < 1:
-        raise ValueError("intervals need at least one draw")
     found = []
     for (model, decoder), group in samples.groupby(["model", "decoder"], sort=False):
         contexts = [rows for _, rows in group.groupby("context", sort=True)]
         estimates = {
-            measure.key: _estimate(
-                np.array([measure.of(rows) for rows in contexts], dtype=np.float64), draws=draws, seed=seed, level=level
-            )
+            measure.key: _estimate(np.array([measure.of(rows) for rows in contexts], dtype=np.float64), level)
             for measure in MEASURES
         }
         found.append(DecoderFigures(str(model), str(decoder), len(contexts), len(group), estimates))
@@ -170,20 +164,14 @@ def trend(values: Sequence[float], figures: Sequence[float]) -> Estimate:
     return Estimate(rho, n=len(pairs), n_of="decoders", method="Spearman’s ρ over the sweep")
 
 
-def _estimate(at_contexts: Floats, *, draws: int, seed: int, level: float) -> Estimate:
+def _estimate(at_contexts: Floats, level: float) -> Estimate:
     known = at_contexts[np.isfinite(at_contexts)]
     dropped = len(at_contexts) - len(known)
     note = f"not defined at {dropped} of {len(at_contexts)} contexts" if dropped else ""
     if not len(known):
         return Estimate(math.nan, n=0, n_of="contexts", level=level, note=note or "there are no samples")
-    value = float(known.mean())
-    if len(known) < 2:
-        return Estimate(value, n=1, n_of="contexts", level=level, note="no interval from one of the contexts")
-    rng = np.random.default_rng(seed)
-    means = known[rng.integers(0, len(known), (draws, len(known)))].mean(axis=1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    method = f"percentile bootstrap over contexts, {draws} draws, seed {seed}"
-    return Estimate(value, float(low), float(high), len(known), "contexts", level, method, note)
+    mean = mean_estimate(known, Dimensions.of(contexts=np.arange(len(known))), level=level)
+    return replace(mean, n_of="contexts", note="; ".join(filter(None, [note, mean.note])))
 
 
 def _mean_of_all(column: pd.Series[float]) -> float:

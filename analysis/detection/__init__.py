@@ -4,6 +4,7 @@ Docs: docs/statistics.md.
 """
 
 from analysis.detection.coding import Coded, adjudicated_shares, final_labels, in_categories, label_agreement
+from analysis.detection.groups import AgainstChance, GroupDifference, against_chance, differences
 from analysis.detection.judgements import (
     Judgements,
     Measures,
@@ -13,7 +14,7 @@ from analysis.detection.judgements import (
     score_counts,
     worker_scores,
 )
-from analysis.detection.signal import Sensitivity, sensitivity
+from analysis.detection.signal import ForcedChoice, Sensitivity, forced_choice, sensitivity
 from analysis.detection.significance import (
     Anova,
     MeanTest,
@@ -25,17 +26,23 @@ from analysis.detection.significance import (
 )
 
 __all__ = [
+    "AgainstChance",
     "Anova",
     "Coded",
+    "ForcedChoice",
+    "GroupDifference",
     "Judgements",
     "MeanTest",
     "Measures",
     "Sensitivity",
     "TukeyPair",
     "adjudicated_shares",
+    "against_chance",
     "anova",
     "breakdown",
+    "differences",
     "final_labels",
+    "forced_choice",
     "in_categories",
     "judgements_from_arrays",
     "label_agreement",

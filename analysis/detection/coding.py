@@ -15,9 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.agreement import krippendorff_alpha, mean_cohen_kappa, percent_agreement, ratings_from_arrays
-from analysis.clusters import cluster_ratio
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,13 @@ class Coded:
 
 
 def label_agreement(
-    comments: ArrayLike, coders: ArrayLike, labels: ArrayLike, chosen: ArrayLike, *, plan: Bootstrap
+    comments: ArrayLike, coders: ArrayLike, labels: ArrayLike, chosen: ArrayLike, *, level: float = 0.95
 ) -> list[Coded]:
     """For every label, in order of first appearance: its share of all decisions, Krippendorff's α (nominal), Cohen's κ
     (averaged over pairs of coders) and percent agreement.
 
-    All arrays are (N,). ``chosen`` is 1 or 0; NaN is left out. Shares resample comments. What cannot be estimated (one
+    All arrays are (N,). ``chosen`` is 1 or 0; NaN is left out. Intervals are about new comments, coded by
+    these coders. What cannot be estimated (one
     coder, a label that nobody gave) is NaN with a note. ValueError: lengths differ; another value; a decision made
     twice.
     """
@@ -54,7 +54,7 @@ def label_agreement(
         raise ValueError("a label is given (1) or not (0); there is another value")
     if frame.duplicated(["comment", "coder", "label"]).any():
         raise ValueError("a coder decided twice on one label of one comment; keep one of the two")
-    return [_coded(str(label), rows, plan) for label, rows in frame.groupby("label", sort=False)]
+    return [_coded(str(label), rows, level) for label, rows in frame.groupby("label", sort=False)]
 
 
 def final_labels(given: pd.DataFrame, adjudicated: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -94,7 +94,7 @@ def adjudicated_shares(
     chosen: ArrayLike,
     *,
     null_labels: Collection[str] = (),
-    plan: Bootstrap,
+    level: float = 0.95,
 ) -> tuple[dict[str, Estimate], int]:
     """The share of comments with each label after adjudication, and how many comments have only ``null_labels``.
 
@@ -118,28 +118,30 @@ def adjudicated_shares(
             continue
         rows = kept[kept["label"] == label]
         if rows.empty:
-            shares[str(label)] = Estimate(math.nan, n_of="comments", level=plan.level, note="no comment is left")
+            shares[str(label)] = Estimate(math.nan, n_of="comments", level=level, note="no comment is left")
             continue
-        shares[str(label)] = cluster_ratio(
-            rows["chosen"], np.ones(len(rows)), rows["comment"], plan=plan, n_of="comments"
-        )
+        shares[str(label)] = _share(rows, level)
     return shares, dropped
 
 
-def _coded(label: str, rows: pd.DataFrame, plan: Bootstrap) -> Coded:
-    ones = np.ones(len(rows))
-    share = cluster_ratio(rows["chosen"], ones, rows["comment"], plan=plan, n_of="comments")
+def _share(rows: pd.DataFrame, level: float) -> Estimate:
+    """The share of decisions for a label. Coders are the ones there are, so only comments vary."""
+    comments = Dimensions.of(comments=rows["comment"].to_numpy())
+    return ratios(rows["chosen"], np.ones(len(rows)), comments, level=level).estimate(bounds=(0, 1))
+
+
+def _coded(label: str, rows: pd.DataFrame, level: float) -> Coded:
     arrays = [rows[name].to_numpy() for name in ("comment", "coder", "chosen")]
     ratings = ratings_from_arrays(*arrays, categories=[0.0, 1.0])
     ways: tuple[Callable[[], Estimate], ...] = (
-        lambda: krippendorff_alpha(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
-        lambda: mean_cohen_kappa(ratings, confidence=plan.level),
-        lambda: percent_agreement(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level),
+        lambda: krippendorff_alpha(ratings, raters="these", confidence=level),
+        lambda: mean_cohen_kappa(ratings, raters="these", confidence=level),
+        lambda: percent_agreement(ratings, raters="these", confidence=level),
     )
     found = []
     for compute in ways:
         try:
             found.append(compute())
         except ValueError as error:
-            found.append(Estimate(math.nan, n=len(ratings.units), n_of="comments", level=plan.level, note=str(error)))
-    return Coded(label, int(rows["chosen"].sum()), share, *found)
+            found.append(Estimate(math.nan, n=len(ratings.units), n_of="comments", level=level, note=str(error)))
+    return Coded(label, int(rows["chosen"].sum()), _share(rows, level), *found)

@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from analysis.agreement import krippendorff_alpha, ratings_from_arrays
-from analysis.clusters import cluster_ratio
-from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, ratios
 
 #: The name of the source of texts by people.
 HUMAN = "human"
@@ -99,41 +97,47 @@ def judgements_from_arrays(
     return Judgements(kept.assign(confident=kept["answer"].isin([1, 4])), int(frame["answer"].isna().sum()))
 
 
-def measures(judgements: Judgements, *, plan: Bootstrap) -> Measures:
-    """Everything that one cell of the published table holds. Intervals of shares resample whole workers.
+def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
+    """Everything that one cell of the published table holds.
 
-    Krippendorff's α is nominal on the two classes, over texts × workers; its interval resamples texts. ValueError: no
-    judgement.
+    Intervals of shares are about new texts and new workers (`analysis.inference`), and so is that of Krippendorff's α
+    (nominal on the two classes, over texts × workers). ValueError: no judgement.
     """
     frame = judgements.frame
     if frame.empty:
         raise ValueError("there is no judgement")
-    worker = frame["worker"].to_numpy()
     said, is_machine, right, confident = (
         frame[name].to_numpy(dtype=float) for name in ("said_machine", "is_machine", "right", "confident")
     )
     ones, hits = np.ones(len(frame)), said * is_machine
-
-    def share(above: Floats, below: Floats, undefined: str = "") -> Estimate:
-        found = cluster_ratio(above, below, worker, plan=plan, n_of="workers")
-        if math.isnan(found.value) and undefined:
-            return Estimate(math.nan, n=found.n, n_of="workers", level=plan.level, note=undefined)
-        return found
-
+    above = np.stack([right, hits, hits, 2 * hits, 1 - said, confident], axis=1)
+    below = np.stack([ones, said, is_machine, said + is_machine, ones, ones], axis=1)
+    shares = ratios(above, below, dimensions(judgements), level=level)
+    undefined = {
+        1: "nobody answered machine",
+        2: "no text is machine-made",
+        3: "nothing is machine-made or was called so",
+    }
+    estimates = [shares.estimate(at, bounds=(0, 1)) for at in range(len(shares.values))]
+    for at, why in undefined.items():
+        if math.isnan(estimates[at].value):
+            estimates[at] = Estimate(math.nan, n_of="answers", level=level, note=why)
+    accuracy, precision, recall, f1, said_human, definite = estimates
+    workers, texts = frame["worker"].nunique(), frame["text"].nunique()
     return Measures(
-        share(right, ones),
-        share(hits, said, "nobody answered machine"),
-        share(hits, is_machine, "no text is machine-made"),
-        share(2 * hits, said + is_machine, "nothing is machine-made or was called so"),
-        share(1 - said, ones),
-        share(confident, ones),
-        _alpha(frame, plan),
-        len(np.unique(worker)),
-        frame["text"].nunique(),
+        accuracy, precision, recall, f1, said_human, definite, _alpha(frame, level), int(workers), int(texts)
     )
 
 
-def breakdown(judgements: Judgements, by: Sequence[str], *, plan: Bootstrap) -> list[tuple[tuple[str, ...], Measures]]:
+def dimensions(judgements: Judgements) -> Dimensions:
+    """What the answers have in common: their texts and their workers."""
+    frame = judgements.frame
+    return Dimensions.of(texts=frame["text"].to_numpy(), workers=frame["worker"].to_numpy())
+
+
+def breakdown(
+    judgements: Judgements, by: Sequence[str], *, level: float = 0.95
+) -> list[tuple[tuple[str, ...], Measures]]:
     """`measures` for every combination of values in the columns ``by``, in order of first appearance.
 
     A worker's texts are by people and by one model, so to break down by *model* use a column that names the model that
@@ -141,7 +145,7 @@ def breakdown(judgements: Judgements, by: Sequence[str], *, plan: Bootstrap) -> 
     """
     groups = judgements.frame.groupby(list(by), sort=False)
     return [
-        (tuple(map(str, key if isinstance(key, tuple) else (key,))), measures(Judgements(rows), plan=plan))
+        (tuple(map(str, key if isinstance(key, tuple) else (key,))), measures(Judgements(rows), level=level))
         for key, rows in groups
     ]
 
@@ -177,11 +181,11 @@ def score_counts(judgements: Judgements, *, out_of: int | None = None) -> pd.Dat
     return pd.DataFrame({"score": points, "workers": counts, "guessing": expected})
 
 
-def _alpha(frame: pd.DataFrame, plan: Bootstrap) -> Estimate:
+def _alpha(frame: pd.DataFrame, level: float) -> Estimate:
     try:
         ratings = ratings_from_arrays(
             frame["text"].to_numpy(), frame["worker"].to_numpy(), frame["said_machine"].to_numpy(dtype=float)
         )
-        return krippendorff_alpha(ratings, draws=plan.draws, seed=plan.seed, confidence=plan.level)
+        return krippendorff_alpha(ratings, confidence=level)
     except ValueError as error:
-        return Estimate(math.nan, n=frame["text"].nunique(), n_of="texts", level=plan.level, note=str(error))
+        return Estimate(math.nan, n=frame["text"].nunique(), n_of="texts", level=level, note=str(error))

@@ -1,23 +1,24 @@
 """Signal detection: how well people tell machine texts from human ones, whichever answer they tend to give.
 
 A hit is a machine text called machine, a false alarm a human text called machine. d′ = z(hits) − z(false alarms),
-criterion c = −(z(hits) + z(false alarms))/2, above 0 if people lean towards *human*. Source: Green & Swets 1966;
-Macmillan & Creelman 2005.
+criterion c = −(z(hits) + z(false alarms))/2, above 0 if people lean towards *human*. Where people choose the machine's
+text of a pair (two-alternative forced choice), d′ = √2 · z(share right): there are no false alarms, so precision and
+recall mean nothing. Source: Green & Swets 1966; Macmillan & Creelman 2005, ch. 1 and 7.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
 from scipy.special import ndtri
 
-from analysis.detection.judgements import Judgements
-from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap, bootstrap_values, quantile_interval
+from analysis.detection.judgements import Judgements, dimensions
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, ratios
 
 #: The correction, by name: 0.5 is added to hits and false alarms and 1 to their totals, always (Hautus 1995).
 CORRECTION = "log-linear correction (Hautus 1995)"
@@ -33,36 +34,56 @@ class Sensitivity:
     false_alarm_rate: float
 
 
-def sensitivity(judgements: Judgements, *, plan: Bootstrap) -> Sensitivity:
+@dataclass(frozen=True, slots=True)
+class ForcedChoice:
+    """The share of right choices, d′, and the two-sided p of a share of one half."""
+
+    accuracy: Estimate
+    d_prime: Estimate
+    p: float
+
+
+def sensitivity(judgements: Judgements, *, level: float = 0.95) -> Sensitivity:
     """d′ and criterion with the log-linear correction, which keeps rates of 0 and 1 finite and shrinks d′ a little.
 
-    Judgements are pooled, which understates d′ if workers' criteria differ. The bootstrap draws workers. NaN with a
-    note unless there are texts of both kinds.
+    Judgements are pooled, which understates d′ if workers' criteria differ. Intervals are about new texts and new
+    workers (delta method, `analysis.inference`). NaN with a note unless there are texts of both kinds.
     """
     frame = judgements.frame
-    codes, names = pd.factorize(frame["worker"])
-    machine, said = frame["is_machine"].to_numpy(dtype=bool), frame["said_machine"].to_numpy(dtype=bool)
-    columns = [machine & said, machine, ~machine & said, ~machine]
-    sums = np.stack([np.bincount(codes, each.astype(float), len(names)) for each in columns], axis=1)
-    total = sums.sum(axis=0)
-    if not (total[1] and total[3]):
-        kind = "machine" if not total[1] else "human"
-        none = Estimate(math.nan, n=len(names), n_of="workers", level=plan.level, note=f"no {kind} text was judged")
+    machine, said = frame["is_machine"].to_numpy(dtype=float), frame["said_machine"].to_numpy(dtype=float)
+    below = np.stack([machine, 1 - machine], axis=1)
+    totals = below.sum(axis=0)
+    if not totals.all():
+        kind = "human" if totals[0] else "machine"
+        none = Estimate(math.nan, n=len(frame), n_of="answers", level=level, note=f"no {kind} text was judged")
         return Sensitivity(none, none, math.nan, math.nan)
+    rates = ratios(said[:, None] * below, below, dimensions(judgements), level=level)
+    corrected = (rates.values * totals + 0.5) / (totals + 1)
+    z = ndtri(corrected)
+    slopes = totals / (totals + 1) / stats.norm.pdf(z)
+    gradient = np.array([[1.0, -1.0], [-0.5, -0.5]]) * slopes
+    both = rates.combined([z[0] - z[1], -(z[0] + z[1]) / 2], gradient)
+    estimates = [_corrected(both.estimate(at)) for at in (0, 1)]
+    return Sensitivity(estimates[0], estimates[1], float(rates.values[0]), float(rates.values[1]))
 
-    def both(weights: Floats) -> Floats:
-        hits, machines, alarms, humans = (weights @ sums).T
-        z_hit, z_alarm = ndtri((hits + 0.5) / (machines + 1)), ndtri((alarms + 0.5) / (humans + 1))
-        return np.stack([z_hit - z_alarm, -(z_hit + z_alarm) / 2], axis=1)
 
-    values = both(np.ones((1, len(names))))[0]
-    enough = len(names) > 1 and plan.draws > 0
-    draws = bootstrap_values(both, len(names), plan, None) if enough else np.empty((0, 2))
-    how = f"expanded percentile bootstrap over workers, {plan.draws} resamples" if enough else "no interval"
-    found = []
-    for at in (0, 1):
-        bounds = quantile_interval(draws[:, at], plan.level, units=len(names)) if enough else (math.nan, math.nan, 0)
-        low, high, _ = bounds
-        method = f"{how}; {CORRECTION}"
-        found.append(Estimate(float(values[at]), low, high, len(names), "workers", plan.level, method))
-    return Sensitivity(found[0], found[1], float(total[0] / total[1]), float(total[2] / total[3]))
+def forced_choice(workers: ArrayLike, pairs: ArrayLike, right: ArrayLike, *, level: float = 0.95) -> ForcedChoice:
+    """Two-alternative forced choice: which text of a pair is the machine's? All arrays are (N,); ``right`` is 1 or 0.
+
+    The log-linear correction adds 0.5 to the right choices and 1 to all. ValueError: no choice; another value.
+    """
+    chosen = np.asarray(right, dtype=float)
+    if not len(chosen):
+        raise ValueError("there is no choice")
+    if not np.isin(chosen, (0.0, 1.0)).all():
+        raise ValueError("a choice is right (1) or wrong (0)")
+    share = ratios(chosen, np.ones(len(chosen)), Dimensions.of(pairs=pairs, workers=workers), level=level)
+    n = len(chosen)
+    z = float(ndtri((chosen.sum() + 0.5) / (n + 1)))
+    slope = math.sqrt(2) * n / (n + 1) / float(stats.norm.pdf(z))
+    d_prime = share.combined([math.sqrt(2) * z], [[slope]]).estimate()
+    return ForcedChoice(share.estimate(bounds=(0, 1)), _corrected(d_prime), share.p(null=0.5, bounds=(0, 1)))
+
+
+def _corrected(estimate: Estimate) -> Estimate:
+    return replace(estimate, method=f"{estimate.method}; {CORRECTION}".removeprefix("; "))

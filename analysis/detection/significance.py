@@ -1,4 +1,7 @@
-"""Tests on workers' own accuracies. One worker is one observation: a worker's texts are not independent.
+"""Published tests on workers' own accuracies. One worker is one observation, and the texts are taken as fixed.
+
+If texts differ in how hard they are, these tests find differences between models and from chance that new texts would
+not show: `analysis.detection.groups` has the tests that carry both.
 
 Source: Clark 2021, ch. 6. Shapes: accuracies (W,), one per worker. Tests are two-sided and are SciPy's.
 """

@@ -7,8 +7,6 @@ CSV (comma or semicolon), TSV and JSONL work the same way (`analysis.tables`); t
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -21,6 +19,7 @@ import pandas as pd
 
 from analysis.diversity.association import Floats
 from analysis.tables import Format, InputError, format_of, read_objects, read_texts, require_columns, shown
+from common.csv_files import csv_text
 from common.files import write_whole
 
 LABEL = "label_value"
@@ -100,11 +99,7 @@ def _number(cell: str | None, path: str | Path, where: str) -> float:
 
 
 def _as_separated(frame: pd.DataFrame, separator: str) -> str:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
-    writer.writerow(frame.columns)
-    writer.writerows(frame.to_numpy().tolist())
-    return out.getvalue()
+    return csv_text([list(frame.columns), *frame.to_numpy().tolist()], delimiter=separator)
 
 
 def _as_jsonl(frame: pd.DataFrame, like: str | Path) -> str:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from analysis.diversity.association import Floats, Ints
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
@@ -54,14 +53,12 @@ def bootstrap_estimate(
     *,
     groups: ArrayLike | None = None,
     note: str = "",
-    expand: bool = False,
 ) -> Estimate:
     """``value`` with a percentile bootstrap interval of ``statistic`` over n sets, or over ``groups`` of sets.
 
     ``groups`` (n,) names the unit that repeats, such as the context that several sets share. The bootstrap draws whole
     groups, or sets if None. Resamples with an undefined statistic are left out and counted in the note; if they are
-    more than half, the interval is NaN. A NaN ``value`` has no interval. ``expand``: see `expanded_level`; resamples of
-    another size than the data are never expanded.
+    more than half, the interval is NaN. A NaN ``value`` has no interval.
     """
     codes = group_codes(groups, n)
     unit = "sets" if codes is None else "groups of sets"
@@ -69,59 +66,25 @@ def bootstrap_estimate(
         method = "" if plan.draws else "no interval"
         return Estimate(value, n=n, n_of="sets", level=plan.level, method=method, note=note)
     values = bootstrap_values(statistic, n, plan, codes)
-    units = 0
-    if expand and plan.size is None:
-        units = n if codes is None else int(codes.max()) + 1
-    low, high, lost = quantile_interval(values, plan.level, units=units)
+    low, high, lost = quantile_interval(values, plan.level)
     notes = [note] if note else []
     if math.isclose(low, high, rel_tol=0, abs_tol=1e-12):
         notes.append(NO_WIDTH)
     if lost:
         notes.append(f"{lost} of {plan.draws} resamples left the statistic undefined and are not in the interval")
     size = "" if plan.size is None else f" of {plan.size}"
-    method = f"{'expanded ' * bool(units)}percentile bootstrap over {unit}, {plan.draws} resamples{size}"
+    method = f"percentile bootstrap over {unit}, {plan.draws} resamples{size}"
     return Estimate(value, low, high, n, "sets", plan.level, method, "; ".join(notes))
 
 
-def quantile_interval(values: Floats, level: float, *, units: int = 0) -> tuple[float, float, int]:
-    """The central ``level`` of the values that are not NaN, and how many are NaN; NaN bounds if more than half are.
-
-    ``units``: how many units were resampled, for an expanded interval (see `expanded_level`); 0 for a plain one.
-    """
-    level = expanded_level(level, units) if units > 1 else level
+def quantile_interval(values: Floats, level: float) -> tuple[float, float, int]:
+    """The central ``level`` of the values that are not NaN, and how many are NaN; NaN bounds if more than half are."""
     kept = values[~np.isnan(values)]
     lost = len(values) - len(kept)
     if 2 * len(kept) < len(values) or not len(kept):
         return math.nan, math.nan, lost
     low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high), lost
-
-
-def expanded_level(level: float, units: int, *, df: float | None = None, ratio: float | None = None) -> float:
-    """The level at which the percentile interval of a mean is as wide as Student's t interval, with ``units`` means.
-
-    A plain percentile interval is too narrow: it has a normal quantile in place of t's with n − 1 degrees of freedom,
-    and resamples vary by √((n − 1)/n) less than samples. This level makes up for both, for any symmetric statistic that
-    varies as a mean does. ``df`` and ``ratio`` replace n − 1 and (n − 1)/n where several samples are resampled.
-
-    Source: Hesterberg 2015, the expanded percentile interval (`ExpandProbs` of R's package resample).
-    """
-    df, ratio = units - 1 if df is None else df, (units - 1) / units if ratio is None else ratio
-    return float(2 * special.ndtr(special.stdtrit(df, (1 + level) / 2) / math.sqrt(ratio)) - 1)
-
-
-def expanded_level_of(level: float, samples: Sequence[tuple[Floats, int]]) -> float:
-    """`expanded_level` for a sum or difference of several samples' statistics, each resampled independently.
-
-    ``samples``: each one's draws (D,) and how many units were resampled. Degrees of freedom are Welch's (1947).
-    """
-    plain = np.array([float(np.nanvar(draws)) for draws, _ in samples])
-    free = np.array([units - 1 for _, units in samples], dtype=float)
-    if not plain.any():
-        return level
-    full = plain * (free + 1) / free
-    df = float(full.sum() ** 2 / (full**2 / free).sum())
-    return expanded_level(level, 0, df=df, ratio=float(plain.sum() / full.sum()))
 
 
 def group_codes(groups: ArrayLike | None, n: int) -> Ints | None:

@@ -52,8 +52,8 @@ class Block:
 class BlockPlan:
     """Tasks in the order in which workers get them.
 
-    ``meetings``: how often each two systems meet, a symmetric frame with 0 on the diagonal. ``shown``: tasks by sample,
-    including samples in none. ``notes``: sentences on the resulting numbers and on what could not be balanced.
+    ``meetings``: how often each pair of systems meets, a symmetric frame with 0 on the diagonal. ``shown``: tasks by
+    sample, including samples in none. ``notes``: sentences on the resulting numbers and on what could not be balanced.
     """
 
     blocks: tuple[Block, ...]

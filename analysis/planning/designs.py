@@ -1,4 +1,4 @@
-"""Balanced incomplete block designs of few systems: every two systems meet exactly equally often.
+"""Balanced incomplete block designs of few systems: all pairs of systems meet equally often.
 
 A design with v systems, b blocks of k, r blocks per system and λ per pair needs b·k = v·r, r·(k − 1) = λ·(v − 1) and,
 if k < v, b ≥ v (Fisher 1940). These do not suffice: there is no design of 21 blocks of 5 with 15 systems, for instance.
@@ -32,7 +32,7 @@ class _Orbit:
 
 
 def meetings_in_design(systems: int, size: int, blocks: int) -> int | None:
-    """λ, how often each two systems would meet, if the counts allow a design; None if they do not."""
+    """λ, how often each pair of systems would meet, if the counts allow a design; None if they do not."""
     if not 2 <= size < systems or blocks < systems or blocks * size % systems:
         return None
     times, rest = divmod(blocks * size // systems * (size - 1), systems - 1)
@@ -41,7 +41,7 @@ def meetings_in_design(systems: int, size: int, blocks: int) -> int | None:
 
 @cache
 def exact_design(systems: int, size: int, blocks: int) -> tuple[Block, ...] | None:
-    """Blocks of systems 0 … v − 1 in which each two systems meet equally often; None if none exists or was found.
+    """Blocks of systems 0 … v − 1 in which all pairs of systems meet equally often; None if none exists or was found.
 
     A design that is a smaller one several times over is made of that.
     """

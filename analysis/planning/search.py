@@ -18,13 +18,18 @@ Sizes = Mapping[str, Mapping[int, int]]
 Meetings = list[list[int]]
 #: The search gives up after this many rounds of at most so many moves, or this many moves in all: about six seconds.
 ROUNDS, MOVES, MOVES_PER_BUNDLE, MOST_MOVES = 6, 300_000, 2_000, 900_000
+#: The same for a plan in rounds. It has fewer exchanges to try, and the last few counts rarely become equal.
+MOST_MOVES_IN_ROUNDS = 150_000
 #: The temperature at the start of the first round and of later ones, in units of the cost (the sum of squared counts).
 #: It falls to 0. The first suffices for hundreds of bundles; few bundles need a warmer start.
 FIRST_WARMTH, WARMTH = 0.35, 1.0
 
 
 def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: int, rng: random.Random) -> Bundles:
-    """Bundles with each system in proportion to its samples, greedily filled with those that met least."""
+    """Bundles with each system in proportion to its samples, greedily filled with those that met least.
+
+    Where `bundles_per_round` allows it, a context's bundles come in rounds: those of one round share no system.
+    """
     meetings = [[0] * systems for _ in range(systems)]
     used: Counter[int] = Counter()
     found: Bundles = {}
@@ -32,8 +37,17 @@ def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: in
         left = _appearances(sizes[context], many, size, used, rng)
         used.update(left)
         found[context] = []
-        for remaining in range(many, 0, -1):
-            bundle = _greedy(left, remaining, size, meetings, rng)
+        in_round = bundles_per_round(sizes[context], size)
+        this_round: dict[int, int] = {}
+        for at, remaining in enumerate(range(many, 0, -1)):
+            if in_round and at % in_round == 0:
+                # The last round may be smaller: it has the systems that are shown once more than the others.
+                this_round = {system: 1 for system, times in left.items() if times or remaining >= in_round}
+            if in_round:
+                bundle = _greedy(this_round, min(remaining, in_round - at % in_round), size, meetings, rng)
+                this_round = {system: 1 for system in this_round if system not in bundle}
+            else:
+                bundle = _greedy(left, remaining, size, meetings, rng)
             found[context].append(bundle)
             for system in bundle:
                 left[system] -= 1
@@ -41,6 +55,16 @@ def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: in
                     if other != system:
                         meetings[system][other] += 1
     return found
+
+
+def bundles_per_round(own: Mapping[int, int], size: int) -> int:
+    """How many bundles show every system of a context once; 0 if whole bundles cannot, or a system has several samples.
+
+    A worker who has done one bundle can do the rest of its round without meeting a text again. With several samples of
+    each system, bundles seldom have the same ones anyway.
+    """
+    whole = set(own.values()) == {1} and len(own) % size == 0
+    return len(own) // size if whole else 0
 
 
 def _appearances(
@@ -91,7 +115,8 @@ def balance(bundles: Bundles, sizes: Sizes, systems: int, rng: random.Random) ->
     """Even out how often systems meet, by exchanges between the bundles of one context. Changes ``bundles``.
 
     An exchange gives two bundles each other's system, so every system stays in as many bundles; a replacement puts a
-    system in another's place if that one is in more of the context's bundles. The method is simulated annealing
+    system in another's place if that one is in more of the context's bundles. Bundles of a context with rounds exchange
+    systems only within their round, and the last round may replace one. The method is simulated annealing
     (Kirkpatrick et al. 1983) on the sum of squared counts, which is least when all counts are equal, ±1. It stops
     there, or after ROUNDS.
     """
@@ -102,18 +127,25 @@ def balance(bundles: Bundles, sizes: Sizes, systems: int, rng: random.Random) ->
     used = {context: Counter(system for bundle in bundles[context] for system in bundle) for context in contexts}
     cost = _cost(meetings)
     floor = _least_cost(meetings)
+    size = next(len(bundle) for found in bundles.values() for bundle in found)
+    in_round = {context: bundles_per_round(sizes[context], size) for context in contexts}
     moves = min(MOVES, MOVES_PER_BUNDLE * sum(map(len, bundles.values())))
-    for move in range(min(ROUNDS * moves, MOST_MOVES)):
+    most = MOST_MOVES_IN_ROUNDS if any(in_round.values()) else MOST_MOVES
+    for move in range(min(ROUNDS * moves, most)):
         if cost <= floor:
             break
         context = rng.choice(contexts)
         warmth = (FIRST_WARMTH if move < moves else WARMTH) * (1 - move % moves / moves)
-        cost += _try(bundles[context], used[context], sizes[context], meetings, warmth, rng)
+        own = bundles[context]
+        if in_round[context]:
+            start = rng.randrange(len(own)) // in_round[context] * in_round[context]
+            own = own[start : start + in_round[context]]
+        cost += _try(own, used[context], sizes[context], meetings, warmth, rng)
     return meetings
 
 
 def count_meetings(bundles: Bundles, systems: int) -> Meetings:
-    """How often each two systems are in one bundle, (S, S), 0 on the diagonal."""
+    """How often each pair of systems is in one bundle, (S, S), 0 on the diagonal."""
     meetings = [[0] * systems for _ in range(systems)]
     for found in bundles.values():
         for bundle in found:

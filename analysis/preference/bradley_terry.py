@@ -9,17 +9,17 @@ if there is one; `existence` checks that first. Strengths sum to 0. Shapes: S sy
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
+from scipy import stats
 
 from analysis.diversity.association import Floats, Ints
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, Ranking, figures_from_influence, ranked_figures, ranking_of
 from analysis.preference.existence import refuse_unless_finite
-from analysis.preference.pairs import Comparisons
+from analysis.preference.pairs import Comparisons, own_sides
 
 STEPS, TOLERANCE = 200, 1e-10
 
@@ -28,14 +28,15 @@ STEPS, TOLERANCE = 200, 1e-10
 class Strengths:
     """The fitted model. ``strengths``: θ of each system, on a log scale, summing to 0. ``ties``: ν, 0 without ties.
 
-    ``ranks``: by system the rank and the lowest and highest rank that the data allow. ``covariance`` (S, S) is that of
-    θ. ``prior_sd``: of the normal prior of a regularised fit; None for maximum likelihood.
+    ``ranks``: by system the rank and the best and worst rank that the data allow. ``p`` (S, S): two-sided p of every
+    difference, corrected by Holm's method over all pairs. ``prior_sd``: of the normal prior of a regularised fit; None
+    for maximum likelihood.
     """
 
     strengths: dict[str, Estimate]
     ties: Estimate
     ranks: dict[str, tuple[int, int, int]]
-    covariance: Floats
+    p: Floats
     log_likelihood: float
     steps: int
     prior_sd: float | None
@@ -63,49 +64,94 @@ class _Table:
 def bradley_terry(
     comparisons: Comparisons,
     *,
-    clusters: ArrayLike | None = None,
+    dimensions: Dimensions | None = None,
     prior_sd: float | None = None,
     level: float = 0.95,
 ) -> Strengths:
-    """Fit the model. Wald intervals; with ``clusters`` (M,), such as tasks or workers, from the clustered sandwich.
+    """Fit the model. With ``dimensions`` (M,), such as texts and workers, comparisons of one cluster may be alike:
+    intervals and ranks are from the multiway sandwich, by the influence of every comparison on the strengths (see
+    `comparison_dimensions`). Without, comparisons are independent, as the model's authors assume (Wald).
 
     ``prior_sd`` asks for a regularised fit: a normal prior with mean 0 and this standard deviation on every strength
     and on log ν, whose maximum always exists (intervals are then those of the penalised likelihood).
 
-    The interval of a rank counts the systems that are clearly better or worse, by the differences of strengths and a
-    normal quantile corrected for S − 1 comparisons (Bonferroni), so that each system's interval holds at ``level`` (the
-    idea is from Mogstad et al. 2024, whose critical values are smaller).
+    The interval of a rank counts the systems whose strengths differ significantly, corrected by Holm's method over all
+    pairs: if all systems are equal, any two get ranks apart in at most 1 − ``level`` of studies.
 
     ValueError: a system without comparisons, a graph of comparisons in parts, a group that never won or never lost
-    against the others, or too many ties (without ``prior_sd``); ``prior_sd`` not above 0; fewer than two clusters.
+    against the others, or too many ties (without ``prior_sd``); ``prior_sd`` not above 0; ``dimensions`` of another
+    length.
     """
     if prior_sd is not None and not prior_sd > 0:
         raise ValueError(f"prior_sd must be above 0, not {prior_sd:g}")
+    if dimensions is not None and len(dimensions) != len(comparisons):
+        raise ValueError(f"the dimensions must name the clusters of each of the {len(comparisons)} comparisons")
     table = _counted(comparisons)
     if prior_sd is None:
         refuse_unless_finite(comparisons)
     tied = bool(table.ties.sum())
     theta, eta, steps = _maximum(table, tied, prior_sd)
-    information = _information(table, theta, eta, tied, prior_sd)
-    bread = _inverse(information, tied)
-    covariance, units, how = bread, len(comparisons), "Wald, comparisons independent"
-    if clusters is not None:
-        covariance, units = _sandwich(comparisons, clusters, theta, eta, tied, bread)
-        how = "Wald, sandwich over clusters"
-    if prior_sd is not None:
-        how += f", normal prior of s.d. {prior_sd:g}"
-    n_of = "comparisons" if clusters is None else "clusters"
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    found = zip(comparisons.systems, map(float, theta), map(float, z * errors), strict=False)
-    strengths = {name: Estimate(at, at - half, at + half, units, n_of, level, how) for name, at, half in found}
-    ties = Estimate(0.0, n=units, n_of=n_of, level=level, note="there are no ties")
+    bread = _inverse(_information(table, theta, eta, tied, prior_sd), tied)
+    log_likelihood = _likelihood(table, theta, eta, tied)
+    if dimensions is None:
+        errors, name = _wald(bread, np.append(theta, eta), level), "Wald, comparisons independent"
+    else:
+        errors, name = _sandwich(comparisons, dimensions, theta, eta, tied, bread, level), "sandwich"
+    how = name if prior_sd is None else f"{name}, normal prior of s.d. {prior_sd:g}"
+    found = [_described(estimate, how, len(comparisons)) for estimate in errors.estimates]
+    strengths = dict(zip(comparisons.systems, found[:-1], strict=True))
+    ties = Estimate(0.0, n=len(comparisons), n_of="comparisons", level=level, note="there are no ties")
     if tied:
-        low, high = (math.exp(eta + sign * z * errors[-1]) for sign in (-1, 1))
-        ties = Estimate(math.exp(eta), low, high, units, n_of, level, how)
-    of_theta = covariance[: table.systems, : table.systems]
-    ranks = dict(zip(comparisons.systems, _ranks(theta, of_theta, level), strict=True))
-    return Strengths(strengths, ties, ranks, of_theta, _likelihood(table, theta, eta, tied), steps, prior_sd)
+        log_ties = found[-1]
+        ties = replace(log_ties, value=math.exp(eta), low=math.exp(log_ties.low), high=math.exp(log_ties.high))
+    ranks = dict(zip(comparisons.systems, errors.ranking.ranks, strict=True))
+    return Strengths(strengths, ties, ranks, errors.ranking.p, log_likelihood, steps, prior_sd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Errors:
+    """Estimates of (θ, η), and the ranking of θ."""
+
+    estimates: list[Estimate]
+    ranking: Ranking
+
+
+def _described(estimate: Estimate, how: str, comparisons: int) -> Estimate:
+    method = f"{how}, {estimate.method}" if estimate.method else how
+    return replace(estimate, n=comparisons, n_of="comparisons", method=method)
+
+
+def _wald(covariance: Floats, values: Floats, level: float) -> _Errors:
+    """Normal intervals and tests from a covariance of (θ, η)."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    half = z * np.sqrt(np.maximum(np.diag(covariance), 0))
+    estimates = [Estimate(at, at - wide, at + wide, level=level) for at, wide in zip(values, half, strict=True)]
+    variances = np.diag(covariance)
+    apart = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))[:-1, :-1]
+    theta = values[:-1]
+    return _Errors(estimates, ranking_of(theta, 2 * stats.norm.sf(np.abs(theta[:, None] - theta) / apart), level))
+
+
+def _sandwich(
+    comparisons: Comparisons, dimensions: Dimensions, theta: Floats, eta: float, tied: bool, bread: Floats, level: float
+) -> _Errors:
+    """The influence of a comparison is its score times the inverse information (Liang & Zeger 1986)."""
+    rows, ones = np.arange(len(comparisons)), np.ones(len(comparisons))
+    each = _Table(comparisons.first, comparisons.second, ones, ones, ones, len(theta))
+    win, loss, tie = _chances(each, theta, eta, tied)
+    won, lost, even = (comparisons.outcome == value for value in (1, -1, 0))
+    scores = np.zeros((len(comparisons), len(theta) + 1))
+    used = np.zeros(scores.shape, dtype=bool)
+    for side, seen, chance in ((comparisons.first, won, win), (comparisons.second, lost, loss)):
+        scores[rows, side] += seen + even / 2 - chance - tie / 2
+        used[rows, side] = True
+    if tied:
+        scores[:, -1], used[:, -1] = even - tie, True
+    figures = figures_from_influence(np.append(theta, eta), scores @ bread, dimensions, used=used, level=level)
+    own = np.append(own_sides(comparisons), np.zeros((len(comparisons), 1), dtype=np.int64), axis=1)
+    figures = replace(figures, own=own)
+    strengths = replace(figures, values=theta, influence=figures.influence[:, :-1], used=used[:, :-1], own=own[:, :-1])
+    return _Errors([figures.estimate(at) for at in range(len(theta) + 1)], ranked_figures(strengths))
 
 
 def _counted(comparisons: Comparisons) -> _Table:
@@ -207,39 +253,3 @@ def _maximum(table: _Table, tied: bool, prior_sd: float | None) -> tuple[Floats,
         if decrement < TOLERANCE:
             return theta, eta, step
     raise ValueError(f"the strengths did not converge in {STEPS} steps; ask for a regularised fit with a prior")
-
-
-def _sandwich(
-    comparisons: Comparisons, clusters: ArrayLike, theta: Floats, eta: float, tied: bool, bread: Floats
-) -> tuple[Floats, int]:
-    """The covariance that allows comparisons of one cluster to depend on each other (Liang & Zeger 1986), and C."""
-    codes, names = pd.factorize(np.asarray(clusters))
-    if len(codes) != len(comparisons):
-        raise ValueError(f"clusters must name one cluster for each of the {len(comparisons)} comparisons")
-    if len(names) < 2:
-        raise ValueError("intervals over clusters need two clusters or more")
-    width = len(theta) + 1
-    ones = np.ones(len(comparisons))
-    each = _Table(comparisons.first, comparisons.second, ones, ones, ones, len(theta))
-    win, loss, tie = _chances(each, theta, eta, tied)
-    won, lost, even = (comparisons.outcome == value for value in (1, -1, 0))
-    scores = np.zeros(len(names) * width)
-    for side, seen, chance in ((comparisons.first, won, win), (comparisons.second, lost, loss)):
-        scores += np.bincount(codes * width + side, seen + even / 2 - chance - tie / 2, len(scores))
-    if tied:
-        scores += np.bincount(codes * width + width - 1, even - tie, len(scores))
-    table = scores.reshape(-1, width)
-    meat = table.T @ table * len(names) / (len(names) - 1)
-    return np.asarray(bread @ meat @ bread), len(names)
-
-
-def _ranks(theta: Floats, covariance: Floats, level: float) -> list[tuple[int, int, int]]:
-    """For each system its rank, and the lowest and highest rank."""
-    many = len(theta)
-    variances = np.diag(covariance)
-    errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))
-    apart = (theta[None, :] - theta[:, None]) / errors
-    critical = NormalDist().inv_cdf(1 - (1 - level) / (2 * max(1, many - 1)))
-    better, worse = (apart > critical).sum(axis=1), (apart < -critical).sum(axis=1)
-    own = 1 + (theta[None, :] > theta[:, None] + 1e-12).sum(axis=1)
-    return [(int(own[at]), 1 + int(better[at]), many - int(worse[at])) for at in range(many)]

@@ -15,10 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analysis.clusters import cluster_ratio
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate, wilson
+from analysis.inference import Dimensions, ratios
 
 #: Ties are left out, split evenly between both sides, or counted as choices that were not for the first.
 Ties = Literal["dropped", "split", "counted"]
@@ -91,15 +90,30 @@ def majorities(choices: ArrayLike, items: ArrayLike) -> Majorities:
     return Majorities(int((balance > 0).sum()), int((balance == 0).sum()), int((balance < 0).sum()))
 
 
-def preference_share(choices: ArrayLike, items: ArrayLike, *, plan: Bootstrap) -> Estimate:
-    """The share of wins among the choices without ties, with an interval that resamples whole items.
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """The share of wins among choices that are no tie, and the two-sided p of one half. About new items and workers."""
 
-    Choices about one item are alike, which Wilson's interval and the binomial test ignore. If they differ from this
-    interval, use this one. NaN if all choices are ties. ValueError: no choices.
+    share: Estimate
+    p: float
+
+
+def preference(choices: ArrayLike, dimensions: Dimensions, *, level: float = 0.95) -> Preference:
+    """The share of wins among the N choices without ties, with the interval and test of crossed designs.
+
+    Choices about one item are alike, and so are those of one worker, which Wilson's interval and the binomial test
+    ignore. NaN in ``choices`` is left out. NaN with a note if all choices are ties. ValueError: no choices, or a value
+    other than −1, 0 or 1.
     """
     known = _checked(choices)
-    won, decided = (known == 1).astype(float), (np.abs(known) == 1).astype(float)
-    return cluster_ratio(won, decided, items, plan=plan, n_of="items")
+    if not len(known):
+        raise ValueError("there are no choices")
+    decided = np.nonzero(np.abs(known) == 1)[0]
+    if not len(decided):
+        return Preference(Estimate(math.nan, n_of="answers", level=level, note="all choices are ties"), math.nan)
+    won = (known[decided] == 1).astype(float)
+    figures = ratios(won, np.ones(len(won)), dimensions.chosen(decided), level=level)
+    return Preference(figures.estimate(bounds=(0, 1)), figures.p(null=0.5, bounds=(0, 1)))
 
 
 def _decided(counts: Choices, ties: Ties) -> tuple[float, float]:

@@ -2,64 +2,75 @@
 
 Source: Zhang et al. 2020, §4.1 and appendix A. A pair has two orders, and both count: 20 ordered pairs for five
 samples. So the categories “first is better” and “second is better” are equally frequent by construction, and which
-sample is called the first cannot change κ. Shapes: M comparisons.
+sample is called the first cannot change κ. Intervals are jackknife intervals over contexts and raters
+(`analysis.agreement.jackknife`). Shapes: M comparisons.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap, bootstrap_values, quantile_interval
+from analysis.agreement.data import FloatArray, IntArray, Ratings
+from analysis.agreement.jackknife import LEAST, Margins, estimate_from_table
+from analysis.agreement.sums import ratio, row_sums
 from analysis.estimate import Estimate
 
-Statistic = Callable[[Floats], Floats]
+#: The columns of a table: how often the sample with the lower name was better, equal, worse.
+BETTER, SAME, WORSE = 0, 1, 2
+TIES = "every rating is a tie"
 
 
 def pair_fleiss(
-    first: ArrayLike, second: ArrayLike, outcome: ArrayLike, *, plan: Bootstrap, clusters: ArrayLike | None = None
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    raters: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Fleiss' κ (1971) of pairs on three categories: better, same, worse; with unequal numbers of raters.
 
-    ``first`` and ``second`` (M,) name the samples, ``outcome`` (M,) is 1, 0 or −1 for the first; one row per rater and
-    pair. Equal to `analysis.agreement.fleiss_kappa` of all pairs in both orders. n counts pairs with two raters or
-    more, each once; the note counts others, which only enter the shares of categories. The bootstrap draws whole
-    ``clusters`` (M,), such as tasks; None: pairs. Every pair must be in one cluster.
+    ``first`` and ``second`` (M,) name the samples, ``outcome`` (M,) is 1, 0 or −1 for the first, ``raters`` (M,) names
+    who rated. Equal to `analysis.agreement.fleiss_kappa` of all pairs in both orders. n counts pairs with two raters or
+    more, each once; the note counts others, which only enter the shares of categories. ``clusters`` (M,), such as
+    contexts, are left out as a whole if there are five or more; otherwise pairs. Every pair must be in one cluster.
 
     NaN if every rating is a tie. ValueError: no pair with two ratings; a pair in two clusters; an outcome not −1, 0, 1.
     """
-    frame, cluster, names = _table(first, second, outcome, clusters)
-    counts = frame[["better", "same", "worse"]].to_numpy(dtype=float)
-    n = counts.sum(axis=1)
-    paired = n >= 2
+    ratings, together = _ratings(first, second, outcome, raters, clusters)
+    paired = ratings.per_unit >= 2
     if not paired.any():
         raise ValueError("no pair of samples was rated by two people: agreement cannot be estimated")
-    agreed = np.where(paired, ((counts**2).sum(axis=1) - n) / np.maximum(n * (n - 1), 1), 0.0)
-    sums = _cluster_sums(cluster, names, [agreed, paired, counts[:, 1], n])
-
-    def kappa(weights: Floats) -> Floats:
-        agreement, units, ties, total = (weights @ sums).T
-        same = ties / np.maximum(total, 1)
-        return _kappa(agreement / np.maximum(units, 1), same**2 + (1 - same) ** 2 / 2)
-
     left_out = int((~paired).sum())
-    note = f"{left_out:,} pairs were rated once and have no agreement" if left_out else ""
-    return _estimate(kappa, names, int(paired.sum()), plan, clusters is not None, note)
+    return estimate_from_table(
+        PairFleiss(),
+        ratings.counts().table,
+        ratings,
+        units=int(paired.sum()),
+        raters="any",
+        interval=True,
+        level=level,
+        notes=(TIES, f"{left_out:,} pairs were rated once and have no agreement" if left_out else ""),
+        clusters=together,
+        n_of="pairs",
+    )
 
 
 def pair_cohen(
     first: ArrayLike,
     second: ArrayLike,
     outcome: ArrayLike,
+    raters: ArrayLike,
     pool: ArrayLike,
     *,
-    plan: Bootstrap,
     clusters: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Cohen's κ (1960) between two pools of raters who rated the same pairs (A/A), on better, same, worse.
 
@@ -68,83 +79,111 @@ def pair_cohen(
 
     NaN if every rating is a tie. ValueError: not two pools; no pair that both rated; otherwise as `pair_fleiss`.
     """
-    pools = np.asarray(pool).astype(str)
-    listed = sorted(set(pools.tolist()))
+    names = np.asarray(pool).astype(str)
+    listed = sorted(set(names.tolist()))
     if len(listed) != 2:
         raise ValueError(f"agreement of pools needs two pools, not {len(listed)}")
-    one, two = np.asarray(first).astype(str), np.asarray(second).astype(str)
-    both, cluster, names = _table(one, two, outcome, clusters)
-    parts = []
-    for name in listed:
-        mine = pools == name
-        shares, _, _ = _table(one[mine], two[mine], np.asarray(outcome)[mine], None)
-        found = both[["low", "high"]].merge(shares, on=["low", "high"], how="left")
-        counts = found[["better", "same", "worse"]].to_numpy(dtype=float)
-        parts.append(counts / counts.sum(axis=1, keepdims=True))
-    rated = ~np.isnan(parts[0][:, 0]) & ~np.isnan(parts[1][:, 0])
-    if not rated.any():
+    ratings, together = _ratings(first, second, outcome, raters, clusters)
+    both = Ratings(
+        ratings.unit,
+        ratings.rater,
+        ratings.code + 3 * (names == listed[1]),
+        ratings.units,
+        ratings.raters,
+        np.arange(6.0),
+    )
+    table = both.counts().table
+    used = int(((row_sums(table[:, :3]) > 0) & (row_sums(table[:, 3:]) > 0)).sum())
+    if not used:
         raise ValueError("no pair of samples was rated by both pools")
-    agreed = np.where(rated, np.nansum(parts[0] * parts[1], axis=1), 0.0)
-    ties = [np.where(rated, np.nan_to_num(part[:, 1]), 0.0) for part in parts]
-    sums = _cluster_sums(cluster, names, [agreed, rated, *ties])
+    left_out = table.shape[0] - used
+    return estimate_from_table(
+        PairCohen(),
+        table,
+        both,
+        units=used,
+        raters="any",
+        interval=True,
+        level=level,
+        notes=(TIES, f"{left_out:,} pairs were rated by one pool only" if left_out else ""),
+        clusters=together,
+        n_of="pairs",
+    )
 
-    def kappa(weights: Floats) -> Floats:
-        agreement, units, first_ties, second_ties = (weights @ sums).T
-        a, b = (each / np.maximum(units, 1) for each in (first_ties, second_ties))
-        return _kappa(agreement / np.maximum(units, 1), a * b + (1 - a) * (1 - b) / 2)
 
-    left_out = int((~rated).sum())
-    note = f"{left_out:,} pairs were rated by one pool only" if left_out else ""
-    return _estimate(kappa, names, int(rated.sum()), plan, clusters is not None, note)
+@dataclass(frozen=True)
+class PairFleiss:
+    """κ as a function of sums: of pairs' agreement, pairs with two ratings, ties and ratings."""
+
+    least: float = -1.0
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
+        counts = table.toarray()
+        n = counts.sum(axis=1)
+        paired = n >= 2
+        agreed = np.where(paired, ((counts**2).sum(axis=1) - n) / np.maximum(n * (n - 1), 1), 0.0)
+        return np.stack([agreed, paired, counts[:, SAME], n], axis=1), sparse.csr_array(table.shape)
+
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        agreed, paired, ties, n = sums.T
+        same = ratio(ties, n)
+        return _kappa(ratio(agreed, paired), same**2 + (1 - same) ** 2 / 2)
 
 
-def _table(
-    first: ArrayLike, second: ArrayLike, outcome: ArrayLike, clusters: ArrayLike | None
-) -> tuple[pd.DataFrame, np.ndarray[tuple[int], np.dtype[np.int64]], int]:
-    """Counts per unordered pair, its cluster's number, and the number of clusters."""
+@dataclass(frozen=True)
+class PairCohen:
+    """κ as a function of sums: of the pools' agreement on pairs, pairs that both rated, and each pool's shares of ties.
+
+    The columns of a table are the first pool's counts, then the second's.
+    """
+
+    least: float = -1.0
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
+        counts = table.toarray()
+        sides = [counts[:, :3], counts[:, 3:]]
+        totals = [side.sum(axis=1) for side in sides]
+        used = (totals[0] > 0) & (totals[1] > 0)
+        shares = [
+            np.where(used[:, None], side / np.maximum(total, 1)[:, None], 0.0)
+            for side, total in zip(sides, totals, strict=True)
+        ]
+        agreed = (shares[0] * shares[1]).sum(axis=1)
+        columns = [agreed, used, shares[0][:, SAME], shares[1][:, SAME]]
+        return np.stack(columns, axis=1).astype(np.float64), sparse.csr_array(table.shape)
+
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        agreed, used, first_ties, second_ties = sums.T
+        a, b = ratio(first_ties, used), ratio(second_ties, used)
+        return _kappa(ratio(agreed, used), a * b + (1 - a) * (1 - b) / 2)
+
+
+def _kappa(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    return 1 - ratio(1 - observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
+
+
+def _ratings(
+    first: ArrayLike, second: ArrayLike, outcome: ArrayLike, raters: ArrayLike, clusters: ArrayLike | None
+) -> tuple[Ratings, IntArray | None]:
+    """A unit per unordered pair, with codes for the sample with the lower name; each unit's cluster, if they are
+    enough."""
     one, two = np.asarray(first).astype(str), np.asarray(second).astype(str)
     value = np.asarray(outcome, dtype=float)
     if not np.isin(value, (-1, 0, 1)).all():
         raise ValueError("an outcome is 1, 0 or −1")
     swap = one > two
-    value = np.where(swap, -value, value)
-    frame = pd.DataFrame(
-        {
-            "low": np.where(swap, two, one),
-            "high": np.where(swap, one, two),
-            "better": value == 1,
-            "same": value == 0,
-            "worse": value == -1,
-        }
+    code = (1 - np.where(swap, -value, value)).astype(np.int64)
+    pairs = pd.MultiIndex.from_arrays([np.where(swap, two, one), np.where(swap, one, two)])
+    unit, listed = pd.factorize(pairs, sort=True)
+    rater, names = pd.factorize(np.asarray(raters).astype(str), sort=True)
+    ratings = Ratings(
+        unit.astype(np.int64), rater.astype(np.int64), code, np.arange(len(listed)), names, np.arange(3.0)
     )
-    if clusters is not None:
-        frame["cluster"] = pd.factorize(np.asarray(clusters))[0]
-    groups = frame.groupby(["low", "high"], sort=True)
-    found = groups[["better", "same", "worse"]].sum().reset_index()
     if clusters is None:
-        return found, np.arange(len(found)), len(found)
-    if (groups["cluster"].nunique() > 1).any():
-        raise ValueError("a pair of samples is in two clusters; resample a larger unit, such as the context")
-    cluster = groups["cluster"].first().to_numpy()
-    return found, cluster, int(frame["cluster"].max()) + 1
-
-
-def _cluster_sums(cluster: ArrayLike, names: int, columns: list[Floats]) -> Floats:
-    return np.stack([np.bincount(np.asarray(cluster), np.asarray(each, float), names) for each in columns], axis=1)
-
-
-def _kappa(observed: Floats, expected: Floats) -> Floats:
-    room = 1 - expected
-    found = np.divide(observed - expected, room, out=np.full(room.shape, math.nan), where=room > 1e-12)
-    return np.asarray(found)
-
-
-def _estimate(kappa: Statistic, clusters: int, n: int, plan: Bootstrap, named: bool, note: str) -> Estimate:
-    value = float(kappa(np.ones((1, clusters)))[0])
-    if math.isnan(value):
-        return Estimate(value, n=n, n_of="pairs", level=plan.level, note="every rating is a tie")
-    if clusters < 2 or not plan.draws:
-        return Estimate(value, n=n, n_of="pairs", level=plan.level, method="no interval", note=note)
-    low, high, _ = quantile_interval(bootstrap_values(kappa, clusters, plan, None), plan.level)
-    method = f"percentile bootstrap over {'clusters' if named else 'pairs'}, {plan.draws} resamples"
-    return Estimate(value, low, high, n, "pairs", plan.level, method, note)
+        return ratings, None
+    cluster, many = pd.factorize(np.asarray(clusters))
+    together = np.zeros(len(listed), dtype=np.int64)
+    together[unit] = cluster
+    if (together[unit] != cluster).any():
+        raise ValueError("a pair of samples is in two clusters; leave out a larger unit, such as the context")
+    return ratings, together if len(many) >= LEAST else None

@@ -1,22 +1,24 @@
 """Comparisons of systems, from ratings of samples that were shown together.
 
-Every two samples that one worker rated in one task make a comparison: the sample with the higher rating wins, equal
+Each pair of samples that one worker rated in one task makes a comparison: the sample with the higher rating wins, equal
 ratings tie. Source: Zhang et al. 2020, §4.1 and appendix A. Shapes: N ratings, M comparisons, S systems.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Floats, Ints
-from analysis.diversity.resampling import Bootstrap, bootstrap_values, quantile_interval
 from analysis.estimate import Estimate
+from analysis.inference import LEAST_CLUSTERS, Dimensions, Figures, Ranking, ranked_figures, ratios
+
+#: The least and the largest difference of two scores.
+APART = (-2.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,66 +89,72 @@ def comparisons_from_choices(first: ArrayLike, second: ArrayLike, choices: Array
     return Comparisons(tuple(listed), first_codes, second_codes, outcome[kept], kept, kept, same)
 
 
+def comparison_dimensions(
+    comparisons: Comparisons, *, workers: ArrayLike, texts: ArrayLike, contexts: ArrayLike | None = None
+) -> Dimensions:
+    """How comparisons of rated texts belong together. All (N,): the worker, text and context of every rating.
+
+    Workers are one dimension. The other is the contexts, if there are five or more: new contexts bring new texts, so
+    they carry the texts' effects. With fewer contexts, or none, it is the texts, and figures are about these contexts.
+    A comparison belongs to both of its texts or contexts.
+    """
+    context_names = None if contexts is None else np.asarray(contexts)
+    by_context = context_names is not None and len(set(context_names.tolist())) >= LEAST_CLUSTERS
+    names = context_names if by_context and context_names is not None else np.asarray(texts)
+    both = np.stack([names[comparisons.left], names[comparisons.right]], axis=1)
+    items = both[:, 0] if (both[:, 0] == both[:, 1]).all() else both
+    of_worker = np.asarray(workers)[comparisons.left]
+    return Dimensions.of(**{"contexts" if by_context else "texts": items, "workers": of_worker})
+
+
 @dataclass(frozen=True)
 class SystemScores:
-    """Mean outcomes of systems. ``draws`` (D, S) are the scores in the resamples, in the order of ``systems``."""
+    """Mean outcomes of systems with their intervals. ``pairs`` counts each system's comparisons.
+
+    ``ranking`` has the ranks and the corrected p of differences, in the order of ``systems``.
+    """
 
     systems: tuple[str, ...]
     estimates: dict[str, Estimate]
     pairs: dict[str, int]
-    draws: Floats
-    level: float
+    figures: Figures
+    ranking: Ranking
 
     def difference(self, one: str, two: str) -> Estimate:
-        """The first system's score minus the second's, from the same resamples. KeyError: no such system."""
-        value = self.estimates[one].value - self.estimates[two].value
-        apart = self.draws[:, self.systems.index(one)] - self.draws[:, self.systems.index(two)]
-        first = self.estimates[one]
-        units = min(first.n, self.estimates[two].n)
-        low, high, _ = quantile_interval(apart, self.level, units=units) if len(apart) else (math.nan, math.nan, 0)
-        return Estimate(value, low, high, first.n, first.n_of, self.level, first.method)
+        """The first system's score minus the second's. KeyError: no such system."""
+        at = {name: place for place, name in enumerate(self.systems)}
+        return self.figures.difference(at[one], at[two], bounds=APART)
 
 
-def system_scores(comparisons: Comparisons, clusters: ArrayLike, *, plan: Bootstrap, n_of: str) -> SystemScores:
+def system_scores(comparisons: Comparisons, dimensions: Dimensions, *, level: float = 0.95) -> SystemScores:
     """Each system's mean outcome over its ordered pairs, from −1 (always worse) to 1 (always better).
 
-    A comparison counts for both systems, once with either sign, so scores weighted by ``pairs`` sum to 0. The bootstrap
-    draws whole ``clusters`` (M,), such as tasks or workers, which ``n_of`` names; one cluster gives no interval.
-    Intervals are expanded for the clusters in which a system is (Hesterberg 2015). ValueError: ``clusters`` has another
-    length.
+    A comparison counts for both systems, once with either sign, so scores weighted by ``pairs`` sum to 0.
+    ``dimensions`` (M,) say which comparisons belong together: see `comparison_dimensions`. ValueError: another length.
     """
-    codes, names = pd.factorize(np.asarray(clusters))
-    if len(codes) != len(comparisons):
-        raise ValueError(f"clusters must name one cluster for each of the {len(comparisons)} comparisons")
-    many = len(comparisons.systems)
-    flat, sizes = np.zeros(len(names) * many), np.zeros(len(names) * many)
+    if len(dimensions) != len(comparisons):
+        raise ValueError(f"the dimensions must name the clusters of each of the {len(comparisons)} comparisons")
+    rows, shape = np.arange(len(comparisons)), (len(comparisons), len(comparisons.systems))
+    sums, counts = np.zeros(shape), np.zeros(shape)
     for side, sign in ((comparisons.first, 1.0), (comparisons.second, -1.0)):
-        cells = codes * many + side
-        flat += np.bincount(cells, sign * comparisons.outcome, len(flat))
-        sizes += np.bincount(cells, minlength=len(sizes))
-    sums, counts = flat.reshape(-1, many), sizes.reshape(-1, many)
+        sums[rows, side], counts[rows, side] = sign * comparisons.outcome, 1.0
+    figures = replace(ratios(sums, counts, dimensions, level=level), own=own_sides(comparisons))
+    names = comparisons.systems
+    estimates = {name: figures.estimate(at, bounds=(-1, 1)) for at, name in enumerate(names)}
+    pairs = dict(zip(names, counts.sum(axis=0).astype(int).tolist(), strict=True))
+    return SystemScores(names, estimates, pairs, figures, ranked_figures(figures, bounds=APART))
 
-    def scores(weights: Floats) -> Floats:
-        n = weights @ counts
-        return np.asarray(np.divide(weights @ sums, n, out=np.full(n.shape, math.nan), where=n > 0))
 
-    values = scores(np.ones((1, len(names))))[0]
-    enough = len(names) > 1 and plan.draws > 0
-    draws = bootstrap_values(scores, len(names), plan, None) if enough else np.empty((0, many))
-    method = f"expanded percentile bootstrap over {n_of}, {plan.draws} resamples" if enough else "no interval"
-    used = (counts > 0).sum(axis=0)
-    estimates = {}
-    for at, name in enumerate(comparisons.systems):
-        found = quantile_interval(draws[:, at], plan.level, units=int(used[at])) if enough else (math.nan, math.nan, 0)
-        low, high, _ = found
-        estimates[name] = Estimate(float(values[at]), low, high, int(used[at]), n_of, plan.level, method)
-    pairs = dict(zip(comparisons.systems, counts.sum(axis=0).astype(int).tolist(), strict=True))
-    return SystemScores(comparisons.systems, estimates, pairs, draws, plan.level)
+def own_sides(comparisons: Comparisons) -> Ints:
+    """Which side of each comparison is each system's own, (M, S): 0 for the first, 1 for the second."""
+    own = np.zeros((len(comparisons), len(comparisons.systems)), dtype=np.int64)
+    own[np.arange(len(comparisons)), comparisons.second] = 1
+    return own
 
 
 def outcome_table(comparisons: Comparisons) -> pd.DataFrame:
-    """Wins, ties and losses of each two systems that met: ``first``, ``second`` (in order of names), ``wins`` (of the
-    first), ``ties``, ``losses``, ``score`` (the first's mean outcome)."""
+    """Wins, ties and losses of each pair of systems that met: ``first``, ``second`` (in order of names), ``wins`` (of
+    the first), ``ties``, ``losses``, ``score`` (the first's mean outcome)."""
     swap = comparisons.first > comparisons.second
     low = np.where(swap, comparisons.second, comparisons.first)
     high = np.where(swap, comparisons.first, comparisons.second)

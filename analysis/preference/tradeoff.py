@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analysis.clusters import cluster_mean
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, mean_estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +24,21 @@ class Tradeoff:
 
 
 def system_entropy(
-    systems: ArrayLike, contexts: ArrayLike, log_q: ArrayLike, *, plan: Bootstrap
+    systems: ArrayLike, contexts: ArrayLike, log_q: ArrayLike, *, level: float = 0.95
 ) -> dict[str, Estimate]:
     """The conditional entropy of each system in nats: −mean log q at each context, averaged over contexts.
 
     All (N,), one row per sample: ``log_q`` is its log-probability under the system's own distribution (truncated and
-    renormalised), NaN if missing and then left out. Contexts count alike; the bootstrap draws contexts. A system
-    without any log q is left out. ValueError: lengths differ.
+    renormalised), NaN if missing and then left out. Contexts count alike, and the interval is about new contexts. A
+    system without any log q is left out. ValueError: lengths differ.
     """
     columns = {"system": np.asarray(systems).astype(str), "context": np.asarray(contexts).astype(str)}
     frame = pd.DataFrame(columns | {"log_q": np.asarray(log_q, dtype=float)}).dropna()
     means = frame.groupby(["system", "context"], sort=True)["log_q"].mean().reset_index()
     return {
-        str(name): cluster_mean(-rows["log_q"].to_numpy(), rows["context"], plan=plan, n_of="contexts")
+        str(name): replace(
+            mean_estimate(-rows["log_q"], Dimensions.of(contexts=rows["context"]), level=level), n_of="contexts"
+        )
         for name, rows in means.groupby("system", sort=True)
     }
 

@@ -1,24 +1,23 @@
 """Does quality rise with likelihood, or turn? Mean ratings in bins of log-probability, and tests of a turning point.
 
-Source: the likelihood trap of Zhang et al. 2020, §2. Shapes: ``x`` (N,), a sample's log-probability, and ``y`` (N,),
-its mean rating; ``groups`` (N,), what repeats, such as the context of several samples; None: samples are independent.
+Source: the likelihood trap of Zhang et al. 2020, §2. Shapes: one row per rating, ``x`` (N,) the log-probability of the
+sample that was rated, ``y`` (N,) the rating; ``dimensions`` (N,), which rows belong together, such as those about one
+text and those of one worker (None: every row is independent); ``weights`` (N,), such as 1/n for a sample with n
+ratings, so that all samples count alike (None: 1).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from analysis.clusters import cluster_mean
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Bounds, Dimensions, Figures, figures_from_influence, ratios
 
 #: Knots of the curve that finds the break of the two lines.
 KNOTS = 5
@@ -68,61 +67,77 @@ class TwoLines:
 
 
 def binned_means(
-    x: ArrayLike, y: ArrayLike, *, plan: Bootstrap, groups: ArrayLike | None = None, bins: int = 10
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    dimensions: Dimensions | None = None,
+    weights: ArrayLike | None = None,
+    bins: int = 10,
+    bounds: Bounds | None = None,
+    level: float = 0.95,
 ) -> list[Bin]:
-    """Bins with about equally many samples (equal x stay together), from the lowest x up. Rows with NaN are left out.
+    """Bins with about equally many rows (equal x stay together), from the lowest x up. Rows with NaN are left out.
 
-    Intervals resample groups. ValueError: fewer samples than bins, lengths differ.
+    ``bounds`` are the ends of the ratings' scale. ValueError: fewer rows than bins, lengths differ.
     """
-    one, two, names = _rows(x, y, groups)
-    if bins < 1 or len(one) < bins:
-        raise ValueError(f"{len(one)} samples do not fill {bins} bins")
-    edges = np.unique(np.quantile(one, np.linspace(0, 1, bins + 1)))
-    place = np.clip(np.searchsorted(edges, one, side="right") - 1, 0, max(0, len(edges) - 2))
-    found = []
-    for at in np.unique(place):
-        mine = place == at
-        mean = cluster_mean(two[mine], names[mine], plan=plan, n_of="samples" if groups is None else "groups")
-        found.append(Bin(float(one[mine].min()), float(one[mine].max()), float(one[mine].mean()), mean))
-    return found
+    data = _rows(x, y, dimensions, weights)
+    if bins < 1 or len(data.x) < bins:
+        raise ValueError(f"{len(data.x)} samples do not fill {bins} bins")
+    edges = np.unique(np.quantile(data.x, np.linspace(0, 1, bins + 1)))
+    bin_of = np.clip(np.searchsorted(edges, data.x, side="right") - 1, 0, max(0, len(edges) - 2))
+    columns = (bin_of[:, None] == np.unique(bin_of)) * data.weights[:, None]
+    means = ratios(columns * data.y[:, None], columns, data.dimensions, level=level)
+    centres = ratios(columns * data.x[:, None], columns, data.dimensions).values
+    inside = [data.x[column > 0] for column in columns.T]
+    return [
+        Bin(float(one.min()), float(one.max()), float(centre), means.estimate(at, bounds=bounds))
+        for at, (one, centre) in enumerate(zip(inside, centres, strict=True))
+    ]
 
 
-def quadratic_turn(x: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, level: float = 0.95) -> Quadratic:
-    """Least squares with a squared term. Standard errors are HC3, or clustered by ``groups``.
+def quadratic_turn(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    dimensions: Dimensions | None = None,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Quadratic:
+    """Least squares with a squared term; standard errors are clustered by the ``dimensions``.
 
     The interval of the turning point is by the delta method; NaN unless the curvature differs from 0 at ``level``.
-    ValueError: fewer than 10 samples, fewer than 3 different x, fewer than 2 groups.
+    ValueError: fewer than 10 rows, fewer than 3 different x.
     """
-    one, two, names = _rows(x, y, groups)
-    _enough(one, 3)
-    centre, scale = float(one.mean()), float(one.std())
-    z = (one - centre) / scale
-    fit = _fit(two, np.stack([np.ones(len(z)), z, z**2], axis=1), None if groups is None else names)
-    beta, cov = np.asarray(fit.params), np.asarray(fit.cov_params())
-    quantile = _quantile(fit, level)
-    how = "least squares, HC3" if groups is None else "least squares, clustered by groups"
-
-    def estimate(value: float, gradient: Floats, unit: float, shift: float = 0.0) -> Estimate:
-        half = quantile * math.sqrt(max(0.0, float(gradient @ cov @ gradient)))
-        low, high = sorted(((value - half) * unit + shift, (value + half) * unit + shift))
-        return Estimate(value * unit + shift, low, high, len(one), "samples", level, how)
-
-    curvature = estimate(float(beta[2]), np.array([0.0, 0, 1]), 1 / scale**2)
+    data = _rows(x, y, dimensions, weights)
+    _enough(data.x, 3)
+    centre, scale = float(data.x.mean()), float(data.x.std())
+    z = (data.x - centre) / scale
+    fit = _fit(data, np.stack([np.ones(len(z)), z, z**2], axis=1), level)
+    _, slope, bend = fit.values.tolist()
     ends = float(z.min()), float(z.max())
-    slopes = [estimate(float(beta[1] + 2 * beta[2] * at), np.array([0.0, 1, 2 * at]), 1 / scale) for at in ends]
-    clear = not curvature.low <= 0 <= curvature.high
-    if beta[2]:
-        at = float(-beta[1] / (2 * beta[2]))
-        turn = estimate(at, np.array([0.0, -1 / (2 * beta[2]), beta[1] / (2 * beta[2] ** 2)]), scale, centre)
-    else:
-        turn = Estimate(math.nan, n=len(one), n_of="samples", level=level, note="the curve is a straight line")
-    if not clear and beta[2]:
+    curvature = fit.combined(bend / scale**2, [[0.0, 0.0, 1 / scale**2]]).estimate()
+    slopes = [fit.combined((slope + 2 * bend * at) / scale, [[0.0, 1 / scale, 2 * at / scale]]) for at in ends]
+    turn = Estimate(math.nan, n=len(data.x), n_of="answers", level=level, note="the curve is a straight line")
+    if bend:
+        gradient = [[0.0, -scale / (2 * bend), scale * slope / (2 * bend**2)]]
+        turn = fit.combined(centre - scale * slope / (2 * bend), gradient).estimate()
+    if bend and not (curvature.low > 0 or curvature.high < 0):
         turn = replace(turn, low=math.nan, high=math.nan, note="the curvature may be 0, so the turn may be anywhere")
-    shape = _shape(slopes[0].value, slopes[1].value)
-    return Quadratic(curvature, turn, slopes[0], slopes[1], _u_test(fit, ends, shape), shape, len(one))
+    below, above = (each.estimate() for each in slopes)
+    shape = _shape(below.value, above.value)
+    # The test of Lind and Mehlum is one-sided: each slope has the sign of a turn.
+    p = 1.0 if shape == "no turn" else max(each.p() / 2 for each in slopes)
+    return Quadratic(curvature, turn, below, above, p, shape, len(data.x))
 
 
-def two_lines(x: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, level: float = 0.95) -> TwoLines:
+def two_lines(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    dimensions: Dimensions | None = None,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+) -> TwoLines:
     """Two lines with a break between them, set by Simonsohn's “Robin Hood” rule.
 
     A smooth curve (natural cubic spline with 5 knots at quantiles of x; Simonsohn uses a generalised additive model)
@@ -130,35 +145,39 @@ def two_lines(x: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None, le
     broken at the region's median x give z values; the break moves within the region so that the line with less evidence
     gets more data. Errors as `quadratic_turn`, with at least 7 different x.
     """
-    one, two, names = _rows(x, y, groups)
-    _enough(one, KNOTS + 2)
-    clusters = None if groups is None else names
-    flat = _flat_region(one, two, clusters)
-    start = float(np.median(flat))
-    first = _lines(one, two, start, clusters)
-    z_below, z_above = (abs(float(first.tvalues[at])) for at in (1, 2))
+    data = _rows(x, y, dimensions, weights)
+    _enough(data.x, KNOTS + 2)
+    flat = _flat_region(data, level)
+    first = _lines(data, float(np.median(flat)), level)
+    z_below, z_above = (abs(first.values[at]) / max(first.standard_error(at), 1e-300) for at in (1, 2))
     share = z_above / (z_below + z_above) if z_below + z_above > 0 else 0.5
     break_at = float(np.quantile(flat, share))
-    fit = _lines(one, two, break_at, clusters)
-    bounds = np.asarray(fit.conf_int(1 - level))
-    how = f"two lines, {'HC3' if groups is None else 'clustered by groups'}"
-    below, above = (
-        Estimate(float(fit.params[at]), float(bounds[at, 0]), float(bounds[at, 1]), len(one), "samples", level, how)
-        for at in (1, 2)
-    )
-    p_below, p_above = float(fit.pvalues[1]), float(fit.pvalues[2])
+    fit = _lines(data, break_at, level)
+    below, above = fit.estimate(1), fit.estimate(2)
+    p_below, p_above = fit.p(1), fit.p(2)
     turned = max(p_below, p_above) < 1 - level
     shape = _shape(below.value, above.value) if turned else "no turn"
-    return TwoLines(break_at, below, above, p_below, p_above, shape, len(one))
+    return TwoLines(break_at, below, above, p_below, p_above, shape, len(data.x))
 
 
-def _rows(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> tuple[Floats, Floats, np.ndarray[Any, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows without NaN."""
+
+    x: Floats
+    y: Floats
+    weights: Floats
+    dimensions: Dimensions
+
+
+def _rows(x: ArrayLike, y: ArrayLike, dimensions: Dimensions | None, weights: ArrayLike | None) -> _Rows:
     one, two = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    names = np.arange(len(one)) if groups is None else pd.factorize(np.asarray(groups))[0]
-    if not len(one) == len(two) == len(names):
-        raise ValueError("x, y and groups must be of equal length")
-    known = np.isfinite(one) & np.isfinite(two)
-    return one[known], two[known], names[known]
+    alone = Dimensions.of(samples=np.arange(len(one))) if dimensions is None else dimensions
+    weigh = np.ones(len(one)) if weights is None else np.asarray(weights, dtype=float)
+    if not len(one) == len(two) == len(alone) == len(weigh):
+        raise ValueError("x, y, the dimensions and the weights must be of equal length")
+    known = np.nonzero(np.isfinite(one) & np.isfinite(two))[0]
+    return _Rows(one[known], two[known], weigh[known], alone.chosen(known))
 
 
 def _enough(x: Floats, different: int) -> None:
@@ -168,36 +187,18 @@ def _enough(x: Floats, different: int) -> None:
         raise ValueError(f"a turning point needs {different} different values of x, not {len(np.unique(x))}")
 
 
-def _fit(y: Floats, design: Floats, clusters: ArrayLike | None) -> Any:
-    """Least squares; HC3 standard errors with Student's t, or clustered ones with t of C − 1."""
-    from statsmodels.regression.linear_model import OLS
+def _fit(data: _Rows, design: Floats, level: float) -> Figures:
+    """Weighted least squares: the K coefficients and the influence of each row on them.
 
-    if clusters is None:
-        return OLS(y, design).fit(cov_type="HC3", use_t=True)
-    codes = pd.factorize(np.asarray(clusters))[0]
-    if codes.max() < 1:
-        raise ValueError("all samples are in one group: standard errors need two or more")
-    return OLS(y, design).fit(cov_type="cluster", cov_kwds={"groups": codes, "df_correction": True}, use_t=True)
-
-
-def _quantile(fit: Any, level: float) -> float:
-    return float(stats.t.ppf((1 + level) / 2, _freedom(fit)))
-
-
-def _freedom(fit: Any) -> float:
-    return float(getattr(fit, "df_resid_inference", fit.df_resid) or fit.df_resid)
-
-
-def _u_test(fit: Any, ends: tuple[float, float], shape: Shape) -> float:
-    """The larger one-sided p of the slopes at both ends having the signs of a turn; 1 if they do not have them."""
-    if shape == "no turn":
-        return 1.0
-    values = []
-    for at, sign in zip(ends, (1, -1) if shape == "peak" else (-1, 1), strict=True):
-        gradient = np.array([0.0, 1, 2 * at])
-        error = math.sqrt(float(gradient @ np.asarray(fit.cov_params()) @ gradient))
-        values.append(float(stats.t.sf(sign * float(gradient @ np.asarray(fit.params)) / error, _freedom(fit))))
-    return max(values)
+    The factor (N − 1)/(N − K) of the variance is that of Stata and statsmodels.
+    """
+    weighted = design * data.weights[:, None]
+    inverse = np.linalg.pinv(weighted.T @ design)
+    beta = inverse @ (weighted.T @ data.y)
+    rows, columns = design.shape
+    factor = math.sqrt((rows - 1) / max(1, rows - columns))
+    influence = (weighted * (data.y - design @ beta)[:, None]) @ inverse * factor
+    return figures_from_influence(beta, influence, data.dimensions, level=level)
 
 
 def _shape(below: float, above: float) -> Shape:
@@ -206,32 +207,33 @@ def _shape(below: float, above: float) -> Shape:
     return "dip" if below < 0 < above else "no turn"
 
 
-def _lines(x: Floats, y: Floats, break_at: float, clusters: ArrayLike | None) -> Any:
+def _lines(data: _Rows, break_at: float, level: float) -> Figures:
     """Both slopes and a jump at the break."""
-    high = (x >= break_at).astype(float)
-    design = np.stack([np.ones(len(x)), (x - break_at) * (1 - high), (x - break_at) * high, high], axis=1)
-    return _fit(y, design, clusters)
+    high = (data.x >= break_at).astype(float)
+    off = data.x - break_at
+    return _fit(data, np.stack([np.ones(len(off)), off * (1 - high), off * high, high], axis=1), level)
 
 
-def _flat_region(x: Floats, y: Floats, clusters: ArrayLike | None) -> Floats:
+def _flat_region(data: _Rows, level: float) -> Floats:
     """The x whose fitted value is within a standard error of the most extreme inner one, contiguous with it."""
-    order = np.argsort(x)
-    knots = np.unique(np.quantile(x, np.linspace(0.05, 0.95, KNOTS)))
-    design = _natural_spline(x[order], knots)
-    fit = _fit(y[order], design, None if clusters is None else np.asarray(clusters)[order])
-    fitted = design @ np.asarray(fit.params)
-    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", design, np.asarray(fit.cov_params()), design), 0))
-    inner = slice(max(1, len(x) // 10), len(x) - max(1, len(x) // 10))
-    bent = float(np.polyfit(x, y, 2)[0])
+    order = np.argsort(data.x)
+    knots = np.unique(np.quantile(data.x, np.linspace(0.05, 0.95, KNOTS)))
+    fit = _fit(data, _natural_spline(data.x, knots), level)
+    design = _natural_spline(data.x[order], knots)
+    fitted = design @ fit.values
+    errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", design, fit.covariance(), design), 0))
+    n = len(order)
+    inner = slice(max(1, n // 10), n - max(1, n // 10))
+    bent = float(np.polyfit(data.x, data.y, 2)[0])
     at = inner.start + int(np.argmax(-np.sign(bent or 1) * fitted[inner]))
     near = np.abs(fitted - fitted[at]) <= errors[at]
     low = at
     while low > 0 and near[low - 1]:
         low -= 1
     high = at
-    while high < len(x) - 1 and near[high + 1]:
+    while high < n - 1 and near[high + 1]:
         high += 1
-    return np.asarray(x[order][low : high + 1])
+    return np.asarray(data.x[order][low : high + 1])
 
 
 def _natural_spline(x: Floats, knots: Floats) -> Floats:

@@ -34,6 +34,14 @@ class Rule:
     people: bool = False
     finds: Finds | None = None
 
+    def in_words(self, threshold: float) -> str:
+        """The threshold with its unit: ``1 wrong answer``, ``once``, ``3 words``, ``0.7 (share right, 0 to 1)``."""
+        if not self.whole:
+            return f"{threshold:g} ({self.unit})"
+        if self.unit == "times" and threshold == 1:
+            return "once"
+        return f"{threshold:,.0f} {self.unit.removesuffix('s') if threshold == 1 else self.unit}"
+
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -153,7 +161,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "far_from_others",
-        "Ratings far from everyone's",
+        "Ratings far from the others'",
         "A worker's distance from the others has a modified z-score above this.",
         "modified z-score",
         3.5,

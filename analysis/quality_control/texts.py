@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from analysis.quality_control.work import Found, Work, WrittenText
+from common.text_length import compared_words, count_words
 from common.words import counted
 
-_WORD = re.compile(r"\w+")
 #: Shorter texts share all their words with many others.
 LEAST_COPIED = 5
 
 
 def normalised(text: str) -> str:
-    """Only the words, in lower case with single spaces, to compare texts when looking for copies."""
-    return " ".join(_WORD.findall(text.casefold()))
+    """Only the words, in lower case with single spaces, to compare texts when looking for copies.
+
+    In scripts without spaces, such as Chinese, each character stands alone.
+    """
+    return " ".join(compared_words(text))
 
 
 def too_short(work: Work, threshold: float) -> Iterator[Found]:
     """Fewer words than expected; a question that asks for less has a lower limit."""
     for each in work.texts:
-        words, least = len(normalised(each.text).split()), min(threshold, each.least_words)
+        words, least = count_words(each.text), min(threshold, each.least_words)
         if words < least:
             yield Found("too_short", f"{each.quoted} has {counted(words, 'word')}.", float(words), least, each.place)
 

@@ -21,9 +21,9 @@ from analysis.agreement import (
     split_half,
 )
 from analysis.agreement.krippendorff import Level as AlphaLevel
-from analysis.clusters import cluster_mean, cluster_sd
 from analysis.description import QuestionDescription, Scale
 from analysis.estimate import Estimate
+from analysis.inference import mean_estimate, sd_estimate
 from analysis.report.blocks import (
     Block,
     Column,
@@ -38,6 +38,7 @@ from analysis.report.blocks import (
     estimates_table,
     number,
 )
+from analysis.report.preference import in_order_of_names
 from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from common.words import counted
 
@@ -53,7 +54,7 @@ OPTION_FIGURE = {
     "choices": "share of answers that chose each option",
     "ranking": "mean rank of each option, 1 the best",
 }
-OPTION_NOTE = "Workers are resampled, with all their answers."
+OPTION_NOTE = "Intervals are about new workers, and about new items where the question is about items."
 
 
 def answers(source: Source) -> Section:
@@ -92,10 +93,11 @@ def one_question(
         blocks.append(Note("Nobody has answered this question yet."))
         return blocks, {"level": level, "n": 0}
     counts = distribution(question.ratings_scale, frame["value"])
-    centre = location(source, frame) if level in NUMERIC and not question.targets else []
-    options = by_option(source, question, frame)
+    centre = location(source, topic, frame) if level in NUMERIC and not question.targets else []
+    options = by_option(source, topic, question, frame)
     compared = not compares_nobody(source, frame)
-    agreed = agreement(source, as_ratings(question, frame), level) if compared else []
+    rated = in_order_of_names(source, frame) if level == "pairwise" else frame
+    agreed = agreement(source, as_ratings(question, rated), level) if compared else []
     figures = [bar_figure(key, topic, counts)]
     if any(not math.isnan(estimate.value) for _, estimate in agreed):
         figures.append(agreement_figure(key, topic, agreed))
@@ -152,28 +154,30 @@ def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:
     )
 
 
-def location(source: Source, frame: pd.DataFrame) -> list[tuple[str, Estimate]]:
-    """Mean and standard deviation of all ratings. Intervals resample items, because items repeat.
+def location(source: Source, topic: str, frame: pd.DataFrame) -> list[tuple[str, Estimate]]:
+    """Mean and standard deviation of all ratings. Intervals are about new items and new workers.
 
-    If the question is not about an item, or about the worker's own text, they resample workers.
+    If the question is not about an item, or about the worker's own text, they are about new workers.
     """
-    by = "worker" if compares_nobody(source, frame) else "item"
-    values, clusters, plan = frame["value"], frame[by], source.plan
+    values, dimensions = frame["value"], source.dimensions_of(frame)
     return [
-        ("Mean", attempt(lambda: cluster_mean(values, clusters, plan=plan, n_of=f"{by}s"))),
-        ("Standard deviation", attempt(lambda: cluster_sd(values, clusters, plan=plan, n_of=f"{by}s"))),
+        ("Mean", attempt(lambda: mean_estimate(values, dimensions, bounds=source.ends_of(topic)))),
+        ("Standard deviation", attempt(lambda: sd_estimate(values, dimensions))),
     ]
 
 
-def by_option(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> list[tuple[str, Estimate]]:
+def by_option(
+    source: Source, topic: str, question: QuestionDescription, frame: pd.DataFrame
+) -> list[tuple[str, Estimate]]:
     """The mean rating of each option of a question: the share of workers who chose it, or its mean rank."""
-    found = []
+    options = []
+    bounds = source.ends_of(topic)
     for target, label in question.targets.items():
-        of_option = frame[frame["target"] == target]
-        values, workers = of_option["value"], of_option["worker"]
-        mean = partial(cluster_mean, values, workers, plan=source.plan, n_of="workers")
-        found.append((label, attempt(mean, n_of="workers")))
-    return found
+        rows = frame[frame["target"] == target]
+        mean = partial(mean_estimate, rows["value"], source.dimensions_of(rows), bounds=bounds) if len(rows) else None
+        nobody = Estimate(math.nan, n_of="answers", note="nobody has answered")
+        options.append((label, attempt(mean, n_of="answers") if mean else nobody))
+    return options
 
 
 def compares_nobody(source: Source, frame: pd.DataFrame) -> bool:
@@ -197,11 +201,11 @@ def agreement(source: Source, ratings: Ratings, level: str) -> list[tuple[str, E
     draws, seed = source.draws, source.seed
     alpha = ALPHA_LEVEL[level]
     wanted: list[tuple[str, Callable[[], Estimate]]] = [
-        (f"Krippendorff’s α, {alpha}", lambda: krippendorff_alpha(ratings, alpha, draws=draws, seed=seed))
+        (f"Krippendorff’s α, {alpha}", lambda: krippendorff_alpha(ratings, alpha))
     ]
     if level != "interval":
-        wanted.append(("Fleiss’ κ", lambda: fleiss_kappa(ratings, draws=draws, seed=seed)))
-        wanted.append(("Percent agreement", lambda: percent_agreement(ratings, draws=draws, seed=seed)))
+        wanted.append(("Fleiss’ κ", lambda: fleiss_kappa(ratings)))
+        wanted.append(("Percent agreement", lambda: percent_agreement(ratings)))
     if level in NUMERIC:
         wanted.append(("ICC(1,1)", lambda: icc(ratings, "1,1")))
         wanted.append(("ICC(1,k)", lambda: icc(ratings, "1,k")))

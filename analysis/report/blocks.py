@@ -15,18 +15,18 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, p_value
 from common.words import counted
 
 NONE = "–"
-Kind = Literal["text", "number", "code", "name", "prose", "texts", "how"]
+Kind = Literal["text", "number", "code", "name", "prose", "texts", "how", "p"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column. A ``number`` is aligned right, with ``digits`` decimals unless whole; a ``code`` never wraps; ``how``
-    is a sentence about the row. ``name`` (of an item), ``prose`` and ``texts`` (several) are by people, in any
-    script."""
+    is a sentence about the row; ``p`` is a p value. ``name`` (of an item), ``prose`` and ``texts`` (several) are by
+    people, in any script."""
 
     title: str
     kind: Kind = "number"
@@ -153,11 +153,6 @@ def number(value: float, digits: int = 2) -> str:
     return text.replace("-", "−")
 
 
-def p_value(p: float) -> float | str:
-    """A p value for a column with four decimals, in which 0.0000 would read as impossible."""
-    return "< 0.0001" if p < 0.00005 else p
-
-
 def interval(estimate: Estimate, digits: int = 3) -> str:
     """[low, high], or a dash."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
@@ -183,6 +178,8 @@ def cell(value: object, column: Column) -> Cell:
         return Cell("yes" if value else "no", column.kind)
     if isinstance(value, int | np.integer):
         return Cell(number(float(value), 0), column.kind)
+    if column.kind == "p" and isinstance(value, float | np.floating):
+        return Cell(p_value(float(value)), "number")
     if isinstance(value, float | np.floating):
         return Cell(number(float(value), column.digits), column.kind)
     return Cell(str(value), column.kind)

@@ -41,7 +41,8 @@ from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
 from analysis.report.files import NUMBERS, PAGE, VERSION
 from analysis.report.source import Source
 from common.files import write_whole
-from common.words import moment_in_utc
+from common.left_out import left_out_in_words
+from common.words import counted, moment_in_utc
 
 #: Sections that a task type can declare, by the name of its `ReportSection`. Parameters are passed by name.
 SECTIONS: dict[str, Callable[..., Section | None]] = {
@@ -140,6 +141,8 @@ def as_json(source: Source, sections: list[Section], made_at: datetime) -> dict[
         "made_at": made_at.isoformat(timespec="seconds"),
         "draws": source.draws,
         "seed": source.seed,
+        "left_out": source.data.left_out,
+        "rejected": study.rejected,
         "simulated_share": float(ratings["synthetic"].mean()) if len(ratings) else None,
         "sections": sections_json(sections),
     }
@@ -182,8 +185,22 @@ def as_page(source: Source, sections: list[Section], made_at: datetime) -> str:
         made_at=made_at,
         draws=source.draws,
         seed=source.seed,
+        left_out=left_out_lines(source),
         simulated=("All" if share == 1 else f"{100 * share:.1f}% of the") if share else "",
     )
+
+
+def left_out_lines(source: Source) -> list[str]:
+    """What the figures leave out, and what they include that a reader may not expect."""
+    lines = [left_out_in_words(source.data.left_out)]
+    if rejected := source.description.rejected:
+        lines.append(f"The figures include {counted(rejected, 'submission')} whose pay was refused.")
+    used = source.data.used
+    if simulated := int(used["synthetic"].sum()):
+        lines.append(f"They include {simulated:,} of {counted(len(used), 'submission')} by simulated workers.")
+    if stopped := len(source.data.stopped):
+        lines.append(f"{counted(stopped, 'hit')} that workers stopped for part pay gave no ratings.")
+    return lines
 
 
 def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:

@@ -23,7 +23,6 @@ from analysis.report.blocks import (
     Table,
     estimates_table,
     number,
-    p_value,
 )
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
@@ -32,14 +31,14 @@ from analysis.writing.summary import Compared, compared_choices
 
 
 def choices(source: Source, *, topic: str = "turn", every: int = 2) -> Section:
-    """For every two suggesters, whose text was chosen. Parameters as in `analysis.report.stories.lines_of`."""
+    """For every pair of suggesters, whose text was chosen. Parameters as in `analysis.report.stories.lines_of`."""
     section = Section(source.key("choices"), "Choices of suggestions")
     lines = lines_of(source, topic=topic, every=every)
     if not authors_of(lines):
         section.blocks.append(Note("No finished story has a suggestion yet."))
         return section
     section.blocks.append(counts_table(lines, section.data))
-    found = compared_choices(lines, plan=source.plan)
+    found = compared_choices(lines)
     if not found:
         section.blocks.append(Note("Writers never chose between suggestions of two suggesters."))
     section.data["pairs"] = []
@@ -53,27 +52,39 @@ def choices(source: Source, *, topic: str = "turn", every: int = 2) -> Section:
 
 
 def counts_table(lines: pd.DataFrame, data: dict[str, Any]) -> Table:
-    """For each suggester, how often pages showed its text and how often writers chose it."""
+    """For each suggester, how often pages showed its text beside another one, and how often writers chose it there.
+
+    A text that was shown alone was no choice, so it is counted apart.
+    """
     suggested = lines[lines["author"] != ""]
-    data["suggesters"] = {
-        name: {"shown": len(rows), "chosen": int(rows["chosen"].sum()), "share": float(rows["chosen"].mean())}
-        for name, rows in suggested.groupby("author")
-    }
+    shown = suggested.groupby(["story", "turn"])["text"].transform("size")
+    together = suggested.assign(alone=shown < 2)
+    data["suggesters"] = {}
+    for name, lines_of_one in together.groupby("author"):
+        chosen = lines_of_one.loc[~lines_of_one["alone"], "chosen"]
+        data["suggesters"][name] = {
+            "shown": len(chosen),
+            "chosen": int(chosen.sum()),
+            "share": float(chosen.mean()) if len(chosen) else None,
+            "alone": int(lines_of_one["alone"].sum()),
+        }
     rows = [(name, *each.values()) for name, each in data["suggesters"].items()]
     columns = [Column("Suggester", "name"), Column("Suggestions shown"), Column("Chosen"), Column("Share", digits=3)]
-    return Table("Suggestions shown and chosen", columns, rows, "Only suggestions with a text.")
+    note = "Only suggestions with a text, shown beside another one. Shown alone: there was nothing to choose from."
+    return Table("Suggestions shown and chosen", [*columns, Column("Shown alone")], rows, note)
 
 
 def blocks(source: Source, found: Compared) -> list[Block]:
     name = f"Share of choices for {found.first}"
     rows = [
-        (f"{name}, all choices", found.share),
         (f"{name}, over writers", found.share_by_writer),
         (f"{name}, typical writer", found.mixed.share),
+        (f"{name}, all choices (the paper’s)", found.share),
     ]
     note = (
-        f"Of choices between {found.first} and {found.second}. Wilson’s interval takes choices as independent. Choices "
-        "of one writer are alike: the other two rows allow for that."
+        f"Of choices between {found.first} and {found.second}. The first two rows are about new writers: choices of "
+        "one writer may be alike. The prompts are a fixed condition. Wilson’s interval takes all choices as "
+        "independent, and is too sure if writers differ."
     )
     return [figure(source, found), estimates_table(name, rows, note=note), tests_table(found)]
 
@@ -94,7 +105,7 @@ def figure(source: Source, found: Compared) -> Figure:
     svg = plots.ranges(words, places, [line], limits=(0.0, 1.0))
     columns = [Column("Round"), Column(found.first), Column(found.second), Column(f"Share for {found.first}", digits=3)]
     body = [(each.round, each.wins, each.n - each.wins, each.share) for each in found.rounds]
-    return Figure(svg, f"{title}, with Wilson’s 95% intervals.", Table(title, columns, body))
+    return Figure(svg, f"{title}, with 95% intervals about new writers.", Table(title, columns, body))
 
 
 def tests_table(found: Compared) -> Table:
@@ -102,22 +113,19 @@ def tests_table(found: Compared) -> Table:
     favoured = found.first if tests.wins * 2 >= tests.n else found.second
     unknown = f"; not defined: {mixed.share.note}" if math.isnan(mixed.p) else ""
     rows = [
-        ("Exact binomial test, two-sided", p_value(tests.two_sided), "takes choices as independent; as published"),
+        ("Share of one half, clustered by writer, two-sided", found.p_by_writer, "about new writers"),
+        ("Logit with a random intercept per writer, two-sided", mixed.p, f"about a typical writer{unknown}"),
+        ("Exact binomial test, two-sided", tests.two_sided, "the paper’s test; too sure if writers differ"),
         (
             f"Exact binomial test, one-sided: more for {favoured}",
-            p_value(tests.one_sided),
-            "only if predicted beforehand",
-        ),
-        (
-            "Logit with a random intercept per writer, two-sided",
-            p_value(mixed.p),
-            f"allows for similar choices{unknown}",
+            tests.one_sided,
+            "the paper’s test; only if predicted beforehand",
         ),
     ]
     note = f"Of one half: {tests.wins:,} of {tests.n:,} choices are for {found.first}."
     if not math.isnan(mixed.spread):
         note += f" Writers’ log odds have an s.d. of {number(mixed.spread)}."
-    columns = [Column("Test", "text"), Column("p", digits=4), Column("Remark", "how")]
+    columns = [Column("Test", "text"), Column("p", "p"), Column("Remark", "how")]
     return Table(f"{found.first} or {found.second}: tests", columns, rows, note)
 
 
@@ -130,7 +138,7 @@ def as_data(found: Compared) -> dict[str, Any]:
         "typical_writer": found.mixed.share,
         "log_odds": found.mixed.log_odds,
         "spread": found.mixed.spread,
-        "tests": asdict(found.tests) | {"mixed_logit": found.mixed.p},
+        "tests": asdict(found.tests) | {"mixed_logit": found.mixed.p, "by_writer": found.p_by_writer},
         "rounds": found.rounds,
     }
 
@@ -140,5 +148,5 @@ def headline(pairs: list[dict[str, Any]]) -> list[Highlight]:
     if len(pairs) != 1:
         return []
     share = pairs[0]["share_by_writer"]
-    detail = f"[{number(share.low)}, {number(share.high)}] over writers" if not math.isnan(share.low) else ""
+    detail = share.note if math.isnan(share.low) else f"[{number(share.low)}, {number(share.high)}] over writers"
     return [Highlight(f"{pairs[0]['first']} chosen", number(share.value), detail)]

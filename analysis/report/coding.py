@@ -62,7 +62,7 @@ def coding(
 
 def _agreement(source: Source, given: pd.DataFrame) -> list[Coded]:
     arrays = [given[name] for name in ("comment", "coder", "label", "chosen")]
-    return label_agreement(*arrays, plan=source.plan)
+    return label_agreement(*arrays, level=source.plan.level)
 
 
 def _adjudicated(source: Source, topic: str) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def _shares(
     source: Source, final: pd.DataFrame, names: Mapping[str, str], null_labels: Sequence[str], section: Section
 ) -> Figure:
     arrays = [final[name] for name in ("comment", "label", "chosen")]
-    shares, dropped = adjudicated_shares(*arrays, null_labels=null_labels, plan=source.plan)
+    shares, dropped = adjudicated_shares(*arrays, null_labels=null_labels, level=source.plan.level)
     section.data |= {"shares": shares, "dropped": dropped}
     return _figure(source, {names.get(label, label): each for label, each in shares.items()}, dropped)
 
@@ -102,7 +102,7 @@ def _by_category(
     telling = final[(final["chosen"] == 1) & ~final["label"].isin(list(null_labels))]
     ends = in_categories(final[final["comment"].isin(set(telling["comment"]))], categories)
     arrays = [ends[name] for name in ("comment", "label", "chosen")]
-    shares, _ = adjudicated_shares(*arrays, plan=source.plan)
+    shares, _ = adjudicated_shares(*arrays, level=source.plan.level)
     agreed = {each.label: each for each in _agreement(source, in_categories(given, categories))}
     section.data["categories"] = {
         name: {"share": shares.get(name), "agreement": agreed.get(name)} for name in categories if name in agreed

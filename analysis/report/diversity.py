@@ -25,6 +25,7 @@ from analysis.report.blocks import (
     Section,
     Table,
     estimates_table,
+    interval,
     number,
 )
 from analysis.report.set_figures import MOST_ROWS, by_parameter, metric_figure, score_histogram, shown, title_of
@@ -35,6 +36,17 @@ from common.words import counted
 
 ENDS = 5
 SECOND = {"contest": "OCA", "dectest": "Pearson’s r", "ranking": "Accuracy of the sign"}
+
+
+#: What intervals are about, by test.
+ABOUT = {
+    "contest": "The interval of ρ of the score is about new items and new workers; those of OCA and of metrics are the "
+    "published bootstrap over items, which takes the workers as they are.",
+    "dectest": "The intervals of the score are about new items and new workers; those of metrics are the published "
+    "bootstrap over items.",
+    "ranking": "The interval of ρ of the score is about new items and new workers; those of accuracy and of metrics "
+    "are over items, and take the workers as they are.",
+}
 
 
 def diversity(source: Source, *, metrics: Sequence[str] = ()) -> Section:
@@ -105,9 +117,7 @@ def summary(sets: Sets) -> str:
 def headlines(sets: Sets, human: Tested) -> list[Highlight]:
     rows = [(f"ρ with {sets.name}", human.spearman), (SECOND[sets.kind], human.second)]
     return [
-        Highlight(
-            name, number(each.value), "" if math.isnan(each.low) else f"[{number(each.low)}, {number(each.high)}]"
-        )
+        Highlight(name, number(each.value), each.note if math.isnan(each.low) else interval(each, 2))
         for name, each in rows
     ]
 
@@ -128,7 +138,8 @@ def test_blocks(sets: Sets, measures: list[Tested], key: str) -> list[Block]:
         "ranking": f"The difference of a pair is its mean rating less {sets.middle or 0:g}, the middle of the scale. "
         "ρ takes every pair in both orders, because which set is the first is arbitrary.",
     }[sets.kind]
-    shared = "Items that share a context are resampled together." if groups_of(sets.usable) is not None else ""
+    shared = "Items that share a context belong together." if groups_of(sets.usable) is not None else ""
+    shared = f"{ABOUT[sets.kind]} {shared}".strip()
     title = f"Scores against {sets.name}"
     table = estimates_table(title, rows, note=" ".join(part for part in (note, shared) if part))
     return [Figures([plots_of[0], test_figure(sets, measures, key), *plots_of[1:]]), table]
@@ -179,7 +190,9 @@ def metric_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) ->
         Heading("Automatic metrics", " ".join(told)),
         *notes,
         Figures([metric_figure(sets, each, key) for each in found]),
-        estimates_table(f"Metrics against the {sets.score.title} score", rows),
+        estimates_table(
+            f"Metrics against the {sets.score.title} score", rows, note="Intervals are about new items and new workers."
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.estimate import Estimate
-from analysis.report.blocks import Block, Column, Figure, Figures, Note, Section, Table, p_value
+from analysis.report.blocks import Block, Column, Figure, Figures, Note, Section, Table, how
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
 from analysis.writing.summary import ALL_ROUNDS, EDITS, edit_shifts, edit_table, mean_edits
@@ -29,7 +29,7 @@ def edits(source: Source, *, topic: str = "turn", every: int = 2) -> Section:
     if found.empty:
         section.blocks.append(Note("No writer has accepted a suggestion yet."))
         return section
-    means = mean_edits(found, plan=source.plan)
+    means = mean_edits(found)
     names = list(dict.fromkeys(found["author"]))
     if len(names) <= MOST_LINES:
         section.blocks.append(Figures([figure(source, means, names, measure) for measure in EDITS]))
@@ -82,29 +82,40 @@ def tables(found: pd.DataFrame, means: dict[Key, dict[str, Estimate]], names: Se
     columns = [Column("Suggester", "name"), Column("Accepted"), Column("Unchanged", digits=3)]
     columns += [Column(title) for title in EDITS.values()]
     note = (
-        "Means over accepted suggestions with intervals that resample writers. A larger Levenshtein distance is more "
-        "change; 100 is no change for the other two. USER ignores blocks that share only function words."
+        "Means over accepted suggestions with intervals about new writers; the prompts are a fixed condition. A larger "
+        "Levenshtein distance is more change; 100 is no change for the other two. USER ignores blocks that share "
+        "only function words."
     )
     return [Table("Edits of accepted suggestions", columns, rows, note)]
 
 
 def shifts(found: pd.DataFrame, data: dict[str, Any]) -> list[Block]:
-    """Mann–Whitney U of every two suggesters on every measure."""
+    """Every pair of suggesters on every measure: the difference of means, and Mann–Whitney's U."""
     tests = edit_shifts(found)
-    data["mann_whitney"] = tests
+    data["differences"] = tests
     rows = [
-        (EDITS[each.measure], f"{each.first} against {each.second}", shift.u, p_value(shift.p), shift.above)
+        (
+            EDITS[each.measure],
+            f"{each.first} − {each.second}",
+            each.difference,
+            each.p,
+            each.p_corrected,
+            each.shift.u,
+            each.shift.p,
+            each.shift.above,
+            how(each.difference),
+        )
         for each in tests
-        for shift in [each.shift]
     ]
     if not rows:
         return []
-    columns = [Column("Measure", "text"), Column("Pair", "text"), Column("U", digits=1), Column("p", digits=4)]
-    columns.append(Column("First larger", digits=3))
+    columns = [Column("Measure", "text"), Column("Pair", "text"), Column("Difference"), Column("p", "p")]
+    columns += [Column("p, Holm", "p"), Column("U", digits=1), Column("p, U", "p"), Column("First larger", digits=3)]
+    columns.append(Column("How", "how"))
     note = (
-        "Mann–Whitney U, two-sided. It takes edits as independent, which those by one writer are not: compare the "
-        "intervals over writers above. First larger: how likely an edit of the first has the larger value, ties one "
-        "half."
+        "Difference of means, with its interval and p about new writers; Holm’s correction is over the rows of this "
+        "table. U is Mann–Whitney’s, the paper’s test, two-sided: it takes edits as independent, and is too sure if "
+        "writers differ. First larger: how likely an edit of the first has the larger value, ties one half."
     )
     return [Table("Edits: differences between suggesters", columns, rows, note)]
 

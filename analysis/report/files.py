@@ -2,4 +2,4 @@
 
 PAGE, NUMBERS = "report.html", "report.json"
 #: Raise this when the content or look of a report changes, so that stored reports are made again.
-VERSION = 4
+VERSION = 5

@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from analysis import plots
+from analysis.estimate import p_value
+from analysis.inference import LEAST_CLUSTERS, Dimensions
 from analysis.preference import (
     Bin,
     SystemScores,
@@ -32,7 +34,7 @@ def diversity_blocks(
     if not values.notna().any():
         return []
     names = cells.map(lambda found: str(found.get(system, "")).strip())
-    entropies = system_entropy(names, source.items["context"], values, plan=source.plan)
+    entropies = system_entropy(names, source.items["context"], values)
     try:
         found = quality_diversity(scores.estimates, entropies)
     except ValueError:
@@ -53,36 +55,44 @@ def diversity_blocks(
     return [Heading(title), Figure(svg, caption, Table(title, columns, rows, note))]
 
 
-def likelihood_blocks(source: Source, ratings: pd.DataFrame, data: dict[str, Any], *, log_prob: str) -> list[Block]:
+def likelihood_blocks(
+    source: Source, topic: str, ratings: pd.DataFrame, data: dict[str, Any], *, log_prob: str
+) -> list[Block]:
     """Mean ratings in bins of log-probability and tests of a turn, if enough rated items have log-probabilities."""
-    means = ratings.groupby("item", sort=False)["value"].mean()
-    frame = pd.DataFrame({"y": means, "x": _numbers(source.items["cells"], log_prob).reindex(means.index)})
-    frame["context"] = source.items["context"].reindex(means.index)
-    frame = frame.dropna(subset=["x"])
+    frame = ratings.assign(
+        x=ratings["item"].map(_numbers(source.items["cells"], log_prob)),
+        context=ratings["item"].map(source.items["context"]),
+    ).dropna(subset=["x"])
     if frame.empty:
         return []
     heading = Heading("Likelihood and quality")
-    if len(frame) < FEWEST or frame["x"].nunique() < BINS:
+    texts = frame.drop_duplicates("item")
+    if len(texts) < FEWEST or texts["x"].nunique() < BINS:
         return [heading, Note(f"Fewer than {FEWEST} rated texts have different log-probabilities: too few for bins.")]
-    groups = frame["context"] if frame["context"].nunique() > 1 else None
-    bins = binned_means(frame["x"], frame["y"], plan=source.plan, groups=groups, bins=BINS)
-    blocks: list[Block] = [heading, bins_figure(source, bins)]
+    by_context = texts["context"].nunique() >= LEAST_CLUSTERS
+    about, names = ("contexts", frame["context"]) if by_context else ("texts", frame["item"])
+    dimensions = Dimensions.of(**{about: names, "workers": frame["worker"]})
+    x, y = frame["x"], frame["value"]
+    # All texts count alike, however many ratings they have.
+    weights = 1 / frame.groupby("item")["value"].transform("size")
+    bins = binned_means(x, y, dimensions=dimensions, weights=weights, bins=BINS, bounds=source.ends_of(topic))
+    blocks: list[Block] = [heading, bins_figure(source, bins, about)]
     data["likelihood"] = {"bins": bins}
     try:
-        curve = quadratic_turn(frame["x"], frame["y"], groups=groups)
-        lines = two_lines(frame["x"], frame["y"], groups=groups)
+        curve = quadratic_turn(x, y, dimensions=dimensions, weights=weights)
+        lines = two_lines(x, y, dimensions=dimensions, weights=weights)
     except ValueError as error:
         return [*blocks, Note(f"A turning point cannot be tested: {error}.")]
     data["likelihood"] |= {"quadratic": curve, "two_lines": lines}
     turn = f"{number(curve.turn.value, 1)} {interval(curve.turn, 1)}"
     rows = [
-        ("Quadratic", turn, curve.slope_low, curve.slope_high, number(curve.p, 4), curve.shape),
+        ("Quadratic", turn, curve.slope_low, curve.slope_high, p_value(curve.p), curve.shape),
         (
             "Two lines",
             number(lines.break_at, 1),
             lines.below,
             lines.above,
-            f"{number(lines.p_below, 4)} and {number(lines.p_above, 4)}",
+            f"{p_value(lines.p_below)} and {p_value(lines.p_above)}",
             lines.shape,
         ),
     ]
@@ -91,12 +101,12 @@ def likelihood_blocks(source: Source, ratings: pd.DataFrame, data: dict[str, Any
     note = (
         "Does quality fall again where texts become very likely? Both slopes must have opposite signs. Quadratic: p of "
         "the test of Lind and Mehlum. Two lines: Simonsohn’s test, p of each slope; a rise that only levels off is no "
-        "turn." + (" Standard errors are clustered by context." if groups is not None else "")
+        f"turn. Intervals and p are about new {about} and new workers: {curve.curvature.method}."
     )
     return [*blocks, Table("Tests of a turning point", columns, rows, note)]
 
 
-def bins_figure(source: Source, bins: list[Bin]) -> Figure:
+def bins_figure(source: Source, bins: list[Bin], about: str) -> Figure:
     title = "Mean rating by log-probability"
     described = "; ".join(f"{number(each.x, 1)}: {number(each.mean.value)}" for each in bins) + "."
     words = plots.Words(
@@ -110,13 +120,9 @@ def bins_figure(source: Source, bins: list[Bin]) -> Figure:
         [each.mean.high for each in bins],
     )
     rows = [(f"{number(each.low, 1)} to {number(each.high, 1)}", each.mean, each.mean.n) for each in bins]
-    unit = bins[0].mean.n_of
-    columns = [
-        Column("Log-probability"),
-        Column("Mean rating", digits=2),
-        Column("Contexts" if unit == "groups" else "Texts"),
-    ]
-    return Figure(plots.curves(words, [line]), f"{title}, in bins of equally many texts.", Table(title, columns, rows))
+    columns = [Column("Log-probability"), Column("Mean rating", digits=2), Column("Ratings")]
+    caption = f"{title}, with 95% intervals about new {about} and new workers."
+    return Figure(plots.curves(words, [line]), caption, Table(title, columns, rows))
 
 
 def _numbers(cells: pd.Series, column: str) -> pd.Series:

@@ -172,14 +172,22 @@ def counts_by_arm(source: Source, counts: dict[str, Any]) -> Table:
     return Table("By arm", columns, rows)
 
 
+def completeness(counts: Mapping[str, Any]) -> str:
+    """How many items have all submissions that they need, as a sentence."""
+    items, complete, none = counts["items"], counts["items_complete"], counts["items_without_rating"]
+    if complete == items:
+        return f"All {items:,} items are complete" if items > 1 else ("1 item, complete" if items else "none")
+    missing = f"{complete:,} of {counted(items, 'item')} complete"
+    return f"{missing}; {none:,} without any submission" if none else missing
+
+
 def data_facts(counts: Mapping[str, Any]) -> list[tuple[str, object]]:
     states, others = counts["assignments"], counts["items_of_other_roles"]
     assignments = ", ".join(f"{states[state]:,} {name}" for state, name in STATES.items() if states.get(state))
     told: list[tuple[str, object]] = [
         (
             "Items",
-            f"{counts['items']:,}: {counts['items_complete']:,} with the submissions wanted, "
-            f"{counts['items_incomplete']:,} with fewer ({counts['items_without_rating']:,} without any)",
+            completeness(counts),
         )
     ]
     if others:

@@ -5,7 +5,6 @@ Source: Clark 2021, §2.6.4–5; the correlation is in `analysis.writing.own`.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Score
 from analysis.estimate import Estimate
-from analysis.report.blocks import Column, Figure, Note, Section, Table, attempt, number, size
+from analysis.report.blocks import Column, Figure, Note, Section, Table, attempt, how, number
 from analysis.report.source import NUMERIC, Source
 from analysis.scores import item_scores
 from analysis.writing.own import own_against_others
@@ -28,7 +27,7 @@ def own_ratings(source: Source) -> Section | None:
     if not found:
         section.blocks.append(Note("No text has both a rating by its writer and one by a worker of this study yet."))
         return section
-    section.data = {topic: compare(source, pairs) for topic, pairs in found.items()}
+    section.data = {topic: compare(source, topic, pairs) for topic, pairs in found.items()}
     section.blocks += [figure(source, section.data), table(section.data)]
     return section
 
@@ -48,10 +47,15 @@ def paired(source: Source, topic: str) -> pd.DataFrame:
     return frame.loc[frame.index.isin(source.items.index)].dropna()
 
 
-def compare(source: Source, pairs: pd.DataFrame) -> dict[str, Any]:
-    r = attempt(lambda: own_against_others(pairs["own"], pairs["others"], pairs["writer"], plan=source.plan))
+def compare(source: Source, topic: str, pairs: pd.DataFrame) -> dict[str, Any]:
+    """``r`` is about new writers and new workers."""
+    ratings = source.ratings_on(topic)
+    ratings = ratings[ratings["item"].isin(pairs.index)]
+    texts = pairs.index.get_indexer(pd.Index(ratings["item"]))
+    r = attempt(lambda: own_against_others(pairs["own"], pairs["writer"], texts, ratings["value"], ratings["worker"]))
     return {
         "r": r,
+        "texts": len(pairs),
         "own_mean": float(pairs["own"].mean()),
         "others_mean": float(pairs["others"].mean()),
         "writers": int(pairs["writer"].nunique()),
@@ -67,19 +71,18 @@ def figure(source: Source, found: dict[str, dict[str, Any]]) -> Figure:
     svg = plots.intervals(words, drawn, limits=(-1.0, 1.0))
     body = [(topic, each.value, each.low, each.high) for topic, each in rows]
     columns = [Column("Question", "text"), *(Column(name) for name in ("r", "Low", "High"))]
-    return Figure(svg, f"{title}, with 95% intervals over writers.", Table(title, columns, body))
+    return Figure(svg, f"{title}, with 95% intervals.", Table(title, columns, body))
 
 
 def table(found: dict[str, dict[str, Any]]) -> Table:
     rows = []
     for topic, each in found.items():
         r: Estimate = each["r"]
-        remark = r.note[:1].upper() + r.note[1:] if math.isnan(r.value) else r.note
-        rows.append((topic, size(r), each["writers"], each["own_mean"], each["others_mean"], r, remark))
+        rows.append((topic, each["texts"], each["writers"], each["own_mean"], each["others_mean"], r, how(r)))
     columns = [Column("Question", "text"), Column("Texts"), Column("Writers"), Column("Writers’ mean")]
-    columns += [Column("Others’ mean"), Column("r"), Column("Remark", "how")]
+    columns += [Column("Others’ mean"), Column("r"), Column("How", "how")]
     note = (
         "Each text has its writer’s own rating and the mean rating by workers of this study. Both are as given: the "
-        "scales may differ. Intervals resample writers with their texts."
+        "scales may differ. Intervals are about new writers and new workers."
     )
     return Table("Own ratings and those by others", columns, rows, note)

@@ -19,6 +19,7 @@ from analysis.report.blocks import (
 )
 from analysis.report.matrix import matrix
 from analysis.report.source import NUMERIC, Source
+from common.text_length import count_words
 from common.words import counted
 
 MOST_WORKERS = 200
@@ -67,7 +68,11 @@ def worker_table(topic: str, found: pd.DataFrame, *, numeric: bool) -> Table:
     columns.append(Column("r with the rest" if numeric else "Agrees with the rest"))
     if numeric:
         columns.append(Column("Bias"))
-    columns += [Column("Commonest", digits=2), Column("Longest run"), Column("Simulated", "text")]
+    columns += [
+        Column("Share of the most frequent answer", digits=2),
+        Column("Longest run"),
+        Column("Simulated", "text"),
+    ]
     rows = []
     for worker, row in found.head(MOST_WORKERS).iterrows():
         agreed = Estimate(row["agreement"], row["agreement_low"], row["agreement_high"])
@@ -78,8 +83,8 @@ def worker_table(topic: str, found: pd.DataFrame, *, numeric: bool) -> Table:
         rows.append(cells)
     note = (
         ("Bias: the rating less the mean of the others on the same unit, in points of the scale. " if numeric else "")
-        + "Compared: ratings of units that others rated too; the n of agreement. Commonest: share of the worker’s most "
-        "frequent answer. Longest run: most equal answers in a row. One low figure does not prove careless work."
+        + "Compared: ratings of units that others rated too; the n of agreement. Longest run: "
+        "the most equal answers in a row. One low figure does not prove careless work."
     )
     if len(found) > MOST_WORKERS:
         note += f" The table shows {MOST_WORKERS} of {len(found):,} workers; report.json has all."
@@ -131,7 +136,7 @@ def texts(source: Source) -> Section | None:
             section.blocks.append(Note("Nobody has written anything yet."))
             section.data[topic] = {"n": 0}
             continue
-        words = pd.Series([len(text.split()) for text in rows["text"]])
+        words = pd.Series([count_words(text) for text in rows["text"]])
         section.data[topic] = {
             "n": len(rows),
             "different": int(rows["text"].nunique()),

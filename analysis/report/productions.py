@@ -6,17 +6,19 @@ Source: Tevet & Berant 2021, §6.4 (workers as testers): do the sets differ as t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis import plots
-from analysis.clusters import cluster_mean
 from analysis.estimate import Estimate
+from analysis.inference import Bounds, Dimensions, mean_estimate
 from analysis.productions import normal_form, set_diversity
 from analysis.report.blocks import Column, Figure, Highlight, Note, Section, Table, attempt, estimates_table, number
 from analysis.report.source import Source
+from common.text_length import count_words
 
 SET = ["submission", "item", "worker"]
 
@@ -32,15 +34,18 @@ def productions(source: Source, *, high: str = "high", low: str = "low") -> Sect
     if not sets:
         return section
     section.blocks.append(counts_table(sets, section.data))
-    diversity = {topic: mean_diversity(source, found) for topic, found in sets.items()}
+    diversity = {topic: mean_diversity(found) for topic, found in sets.items()}
     rows = [(f"Distinct-n of {topic}", each) for topic, each in diversity.items()]
     section.data["distinct_n"] = diversity
     if len(sets) == 2:
-        rows.append((f"{high} − {low}", difference(source, sets[high], sets[low])))
+        rows.append((f"{high} − {low}", difference(sets[high], sets[low])))
         section.data["difference"] = rows[-1][1]
         section.highlights.append(Highlight("Distinct-n apart", number(rows[-1][1].value), f"{high} − {low}"))
     section.blocks.append(figure(source, sets))
-    note = "Mean over sets; the interval resamples writers. The difference is taken within each writer’s pair of sets."
+    note = (
+        "Mean over sets, with an interval about new writers: what one person writes is alike. The prompts are a fixed "
+        "condition. The difference is taken within each writer’s pair of sets."
+    )
     section.blocks.append(estimates_table("Diversity of the sets", rows, note=note))
     return section
 
@@ -58,7 +63,7 @@ def counts_table(sets: dict[str, pd.DataFrame], data: dict[str, Any]) -> Table:
     data["sets"] = {}
     for topic, found in sets.items():
         every = [text for texts in found["texts"] for text in texts]
-        words = np.array([len(text.split()) for text in every])
+        words = np.array([count_words(text) for text in every])
         whole = sum(all_different(texts) for texts in found["texts"])
         different = len({normal_form(text) for text in every})
         rows.append((topic, len(found), len(every), float(words.mean()), float(np.median(words)), different, whole))
@@ -75,15 +80,19 @@ def all_different(texts: Sequence[str]) -> bool:
     return len({normal_form(text) for text in texts}) == len(texts)
 
 
-def mean_diversity(source: Source, found: pd.DataFrame) -> Estimate:
+def mean_diversity(found: pd.DataFrame) -> Estimate:
     known = found.dropna(subset="diversity")
-    return attempt(lambda: cluster_mean(known["diversity"], known["worker"], plan=source.plan, n_of="writers"))
+    return attempt(lambda: over_writers(known["diversity"], known["worker"], (0, 1)), n_of="sets")
 
 
-def difference(source: Source, high: pd.DataFrame, low: pd.DataFrame) -> Estimate:
+def difference(high: pd.DataFrame, low: pd.DataFrame) -> Estimate:
     pairs = high.merge(low, on=SET, suffixes=("_high", "_low")).dropna(subset=["diversity_high", "diversity_low"])
     apart = pairs["diversity_high"] - pairs["diversity_low"]
-    return attempt(lambda: cluster_mean(apart, pairs["worker"], plan=source.plan, n_of="writers"), n_of="writers")
+    return attempt(lambda: over_writers(apart, pairs["worker"], (-1, 1)), n_of="sets")
+
+
+def over_writers(values: pd.Series, writers: pd.Series, bounds: Bounds) -> Estimate:
+    return replace(mean_estimate(values, Dimensions.of(writers=writers), bounds=bounds), n_of="sets")
 
 
 def figure(source: Source, sets: dict[str, pd.DataFrame]) -> Figure:

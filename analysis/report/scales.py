@@ -7,17 +7,18 @@ Counts, mean, median, diverging bars; reliability by Krippendorff's α (ordinal)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from analysis import plots
 from analysis.agreement import icc, krippendorff_alpha
-from analysis.clusters import cluster_mean
 from analysis.description import QuestionDescription, Scale, Score
 from analysis.estimate import Estimate
+from analysis.inference import mean_estimate
 from analysis.report.answers import as_ratings, compares_nobody, is_about_no_item, location
-from analysis.report.blocks import Block, Column, Figure, Figures, Heading, Note, Section, Table, attempt
+from analysis.report.blocks import Block, Column, Figure, Figures, Heading, Note, Section, Table, attempt, how
 from analysis.report.source import NUMERIC, Source
 from analysis.scores import item_scores
 
@@ -87,7 +88,7 @@ def statements(
     """For each statement: n, mean with interval, s.d., median, reliability."""
     rows = []
     for topic, frame in frames.items():
-        (_, mean), (_, spread) = location(source, frame)
+        (_, mean), (_, spread) = location(source, topic, frame)
         alpha, mean_of_k = reliability(source, asked[topic], frame)
         middle = float(frame["value"].median())
         rows.append((topic, len(frame), mean, spread.value, middle, alpha, mean_of_k))
@@ -100,16 +101,31 @@ def statements(
             "alpha": alpha,
             "icc_1k": mean_of_k,
         }
+    sizes = sizes_in_words(data["statements"])
     columns = [Column("Statement", "text"), Column("n"), Column("Mean"), Column("s.d."), Column("Median")]
     if source.description.own_work:
-        note = "Mean, s.d. (n − 1) and median of all answers. Workers rated their own texts; intervals resample them."
+        note = (
+            "Mean, s.d. (n − 1) and median of all answers. Workers rated their own texts, so intervals are about new "
+            f"workers; the prompts are a fixed condition. {sizes}"
+        )
         return Table("Statements", columns, [row[: len(columns)] for row in rows], note)
     columns += [Column("α, ordinal"), Column("ICC(1,k)")]
     note = (
-        "Mean, s.d. (n − 1) and median of all ratings. The mean’s interval resamples items with their ratings; of "
-        "a question about no item, workers. α shows how far single ratings agree, ICC(1,k) how reliable item means are."
+        "Mean, s.d. (n − 1) and median of all ratings. The mean’s interval is about new items and new workers; of a "
+        f"question about no item, about new workers. {sizes} "
+        "α shows how far single ratings agree, ICC(1,k) how reliable item means are."
     )
     return Table("Statements", columns, rows, note)
+
+
+def sizes_in_words(statements: dict[str, dict[str, Any]]) -> str:
+    """How each mean's interval was made, with its numbers of items and workers; statements alike are named once."""
+    ways: dict[str, list[str]] = {}
+    for topic, data in statements.items():
+        ways.setdefault(how(data["mean"]), []).append(topic)
+    if len(ways) == 1:
+        return next(iter(ways))
+    return " ".join(f"{', '.join(topics)}: {way}" for way, topics in ways.items())
 
 
 def reliability(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> list[Estimate]:
@@ -118,37 +134,34 @@ def reliability(source: Source, question: QuestionDescription, frame: pd.DataFra
         return [Estimate(float("nan"), note="workers answered about different things")] * 2
     ratings = as_ratings(question, frame)
     wanted: list[Callable[[], Estimate]] = [
-        lambda: krippendorff_alpha(ratings, "ordinal", draws=source.draws, seed=source.seed),
+        lambda: krippendorff_alpha(ratings, "ordinal"),
         lambda: icc(ratings, "1,k"),
     ]
     return [attempt(make) for make in wanted]
 
 
 def grouped(source: Source, frames: dict[str, pd.DataFrame], by: str, data: dict[str, Any]) -> list[Block]:
-    """The mean of each statement in each group. Arms are groups of workers, so their intervals resample workers."""
+    """The mean of each statement in each group."""
     if by not in GROUPINGS:
         return [Note(f"Answers cannot be separated by “{by}”, only by {' or '.join(GROUPINGS)}.", "warning")]
     if by == "arm" and not source.description.has_arms:
         return []
-    clusters = "worker" if by == "arm" or source.description.own_work else "item"
     rows, told = [], []
     for topic, frame in frames.items():
         values = frame["arm"] if by == "arm" else frame["item"].map(source.items["parameter_value"])
+        bounds = source.ends_of(topic)
         for value, group in frame.groupby(values, sort=True):
             name = str(value) if by == "arm" else f"{value:g}"
-            mean = group_mean(source, group, clusters)
-            rows.append((topic, name, len(group), mean))
+            mean = attempt(partial(mean_estimate, group["value"], source.dimensions_of(group), bounds=bounds))
+            rows.append((topic, name, len(group), mean, how(mean)))
             told.append({"topic": topic, by: value, "n": len(group), "mean": mean})
     if not rows:
         return [Note(f"The items carry no {by}, so the answers cannot be separated by it.")]
     data[f"by_{by}"] = told
     columns = [Column("Statement", "text"), Column(by.capitalize(), "name"), Column("n"), Column("Mean")]
-    note = f"Mean of the ratings in the group; the interval resamples {clusters}s with their ratings."
+    columns.append(Column("How", "how"))
+    note = "Mean of the ratings in the group."
     return [Table(f"Statements by {by}", columns, rows, note)]
-
-
-def group_mean(source: Source, group: pd.DataFrame, clusters: str) -> Estimate:
-    return attempt(lambda: cluster_mean(group["value"], group[clusters], plan=source.plan, n_of=f"{clusters}s"))
 
 
 def by_item(

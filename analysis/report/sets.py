@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from analysis.description import Score
 from analysis.diversity.evaluation import con_test, dec_test
@@ -17,6 +19,8 @@ from analysis.diversity.oca import Threshold
 from analysis.diversity.ranking import ranking_test
 from analysis.diversity.resampling import context_groups
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, mean_correlation
+from analysis.inference.correlation import Kind as CorrelationKind
 from analysis.plots import padded
 from analysis.report.source import Source
 from analysis.scores import item_scores, own_scores
@@ -95,6 +99,8 @@ def sets_of(source: Source, score: Score, metrics: Sequence[str] = ()) -> Sets:
     ``metrics`` names columns of the items' file; without it, all columns named ``metric_…`` that do not contain scores
     by people.
     """
+    if score.topic in source.questions:
+        score = score.within(source.questions[score.topic].ratings_scale)
     items, ratings = source.items, source.ratings_on(score.topic)
     table = item_scores(ratings, score).reindex(items.index)
     for count in ("n", "workers"):
@@ -172,30 +178,57 @@ def groups_of(table: pd.DataFrame) -> list[str] | None:
 
 
 def tested(sets: Sets, source: Source, measure: str) -> Tested:
-    """The score (``measure`` is "score") or a metric against the parameter, over the items that have both."""
+    """The score (``measure`` is "score") or a metric against the parameter, over the items that have both.
+
+    Correlations of the score are about new items and new workers; those of a metric, which no worker makes, and both
+    kinds of accuracy are about new items, with the published bootstrap.
+    """
     table = sets.usable[sets.usable[measure].notna()]
     scores, labels = table[measure].to_numpy(), table["parameter"].to_numpy()
     plan, groups = source.plan, groups_of(table)
+    by_people = measure == "score"
     try:
         if sets.kind == "ranking":
             ranked = ranking_test(scores - (sets.middle or 0.0), labels, plan=plan, groups=groups)
-            return Tested(measure, ranked.rho, ranked.accuracy)
+            rho = correlated(sets, table, labels, mirrored=True) if by_people else ranked.rho
+            return Tested(measure, rho, ranked.accuracy)
         if sets.kind == "contest":
             found = con_test(scores, labels, plan=plan, groups=groups)
-            return Tested(measure, found.rho, found.oca, found.threshold)
-        correlated = dec_test(scores, labels, plan=plan, groups=groups, log10=sets.log10)
+            rho = correlated(sets, table, labels) if by_people else found.rho
+            return Tested(measure, rho, found.oca, found.threshold)
+        if by_people:
+            known = np.log10(labels) if sets.log10 else labels
+            return Tested(measure, correlated(sets, table, known), correlated(sets, table, known, kind="pearson"))
+        of_metric = dec_test(scores, labels, plan=plan, groups=groups, log10=sets.log10)
     except ValueError as error:
         undefined = Estimate(math.nan, n=len(table), n_of="sets", note=str(error))
         return Tested(measure, undefined, undefined)
-    return Tested(measure, correlated.spearman, correlated.pearson)
+    return Tested(measure, of_metric.spearman, of_metric.pearson)
 
 
 def with_people(sets: Sets, source: Source, metric: str) -> Tested:
-    """A metric against the human score, over the rated items that have both."""
+    """A metric against the human score, over the rated items that have both. About new items and new workers."""
     table = sets.rated[sets.rated[metric].notna()]
+    values = table[metric].to_numpy(dtype=float)
     try:
-        found = dec_test(table[metric], table["score"], plan=source.plan, groups=groups_of(table))
+        return Tested(metric, correlated(sets, table, values), correlated(sets, table, values, kind="pearson"))
     except ValueError as error:
         undefined = Estimate(math.nan, n=len(table), n_of="sets", note=str(error))
         return Tested(metric, undefined, undefined)
-    return Tested(metric, found.spearman, found.pearson)
+
+
+def correlated(
+    sets: Sets, table: pd.DataFrame, labels: ArrayLike, *, kind: CorrelationKind = "spearman", mirrored: bool = False
+) -> Estimate:
+    """The correlation of the score of the items in ``table`` with their labels (n,).
+
+    Items that share a context belong together (see `groups_of`). ValueError: fewer than three items.
+    """
+    own = sets.own[sets.own["item"].isin(table.index)]
+    items = table.index.get_indexer(pd.Index(own["item"]))
+    groups = groups_of(table)
+    clusters = own["item"].to_numpy() if groups is None else np.asarray(groups)[items]
+    about: dict[str, ArrayLike] = {"items" if groups is None else "contexts": clusters, "workers": own["worker"]}
+    middle = (sets.middle or 0.0) if mirrored else 0.0
+    means, answers = table["score"].to_numpy(dtype=float) - middle, own["value"].to_numpy(dtype=float) - middle
+    return mean_correlation(labels, items, answers, Dimensions.of(**about), kind=kind, means=means, mirrored=mirrored)

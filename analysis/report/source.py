@@ -12,11 +12,18 @@ import pandas as pd
 from analysis.data import StudyData
 from analysis.description import TEXT, QuestionDescription, Scale, Score, StudyDescription
 from analysis.diversity.resampling import Bootstrap
+from analysis.inference import Bounds, Dimensions
 
 #: Levels whose ratings have a mean.
 NUMERIC = ("ordinal", "interval")
 #: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
 MANY_POINTS = 12
+
+
+def of_people(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows by people; all of them if there are only simulated ones, whose times would say nothing about people."""
+    people = rows[~rows["synthetic"]]
+    return people if len(people) else rows
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,21 @@ class Source:
         rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
         return rows.drop_duplicates(["unit", "worker"])
 
+    def dimensions_of(self, rows: pd.DataFrame) -> Dimensions:
+        """How answers belong together: by item and by worker, or by worker alone if workers answered about nothing that
+        others answered about (no item, or their own texts)."""
+        if self.description.own_work or (rows["item"] == "").all():
+            return Dimensions.of(workers=rows["worker"])
+        return Dimensions.of(items=rows["item"], workers=rows["worker"])
+
+    def ends_of(self, topic: str) -> Bounds | None:
+        """The ends of the scale of the ratings on a topic; None if it has no points, or some ratings are outside."""
+        scale = self.questions[topic].ratings_scale
+        if len(scale.points) < 2:
+            return None
+        rated = self.ratings.loc[self.ratings["question"] == topic, "value"]
+        return None if (rated < scale.low).any() or (rated > scale.high).any() else (scale.low, scale.high)
+
     def texts_on(self, topic: str) -> pd.DataFrame:
         """The answers in words to one question."""
         ratings = self.ratings
@@ -91,7 +113,7 @@ class Source:
         """The type's scores, then one score for every other question whose ratings have a mean."""
         declared = {score.topic: score for score in self.description.scores}
         others = {
-            topic: Score(topic, question.label)
+            topic: Score(topic, question.label).within(question.ratings_scale)
             for topic, question in self.questions.items()
             if question.scale.level in NUMERIC and topic not in declared
         }

@@ -139,8 +139,8 @@ def numbers_table(points: list[StabilityPoint], statistic: Statistic, name: str,
     ]
     columns = [Column("Ratings per set"), Column("Sets"), Column(f"{name}, 95% interval"), Column("Width")]
     note = (
-        f"Intervals that studies with so many sets and ratings would report, from {DRAWS} drawn per design. That of "
-        "this study is the interval above. "
+        f"Intervals over sets from {DRAWS} studies drawn per design, as published. They take workers as they are, so "
+        "an interval about new workers, as above, can be wider. "
     )
     if statistic == "rho":
         note += "Fewer ratings make scores noisier and ρ lower; more sets make the interval narrower."

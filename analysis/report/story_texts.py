@@ -22,7 +22,7 @@ def story_texts(source: Source, *, topic: str = "turn", every: int = 2) -> Secti
     if found.empty:
         section.blocks.append(Note("No story is finished yet."))
         return section
-    means = mean_texts(found, plan=source.plan)
+    means = mean_texts(found)
     section.data["sources"] = {
         name: {"stories": int((found["source"] == name).sum()), **each} for name, each in means.items()
     }
@@ -50,7 +50,8 @@ def table(found: pd.DataFrame, means: dict[str, dict[str, Estimate]]) -> Table:
     columns += [Column(title, digits=3) for name, title in TEXTS.items() if name != "sentence_length"]
     note = (
         "A story counts once for each source, with all its lines; all suggestions count, chosen or not. Means over "
-        "stories; intervals resample writers. Texts with more words repeat more of them, so compare distinct-n only "
+        "stories; intervals are about new writers, and the prompts are a fixed condition. Texts "
+        "with more words repeat more of them, so compare distinct-n only "
         "between sources with about as many words. With a file of ratings, “python -m analysis writing” adds how "
         "concrete nouns and verbs are."
     )

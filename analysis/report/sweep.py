@@ -14,6 +14,7 @@ import pandas as pd
 from analysis import plots
 from analysis.decoding import MEASURES, DecoderFigures, Measure, decoder_figures, trend
 from analysis.estimate import Estimate
+from analysis.inference import LEAST_CLUSTERS
 from analysis.report.blocks import Block, Column, Facts, Figure, Figures, Note, Section, Table
 from analysis.report.build import render_page, sections_json, write_files
 from analysis.report.files import PAGE
@@ -66,12 +67,12 @@ class Sweep:
         return low > 0 and high / low >= LOG_FROM
 
 
-def write_sweep_report(data: SweepData, *, out_dir: Path, draws: int = 1000, seed: int = 1) -> Path:
+def write_sweep_report(data: SweepData, *, out_dir: Path) -> Path:
     """Write ``report.html`` and ``report.json`` of the samples so far to ``out_dir``. Returns the page's path.
 
-    The same samples and seed give the same numbers. The report of a run without samples shows that there are none.
+    The same samples give the same numbers. The report of a run without samples shows that there are none.
     """
-    sections = make_sections(data, draws=draws, seed=seed)
+    sections = make_sections(data)
     made_at = datetime.now(UTC)
     page = render_page(
         subject="Report of a generation run",
@@ -79,22 +80,19 @@ def write_sweep_report(data: SweepData, *, out_dir: Path, draws: int = 1000, see
         title=data.name,
         sections=sections,
         made_at=made_at,
-        draws=draws,
-        seed=seed,
+        draws=0,
         simulated="",
     )
     numbers = {
         "run": data.name,
         "made_at": made_at.isoformat(timespec="seconds"),
-        "draws": draws,
-        "seed": seed,
         "sections": sections_json(sections),
     }
     write_files(out_dir, page=page, numbers=numbers)
     return out_dir / PAGE
 
 
-def make_sections(data: SweepData, *, draws: int, seed: int) -> list[Section]:
+def make_sections(data: SweepData) -> list[Section]:
     design = Section("run", "The run", [design_facts(data)])
     samples = data.samples
     if samples.empty:
@@ -103,7 +101,7 @@ def make_sections(data: SweepData, *, draws: int, seed: int) -> list[Section]:
     if data.n_wanted is not None and len(samples) < data.n_wanted:
         told = f"The run has {len(samples):,} of {data.n_wanted:,} samples so far. These figures are not final."
         design.blocks.append(Note(told, "warning"))
-    figures = decoder_figures(samples, draws=draws, seed=seed)
+    figures = decoder_figures(samples)
     return [design, *sweep_sections(figures, data.labels), decoders_section(figures), examples_section(samples)]
 
 
@@ -201,7 +199,7 @@ def interval_note(sweeps: Sequence[Sweep], measure: Measure) -> str:
     if with_interval:
         return f"Bands are {with_interval[0].level:.0%} intervals over {with_interval[0].n_of}."
     if any(math.isfinite(each.value) for each in found):
-        return "There are no intervals, because the run has only one context."
+        return f"There are no intervals: an interval needs at least {LEAST_CLUSTERS} contexts."
     return "It is not known for these samples."
 
 

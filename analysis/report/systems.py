@@ -6,7 +6,9 @@ Source: Zhang et al. 2020, §4.1 and appendix A; the computations are in `analys
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,13 @@ import pandas as pd
 
 from analysis import plots
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, Ranking
 from analysis.preference import (
     Comparisons,
     Strengths,
     SystemScores,
     bradley_terry,
+    comparison_dimensions,
     comparisons_from_ratings,
     outcome_table,
     pair_cohen,
@@ -37,6 +41,7 @@ from analysis.report.blocks import (
     Table,
     attempt,
     estimates_table,
+    how,
     interval,
     number,
 )
@@ -49,10 +54,12 @@ MOST_PAIRS = 15
 
 @dataclass(frozen=True)
 class Rated:
-    """Ratings with ``system``, ``context``, ``hit`` and ``submission``, and all comparisons within submissions."""
+    """Ratings with ``system``, ``context``, ``hit`` and ``submission``; all comparisons within submissions, and which
+    of these belong together."""
 
     ratings: pd.DataFrame
     comparisons: Comparisons
+    dimensions: Dimensions
 
     def of(self, column: str) -> np.ndarray[Any, Any]:
         """A column of the first rating of every comparison, (M,)."""
@@ -78,19 +85,37 @@ def systems(
     except ValueError as error:
         section.blocks.append(Note(f"The systems cannot be compared: {error}.", "warning"))
         return section
-    by_hit = system_scores(rated.comparisons, rated.of("hit"), plan=source.plan, n_of="tasks")
-    by_worker = system_scores(rated.comparisons, rated.of("worker"), plan=source.plan, n_of="workers")
-    section.data |= {"comparisons": len(rated.comparisons), "scores": by_hit.estimates, "pairs": by_hit.pairs}
-    section.data["scores_over_workers"] = by_worker.estimates
-    section.blocks += [figure(source, by_hit), scores_table(rated, by_hit, by_worker), pairs_table(rated, section.data)]
+    scores = system_scores(rated.comparisons, rated.dimensions)
+    section.data |= {"comparisons": len(rated.comparisons), "scores": scores.estimates, "pairs": scores.pairs}
+    section.data["ranks"] = ranks_data(scores.systems, scores.ranking)
+    section.blocks += [figure(source, scores), scores_table(rated, scores), pairs_table(rated, scores, section.data)]
     section.blocks += strength_blocks(rated, section.data)
     section.blocks += agreement_blocks(source, rated, section.data)
-    section.blocks += diversity_blocks(source, by_hit, section.data, system=system, log_q=log_q)
-    section.blocks += likelihood_blocks(source, ratings, section.data, log_prob=log_prob)
-    best = ranked(by_hit.estimates)[0]
-    found = by_hit.estimates[best]
-    section.highlights.append(Highlight("Best system", best[:40], f"score {number(found.value)} {interval(found)}"))
+    section.blocks += diversity_blocks(source, scores, section.data, system=system, log_q=log_q)
+    section.blocks += likelihood_blocks(source, topic, ratings, section.data, log_prob=log_prob)
+    section.highlights.append(headline(scores))
     return section
+
+
+def headline(scores: SystemScores) -> Highlight:
+    """The best system, if the data tell it apart from all others."""
+    best = ranked(scores.estimates)[0]
+    at, found = scores.systems.index(best), scores.estimates[best]
+    if scores.ranking.is_clear(at):
+        return Highlight("Best system", best[:40], f"score {number(found.value)} {interval(found)}")
+    why = found.note or f"{best[:40]} scores highest, {number(found.value)} {interval(found)}"
+    return Highlight("Best system", "no clear winner", why)
+
+
+def ranks_data(systems: Sequence[str], ranking: Ranking) -> list[dict[str, Any]]:
+    return [
+        {"system": name, "rank": rank, "from": best, "to": worst}
+        for name, (rank, best, worst) in zip(systems, ranking.ranks, strict=True)
+    ]
+
+
+def possible(best: int, worst: int) -> str:
+    return str(best) if best == worst else f"{best} to {worst}"
 
 
 def rated_systems(source: Source, ratings: pd.DataFrame, column: str) -> Rated:
@@ -105,7 +130,11 @@ def rated_systems(source: Source, ratings: pd.DataFrame, column: str) -> Rated:
         hit=ratings["submission"].map(hits),
     )
     known = known[known["system"] != ""].reset_index(drop=True)
-    return Rated(known, comparisons_from_ratings(known["submission"], known["system"], known["value"]))
+    comparisons = comparisons_from_ratings(known["submission"], known["system"], known["value"])
+    dimensions = comparison_dimensions(
+        comparisons, workers=known["worker"], texts=known["item"], contexts=known["context"]
+    )
+    return Rated(known, comparisons, dimensions)
 
 
 def figure(source: Source, scores: SystemScores) -> Figure:
@@ -115,69 +144,91 @@ def figure(source: Source, scores: SystemScores) -> Figure:
     described = "; ".join(f"{name}: {number(each.value)}" for name, each in found) + "."
     words = plots.Words(source.key("systems-plot"), title, described, "Score, from −1 to 1")
     svg = plots.intervals(words, [(name[:28], each.value, each.low, each.high) for name, each in found])
-    caption = f"{title}, best first, with 95% intervals over tasks. 0 is the average system."
+    caption = f"{title}, best first, with 95% intervals. 0 is the average system."
     return Figure(svg, caption, estimates_table(title, found))
 
 
-def scores_table(rated: Rated, by_hit: SystemScores, by_worker: SystemScores) -> Table:
+def scores_table(rated: Rated, scores: SystemScores) -> Table:
     values = rated.ratings.groupby("system")["value"]
     means, sizes = values.mean().to_dict(), values.size().to_dict()
     rows = []
-    for name in ranked(by_hit.estimates):
-        over = interval(by_worker.estimates[name])
-        rows.append((name, by_hit.estimates[name], over, by_hit.pairs[name], sizes[name], means[name]))
+    for name in ranked(scores.estimates):
+        at = scores.systems.index(name)
+        rank, best, worst = scores.ranking.ranks[at]
+        estimate = scores.estimates[name]
+        counts = (scores.pairs[name], sizes[name], means[name])
+        rows.append((name, estimate, rank, possible(best, worst), *counts, how(estimate)))
     columns = [
         Column("System", "name"),
-        Column("Score, 95% over tasks", digits=3),
-        Column("95% over workers"),
+        Column("Score", digits=3),
+        Column("Rank"),
+        Column("Possible ranks"),
         *map(Column, ("Pairs", "Ratings", "Mean rating")),
+        Column("How", "how"),
     ]
     comparisons = rated.comparisons
     note = (
-        "Every two texts that a worker rated in one task are compared, in both orders: +1 for the better one, −1 for "
-        "the other, 0 for equal ratings. A score is the mean over a system’s pairs; weighted by pairs, "
-        "scores sum to 0."
+        "All pairs of texts rated in one task are compared, in both orders: +1 for the better one, −1 for the other, 0 "
+        "for equal ratings. A score is the mean over a system’s pairs; weighted by pairs, "
+        f"scores sum to 0. {about(rated)} Possible ranks count the systems that are clearly better or worse at 95%, "
+        "corrected by Holm’s method over all pairs of systems."
     )
     if comparisons.same_system:
         note += f" {comparisons.same_system:,} pairs of texts by one system are left out."
     return Table("Scores from texts rated together", columns, rows, note)
 
 
-def pairs_table(rated: Rated, data: dict[str, Any]) -> Table:
-    found = outcome_table(rated.comparisons)
-    data["outcomes"] = found
+def about(rated: Rated) -> str:
+    """What the intervals of comparisons are about."""
+    if "contexts" in rated.dimensions.codes:
+        return "Intervals are about new contexts and new workers."
+    return "Intervals are about new texts of these contexts and new workers."
+
+
+def pairs_table(rated: Rated, scores: SystemScores, data: dict[str, Any]) -> Table:
+    """Pairs of systems: outcomes when they met, and the difference of their scores with its corrected p."""
+    table = outcome_table(rated.comparisons).to_numpy().tolist()
+    outcomes = {(first, second): counts for first, second, *counts, _ in table}
+    rows, told = [], []
+    for one, two in combinations(range(len(scores.systems)), 2):
+        first, second = scores.systems[one], scores.systems[two]
+        counts = outcomes.get((first, second), [0, 0, 0])
+        apart, p = scores.difference(first, second), float(scores.ranking.p[one, two])
+        rows.append((first, second, *counts, apart, p))
+        names = ("first", "second", "wins", "ties", "losses", "difference", "p_corrected")
+        told.append(dict(zip(names, rows[-1], strict=True)))
+    data["outcomes"] = told
     columns = [Column("First", "name"), Column("Second", "name"), Column("First better"), Column("Equal")]
-    columns += [Column("Second better"), Column("Score of the first", digits=3)]
-    rows = [tuple(row) for row in found.itertuples(index=False)]
-    return Table("Each two systems", columns, rows, fold=len(rows) > MOST_PAIRS)
+    columns += [Column("Second better"), Column("Difference of scores", digits=3), Column("p, Holm", "p")]
+    note = f"{about(rated)} Holm’s correction is over all pairs of systems."
+    return Table("Pairs of systems", columns, rows, note, fold=len(rows) > MOST_PAIRS)
 
 
 def strength_blocks(rated: Rated, data: dict[str, Any]) -> list[Block]:
     blocks: list[Block] = [Heading("Strengths")]
-    hits = rated.of("hit")
-    several = len(set(hits.tolist())) > 1
     try:
-        found = bradley_terry(rated.comparisons, clusters=hits if several else None)
+        found = bradley_terry(rated.comparisons, dimensions=rated.dimensions)
     except ValueError as error:
         blocks.append(
             Note(f"There are no strengths by maximum likelihood: {error}. A regularised fit follows.", "note")
         )
-        found = bradley_terry(rated.comparisons, clusters=hits if several else None, prior_sd=1.0)
+        found = bradley_terry(rated.comparisons, dimensions=rated.dimensions, prior_sd=1.0)
     ranks = [{"system": name, "rank": r, "from": low, "to": high} for name, (r, low, high) in found.ranks.items()]
     data["strengths"] = {"systems": found.strengths, "ties": found.ties, "ranks": ranks, "prior_sd": found.prior_sd}
-    return [*blocks, strengths_table(found)]
+    return [*blocks, strengths_table(rated, found)]
 
 
-def strengths_table(found: Strengths) -> Table:
+def strengths_table(rated: Rated, found: Strengths) -> Table:
     rows = []
     for name in ranked(found.strengths):
         rank, low, high = found.ranks[name]
-        rows.append((name, found.strengths[name], rank, str(low) if low == high else f"{low} to {high}"))
+        rows.append((name, found.strengths[name], rank, possible(low, high), how(found.strengths[name])))
     columns = [Column("System", "name"), Column("Strength", digits=3), Column("Rank"), Column("Possible ranks")]
+    columns.append(Column("How", "how"))
     prior = "" if found.prior_sd is None else f" Normal prior with s.d. {number(found.prior_sd)} on every strength."
     note = (
-        "Bradley–Terry model with Davidson’s ties, on a log scale with mean 0. Possible ranks count the systems that "
-        "are clearly better or worse at 95%, corrected for the number of systems. Tie parameter: "
+        "Bradley–Terry model with Davidson’s ties, on a log scale with mean 0. "
+        f"{about(rated)} Possible ranks: as above, from the strengths and their covariance. Tie parameter: "
         f"{number(found.ties.value, 3)} {interval(found.ties)}.{prior}"
     )
     return Table("Bradley–Terry strengths", columns, rows, note)
@@ -189,20 +240,20 @@ def agreement_blocks(source: Source, rated: Rated, data: dict[str, Any]) -> list
     items = frame["item"].to_numpy()
     first, second, contexts = items[found.left], items[found.right], rated.of("context")
     clusters = contexts if len(set(contexts.tolist())) > 1 else None
-    plan, outcome = source.plan, found.outcome
+    workers, outcome = rated.of("worker"), found.outcome
     rows: list[tuple[str, Estimate]] = [
-        ("Fleiss’ κ, all raters", attempt(lambda: pair_fleiss(first, second, outcome, plan=plan, clusters=clusters)))
+        ("Fleiss’ κ, all raters", attempt(lambda: pair_fleiss(first, second, outcome, workers, clusters=clusters)))
     ]
     pools = rated.of("arm")
     names = sorted(set(pools.tolist()))
     if len(names) == 2:
-        kappa = attempt(lambda: pair_cohen(first, second, outcome, pools, plan=plan, clusters=clusters))
+        kappa = attempt(lambda: pair_cohen(first, second, outcome, workers, pools, clusters=clusters))
         rows.append((f"Cohen’s κ, {names[0]} against {names[1]}", kappa))
     data["agreement"] = dict(rows)
     if all(math.isnan(each.value) for _, each in rows):
         return [Note(f"Agreement on pairs cannot be estimated: {rows[0][1].note}.")]
     note = (
         "Do people who rated the same two texts prefer the same one? Three categories: better, equal, worse; every "
-        "pair in both orders. Intervals resample contexts." + ("" if clusters is not None else " (One context: pairs.)")
+        "pair in both orders. Intervals are about new contexts and new workers."
     )
     return [Heading("Agreement on pairs"), estimates_table("Agreement on pairs of texts", rows, note=note)]

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from analysis import plots
 from analysis.estimate import Estimate
-from analysis.report.blocks import Column, Facts, Figure, Highlight, Note, Section, Table, estimates_table, number
-from analysis.report.source import Source
+from analysis.inference import Dimensions, median_estimate
+from analysis.report.blocks import (
+    Column,
+    Facts,
+    Figure,
+    Highlight,
+    Note,
+    Section,
+    Table,
+    attempt,
+    estimates_table,
+    number,
+)
+from analysis.report.source import Source, of_people
 from common.words import counted, money
 
 BINS = 20
@@ -25,17 +37,23 @@ def times(source: Source) -> Section:
     topics = source.scored_topics
     rows: list[tuple[str, Estimate]] = []
     for topic in source.questions:
-        seconds = source.ratings.loc[source.ratings["question"] == topic, "seconds"].dropna()
-        rows.append((f"One rating of “{topic}”", median(seconds, "ratings")))
+        timed = source.ratings[(source.ratings["question"] == topic) & source.ratings["seconds"].notna()]
+        timed = of_people(timed)
+        seconds = timed["seconds"]
+        dimensions = source.dimensions_of(timed)
+        median = attempt(partial(median_estimate, seconds, dimensions), n_of="ratings")
+        rows.append((f"One rating of “{topic}”", replace(median, n_of="ratings")))
         if topic in topics and len(seconds):
             section.blocks.append(time_figure(f"time-{topics.index(topic)}", topic, seconds))
             section.highlights.append(Highlight("Median time", f"{number(float(seconds.median()), 1)} s", topic))
-    whole = source.data.used["seconds"]
-    rows.append(("A whole submission", median(whole, "submissions")))
+    whole = of_people(source.data.used.dropna(subset="seconds"))
+    by_worker = Dimensions.of(workers=whole["worker"])
+    median = attempt(lambda: median_estimate(whole["seconds"], by_worker), n_of="submissions")
+    rows.append(("A whole submission", replace(median, n_of="submissions")))
     note = (
         "Times of single ratings are measured in the worker’s browser; a submission lasts from acceptance to its end. "
-        "The intervals treat all times as independent. Times of one worker are alike, so the intervals are too narrow "
-        "where few workers gave many ratings."
+        "The intervals are about new workers, and about new items where a question is about items. "
+        "Times of simulated workers are left out where people took part."
     )
     section.blocks.append(estimates_table("Median seconds", rows, digits=1, note=note))
     section.data = {"median_seconds": dict(rows)}
@@ -75,19 +93,6 @@ def add_pay(source: Source, section: Section) -> None:
             )
         )
         section.data["usd_per_hour_at_median"] = hourly_by_arm if source.description.has_arms else hourly_by_arm[""]
-
-
-def median(values: pd.Series, n_of: str) -> Estimate:
-    """The median with an interval from order statistics, which assumes nothing about the distribution."""
-    known = np.sort(values.to_numpy(dtype=np.float64))
-    n = len(known)
-    if not n:
-        return Estimate(math.nan, n=0, n_of=n_of, note="no time was measured")
-    middle = float(np.median(known))
-    below = int(stats.binom.ppf(0.025, n, 0.5))
-    if not below:
-        return Estimate(middle, n=n, n_of=n_of, method="no interval", note="an interval needs at least six values")
-    return Estimate(middle, float(known[below - 1]), float(known[n - below]), n, n_of, method="order statistics")
 
 
 def time_figure(key: str, topic: str, seconds: pd.Series) -> Figure:

@@ -52,14 +52,14 @@ def variability(source: Source, *, topics: Sequence[str] = (), model: str = "mod
     section.blocks += [Note(why) for why in missing]
     section.data["missing"] = missing
     table = fit_table(found, seed=source.seed)
-    views = corpus_view(table, plan=source.plan)
+    views = corpus_view(table)
     section.blocks.append(Figures(figures(source, table)))
     section.blocks.append(people_table(views))
     section.blocks += fits_table(views)
     section.data["corpus"] = [
         {"decoder": decoder, "kind": kind, **figures_} for (decoder, kind), figures_ in views.items()
     ]
-    section.blocks += writers_table(within_and_between(found, plan=source.plan), section)
+    section.blocks += writers_table(within_and_between(found), section)
     section.blocks += worst(table, model)
     section.data["contexts"] = table
     return section
@@ -127,8 +127,8 @@ def people_table(views: dict[tuple[str, str], dict[str, Estimate]]) -> Table:
     note = (
         "Distance of two texts for one context, from 0 (alike) to 1. Lexical: the share of words, or of sequences of 2 "
         "or 3 words, that only one of the two texts has. Syntactic: the same for parts of speech. Semantic: 1 − cosine "
-        "of sentence embeddings (all-MiniLM-L6-v2). Means over contexts of the mean over pairs; intervals resample "
-        "contexts."
+        "of sentence embeddings (all-MiniLM-L6-v2). Means over contexts of the mean over pairs; intervals are "
+        "about new contexts, and take the writers as they are."
     )
     return Table("How far people’s texts differ", columns, rows, note)
 
@@ -141,8 +141,8 @@ def fits_table(views: dict[tuple[str, str], dict[str, Estimate]]) -> list[Block]
     columns += [Column(title, digits=3) for title in ("μM − μH", "μC − μH", "W₁(M, H)", "W₁(C, H)")]
     note = (
         "H: distances between two texts by people, M: by the model, C: of one by each. W₁ is the Wasserstein distance "
-        f"of their distributions. Means over contexts. The {CONTROL} compares one random half of people’s texts with "
-        "the other half, in contexts with more than five."
+        f"of their distributions. Means over contexts, with intervals about new contexts. The {CONTROL} compares "
+        "one random half of people’s texts with the other half, in contexts with more than five."
     )
     return [Table("How texts fit people’s variability", columns, rows, note)]
 

@@ -1,4 +1,4 @@
-"""BLEU of one text: how many of its n-grams occur in a reference."""
+"""BLEU of one text: how many of its n-grams occur in its references."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ def words_of(text: str) -> list[str]:
     return _WORDS.findall(text.lower())
 
 
-def sentence_bleu(text: str, reference: str, *, order: int = ORDER) -> float:
-    """BLEU of ``text`` against one reference, from 0 to 1.
+def sentence_bleu(text: str, references: str | Sequence[str], *, order: int = ORDER) -> float:
+    """BLEU of ``text`` against one or several references, from 0 to 1.
+
+    Of several references, an n-gram is matched as often as the reference that has it most often, and the brevity
+    penalty compares with the reference whose length is closest, the shorter of two (Papineni et al. 2002, 2.1 and 2.2).
+    Without references the score is 0.
 
     The geometric mean of the clipped n-gram precisions, n from 1 to ``order``, times the brevity penalty. From n = 2,
     matches and n-grams each count one more, so that a short text does not score 0 for lack of a 4-gram (Lin & Och 2004,
@@ -27,17 +31,24 @@ def sentence_bleu(text: str, reference: str, *, order: int = ORDER) -> float:
     """
     if order < 1:
         raise ValueError(f"order must be 1 or more, not {order}")
-    words, others = words_of(text), words_of(reference)
+    words = words_of(text)
+    others = [words_of(each) for each in ([references] if isinstance(references, str) else references)]
+    if not others:
+        return 0.0
     logs = []
     for n in range(1, order + 1):
-        counts, known = _ngrams(words, n), _ngrams(others, n)
+        counts = _ngrams(words, n)
+        known: Counter[tuple[str, ...]] = Counter()
+        for each in others:
+            known |= _ngrams(each, n)  # the larger of the two counts
         matches = sum(min(count, known[gram]) for gram, count in counts.items())
         more = 1 if n > 1 else 0
         total = sum(counts.values()) + more
         if not matches + more or not total:
             return 0.0
         logs.append(math.log((matches + more) / total))
-    brevity = min(0.0, 1 - len(others) / len(words))
+    closest = min((len(each) for each in others), key=lambda length: (abs(length - len(words)), length))
+    brevity = min(0.0, 1 - closest / len(words))
     return math.exp(brevity + math.fsum(logs) / order)
 
 

@@ -14,10 +14,9 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from analysis.clusters import cluster_mean
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Dimensions, mean_estimate
 from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer
 from analysis.variability.productions import Productions
 
@@ -54,26 +53,24 @@ def fit_table(found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, seed
     return pd.DataFrame(rows, columns=columns)
 
 
-def corpus_view(table: pd.DataFrame, *, plan: Bootstrap) -> dict[tuple[str, str], dict[str, Estimate]]:
+def corpus_view(table: pd.DataFrame, *, level: float = 0.95) -> dict[tuple[str, str], dict[str, Estimate]]:
     """By (decoder, kind): the mean over contexts of each of FIGURES, and of ``mu_human`` for PEOPLE.
 
-    Intervals resample contexts. Contexts without the figure are left out: ``n`` counts the others.
+    Intervals are about new contexts. Contexts without the figure are left out: ``n`` counts the others.
     """
     found: dict[tuple[str, str], dict[str, Estimate]] = {}
     for (decoder, kind), rows in table.groupby(["decoder", "kind"], sort=False):
         names = ("mu_human",) if decoder == PEOPLE else FIGURES
-        found[str(decoder), str(kind)] = {name: _mean(rows, name, plan) for name in names}
+        found[str(decoder), str(kind)] = {name: _mean(rows, name, level) for name in names}
     return found
 
 
-def _mean(rows: pd.DataFrame, name: str, plan: Bootstrap) -> Estimate:
+def _mean(rows: pd.DataFrame, name: str, level: float) -> Estimate:
     known = rows.dropna(subset=name)
     if known.empty:
-        return Estimate(math.nan, n=0, n_of="contexts", level=plan.level, note="no context has enough productions")
-    found = cluster_mean(known[name], known["context"], plan=plan, n_of="contexts")
-    if found.n > 1:
-        return found
-    return replace(found, low=math.nan, high=math.nan, method="", note="no interval from a single context")
+        return Estimate(math.nan, n=0, n_of="contexts", level=level, note="no context has enough productions")
+    found = mean_estimate(known[name], Dimensions.of(contexts=known["context"]), level=level)
+    return replace(found, n_of="contexts")
 
 
 def worst_fit(
@@ -85,12 +82,12 @@ def worst_fit(
 
 
 def within_and_between(
-    found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, plan: Bootstrap
+    found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, level: float = 0.95
 ) -> dict[str, dict[str, Estimate]]:
     """By kind: the mean distance ``within`` writers, ``between`` writers and their ``difference``, over contexts.
 
     A context counts as the mean of its pairs; the difference only uses contexts with both. Contexts without writers, or
-    where nobody wrote twice, have nothing within. Intervals resample contexts.
+    where nobody wrote twice, have nothing within. Intervals are about new contexts.
     """
     rows = []
     for each, kinds in found:
@@ -102,6 +99,6 @@ def within_and_between(
             rows.append((each.context, kind, within, between, between - within))
     table = pd.DataFrame(rows, columns=["context", "kind", "within", "between", "difference"])
     return {
-        str(kind): {name: _mean(part, name, plan) for name in ("within", "between", "difference")}
+        str(kind): {name: _mean(part, name, level) for name in ("within", "between", "difference")}
         for kind, part in table.groupby("kind", sort=False)
     }

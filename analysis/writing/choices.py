@@ -7,17 +7,16 @@ Shapes: ``chosen`` (N,), 1 or True where the first suggester's text was chosen a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analysis.clusters import cluster_ratio
 from analysis.diversity.association import Floats
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate, wilson
+from analysis.inference import Dimensions, ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,26 @@ def choice_share(chosen: ArrayLike, *, level: float = 0.95) -> Estimate:
     return Estimate(share, low, high, n, "choices", level, "Wilson")
 
 
-def clustered_share(chosen: ArrayLike, writers: ArrayLike, *, plan: Bootstrap) -> Estimate:
-    """The same share with a percentile interval that resamples writers with all their choices. ``n`` counts writers.
+@dataclass(frozen=True, slots=True)
+class WriterShare:
+    """The share of choices for the first with an interval about new writers, and the two-sided p of one half."""
+
+    share: Estimate
+    p: float
+
+
+def clustered_share(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -> WriterShare:
+    """The same share, clustered by writer: choices of one writer may be alike. The prompts are a fixed condition.
 
     ValueError: no choices, or a value other than 0 or 1. NaN is left out with its writer's name.
     """
     values = np.asarray(chosen, dtype=float)
     kept = ~np.isnan(values)
     known = known_choices(values)
-    return cluster_ratio(known, np.ones(len(known)), np.asarray(writers)[kept], plan=plan, n_of="writers")
+    if not len(known):
+        raise ValueError("there are no values")
+    figures = ratios(known, np.ones(len(known)), Dimensions.of(writers=np.asarray(writers)[kept]), level=level)
+    return WriterShare(replace(figures.estimate(bounds=(0, 1)), n_of="choices"), figures.p(null=0.5, bounds=(0, 1)))
 
 
 def known_choices(chosen: ArrayLike) -> Floats:

@@ -93,7 +93,7 @@ def authors_of(lines: pd.DataFrame) -> list[str]:
 
 
 def contests(lines: pd.DataFrame) -> list[Contest]:
-    """For every two suggesters, the rounds in which both suggested a text and one of the two was chosen.
+    """For every pair of suggesters, the rounds in which both suggested a text and one of the two was chosen.
 
     Rounds in which one suggester had several texts, or neither was chosen, are left out.
     """

@@ -1,7 +1,7 @@
 """Figures of a whole writing study from its lines, for the report and the command line alike.
 
-``lines`` are frames as `analysis.writing.lines.lines_frame` makes them. Intervals resample writers with all their
-lines."""
+``lines`` are frames as `analysis.writing.lines.lines_frame` makes them. Intervals are about new writers, who
+are clusters of all that they wrote."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from analysis.clusters import cluster_mean
-from analysis.diversity.resampling import Bootstrap
 from analysis.estimate import Estimate
+from analysis.inference import Bounds, Dimensions, holm, mean_estimate, ratios
 from analysis.tagging import Tagger
 from analysis.writing.choices import BinomialTests, binomial_tests, choice_share, clustered_share
 from analysis.writing.edits import Shift, edit_of, mann_whitney
@@ -34,13 +33,16 @@ TEXTS = {
     "distinct_3": "distinct-3",
 }
 CONCRETE = {"nouns": "Concreteness, nouns", "verbs": "Concreteness, verbs", "covered": "Nouns and verbs with a rating"}
+#: The ends of the measures that have both.
+LIMITS: dict[str, Bounds] = dict.fromkeys(("jaccard", "user"), (0, 100))
+LIMITS |= dict.fromkeys(("distinct_1", "distinct_2", "distinct_3", "covered"), (0, 1))
 #: In `mean_edits`, the place of all rounds together.
 ALL_ROUNDS = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round: ``wins`` of ``n`` choices are for the first; ``share`` with Wilson's interval."""
+    """One round: ``wins`` of ``n`` choices are for the first; ``share`` with an interval about new writers."""
 
     round: int
     wins: int
@@ -50,12 +52,14 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two suggesters. Shares are of the first."""
+    """Two suggesters. Shares are of the first: ``share`` with Wilson's interval, as published, ``share_by_writer`` with
+    one about new writers and the p of its test."""
 
     first: str
     second: str
     share: Estimate
     share_by_writer: Estimate
+    p_by_writer: float
     mixed: MixedLogit
     tests: BinomialTests
     rounds: list[Round]
@@ -63,31 +67,38 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class EditShift:
-    """Mann–Whitney's test of one measure between two suggesters."""
+    """One measure between two suggesters: the ``difference`` of means with an interval about new writers, its p, and
+    that corrected by Holm's method over all measures and pairs; ``shift`` is Mann–Whitney's test, as published."""
 
     measure: str
     first: str
     second: str
+    difference: Estimate
+    p: float
+    p_corrected: float
     shift: Shift
 
 
-def compared_choices(lines: pd.DataFrame, *, plan: Bootstrap) -> list[Compared]:
-    """Every two suggesters between whom writers chose."""
-    return [_compared(contest, plan) for contest in contests(lines)]
+def compared_choices(lines: pd.DataFrame, *, level: float = 0.95) -> list[Compared]:
+    """Every pair of suggesters between whom writers chose."""
+    return [_compared(contest, level) for contest in contests(lines)]
 
 
-def _compared(contest: Contest, plan: Bootstrap) -> Compared:
-    chosen, rounds = np.array(contest.chosen), np.array(contest.rounds)
+def _compared(contest: Contest, level: float) -> Compared:
+    chosen, rounds, writers = np.array(contest.chosen), np.array(contest.rounds), np.array(contest.writers)
     by_round = []
     for place in sorted(set(contest.rounds)):
-        here = chosen[rounds == place]
-        by_round.append(Round(place, int(here.sum()), len(here), choice_share(here, level=plan.level)))
+        here, of_writers = chosen[rounds == place], writers[rounds == place]
+        share = clustered_share(here, of_writers, level=level).share
+        by_round.append(Round(place, int(here.sum()), len(here), share))
+    overall = clustered_share(chosen, writers, level=level)
     return Compared(
         contest.first,
         contest.second,
-        choice_share(chosen, level=plan.level),
-        _several(clustered_share(chosen, contest.writers, plan=plan)),
-        mixed_logit(chosen, contest.writers, level=plan.level),
+        choice_share(chosen, level=level),
+        overall.share,
+        overall.p,
+        mixed_logit(chosen, contest.writers, level=level),
         binomial_tests(int(chosen.sum()), len(chosen)),
         by_round,
     )
@@ -103,25 +114,32 @@ def edit_table(lines: pd.DataFrame) -> pd.DataFrame:
     return joined.sort_values("author", kind="stable")
 
 
-def mean_edits(edits: pd.DataFrame, *, plan: Bootstrap) -> dict[tuple[str, int], dict[str, Estimate]]:
+def mean_edits(edits: pd.DataFrame, *, level: float = 0.95) -> dict[tuple[str, int], dict[str, Estimate]]:
     """By suggester and round (ALL_ROUNDS for all): the mean of each of the EDITS in a table of `edit_table`."""
     means = {}
     for name, mine in edits.groupby("author", sort=False):
         for place, rows in [(ALL_ROUNDS, mine), *mine.groupby("round", sort=True)]:
             key = str(name), int(str(place))
-            means[key] = {measure: mean_over_writers(rows, measure, plan=plan) for measure in EDITS}
+            means[key] = {measure: mean_over_writers(rows, measure, level=level) for measure in EDITS}
     return means
 
 
-def edit_shifts(edits: pd.DataFrame) -> list[EditShift]:
-    """Mann–Whitney U of every two suggesters on each of the EDITS; pairs without a value on one side are left out."""
-    found = []
+def edit_shifts(edits: pd.DataFrame, *, level: float = 0.95) -> list[EditShift]:
+    """Every pair of suggesters on each of the EDITS; pairs without a value on one side are left out."""
+    shifts = []
     for first, second in combinations(dict.fromkeys(edits["author"]), 2):
         for measure in EDITS:
-            left, right = (edits.loc[edits["author"] == name, measure].dropna() for name in (first, second))
-            if len(left) and len(right):
-                found.append(EditShift(measure, first, second, mann_whitney(left, right)))
-    return found
+            rows = edits[edits["author"].isin([first, second])].dropna(subset=measure)
+            values, is_first = rows[measure].to_numpy(dtype=float), (rows["author"] == first).to_numpy()
+            if is_first.all() or not is_first.any():
+                continue
+            sides = np.stack([is_first, ~is_first], axis=1).astype(float)
+            means = ratios(values[:, None] * sides, sides, Dimensions.of(writers=rows["writer"]), level=level)
+            difference = replace(means.difference(0, 1), n_of="edits")
+            p, shift = means.p_difference(0, 1), mann_whitney(values[is_first], values[~is_first])
+            shifts.append(EditShift(measure, str(first), str(second), difference, p, p, shift))
+    corrected = holm([each.p for each in shifts])
+    return [replace(each, p_corrected=float(p)) for each, p in zip(shifts, corrected, strict=True)]
 
 
 def story_table(
@@ -150,28 +168,22 @@ def _measures(texts: Sequence[str]) -> dict[str, float]:
     return dict(zip(TEXTS, values, strict=True))
 
 
-def mean_texts(stories: pd.DataFrame, *, plan: Bootstrap) -> dict[str, dict[str, Estimate]]:
+def mean_texts(stories: pd.DataFrame, *, level: float = 0.95) -> dict[str, dict[str, Estimate]]:
     """By source: the mean over stories of each measure in a table of `story_table`."""
     measures = [name for name in stories.columns if name not in ("source", "story", "writer")]
     return {
-        str(name): {measure: mean_over_writers(rows, measure, plan=plan) for measure in measures}
+        str(name): {measure: mean_over_writers(rows, measure, level=level) for measure in measures}
         for name, rows in stories.groupby("source", sort=False)
     }
 
 
-def mean_over_writers(rows: pd.DataFrame, column: str, *, plan: Bootstrap) -> Estimate:
-    """The mean of a column with an interval that resamples ``writer``.
+def mean_over_writers(rows: pd.DataFrame, column: str, *, level: float = 0.95) -> Estimate:
+    """The mean of a column with an interval about new writers; the prompts are a fixed condition.
 
-    NaN without values, no interval for a single writer.
+    NaN without values.
     """
     known = rows.dropna(subset=column)
     if known.empty:
-        return Estimate(math.nan, n=0, n_of="writers", level=plan.level, note="there is nothing to measure")
-    return _several(cluster_mean(known[column], known["writer"], plan=plan, n_of="writers"))
-
-
-def _several(found: Estimate) -> Estimate:
-    """The estimate without its interval if there is a single writer, because every resample is the same."""
-    if found.n > 1:
-        return found
-    return replace(found, low=math.nan, high=math.nan, method="", note="no interval from a single writer")
+        return Estimate(math.nan, n=0, n_of="texts", level=level, note="there is nothing to measure")
+    dimensions = Dimensions.of(writers=known["writer"])
+    return replace(mean_estimate(known[column], dimensions, bounds=LIMITS.get(column), level=level), n_of="texts")

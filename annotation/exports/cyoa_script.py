@@ -6,8 +6,6 @@ Tab-separated, one story per row, the first column its number from 0. The script
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +13,7 @@ from annotation.exports.request import ExportError, Request
 from annotation.exports.turns import Story, TurnRules, story_batches, turn_rules
 from annotation.models import Rating, Study
 from annotation.task_types.registry import get_type
+from common.csv_files import csv_text
 
 ROUNDS, QUESTIONS = 5, 5
 #: Every second turn has suggestions: a line is written alone, then one from suggestions.
@@ -113,6 +112,4 @@ def _answers(submissions: Sequence[int], topics: Sequence[str]) -> dict[tuple[in
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> bytes:
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter="\t", lineterminator="\n").writerows(rows)
-    return out.getvalue().encode("utf-8", "replace")
+    return csv_text(rows, delimiter="\t").encode("utf-8", "replace")

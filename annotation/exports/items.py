@@ -37,7 +37,7 @@ def wide_sheet(request: Request) -> Sheet:
     instruments = instruments_of(study, arms)
     questions, scores = questions_of(instruments), score_columns(scores_of(instruments), "score")
     with_mean = {
-        each.topic: Score(each.topic, each.label)
+        each.topic: Score(each.topic, each.label).within(each.ratings_scale)
         for each in questions
         if each.scale.level not in NO_MEAN and not each.targets
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from common.cells import SUSPECT, protect_cell
+from common.csv_files import csv_text
 
 Record = list[Any]
 
@@ -35,29 +34,12 @@ def csv_bytes(sheet: Sheet) -> Iterator[tuple[bytes, int]]:
 
 
 def _csv_lines(batch: list[Record], texts: Sequence[int]) -> bytes:
-    returns = False
     for record in batch:
         for place in texts:
             cell = record[place]
-            if cell:
-                if cell[0] in SUSPECT:
-                    record[place] = protect_cell(cell)
-                returns = returns or "\r" in cell
-    out = io.StringIO(newline="")
-    if returns:
-        _write_quoting_returns(out, batch)
-    else:
-        csv.writer(out, lineterminator="\n").writerows(batch)
-    return _encoded(out.getvalue())
-
-
-def _write_quoting_returns(out: io.StringIO, batch: list[Record]) -> None:
-    """Writes rows, and quotes those with a carriage return: the csv module does not, but reads it as the row's end."""
-    plain = csv.writer(out, lineterminator="\n")
-    quoting = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for record in batch:
-        odd = any(isinstance(cell, str) and "\r" in cell for cell in record)
-        (quoting if odd else plain).writerow(record)
+            if cell and cell[0] in SUSPECT:
+                record[place] = protect_cell(cell)
+    return _encoded(csv_text(batch))
 
 
 def jsonl_bytes(sheet: Sheet) -> Iterator[tuple[bytes, int]]:

@@ -10,16 +10,20 @@ from decimal import Decimal, InvalidOperation
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from annotation.management.asking import YES, ask_before_spending
 from annotation.models import Assignment, OutsideAssignment, Study
 from annotation.platforms import connect
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.changing import changes_class
+from annotation.platforms.costs import in_words
+from annotation.queries import item_places
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
 from annotation.queries.part_pay import unpaid_parts_there
 from annotation.services import deciding, lifecycle, republishing
 from annotation.services.compensating import compensate
 from annotation.services.fetching import fetch_answer
+from annotation.services.spending import require_room, with_fee
 from common.commands import AddAction
 from common.words import counted, money
 
@@ -40,6 +44,7 @@ class LifecycleActions:
         more.add_argument("slug")
         more.add_argument("ratings", type=int, help="ratings per item, more than now")
         more.add_argument("--dry-run", action="store_true", help="show what it would cost, but change nothing")
+        more.add_argument("--yes", action="store_true", help=YES)
         gone = add("delete-hits", "delete HITs on the platform that have ended and are decided", self.delete_hits)
         gone.add_argument("slug")
         gone.add_argument("--dry-run", action="store_true", help="show how many, but delete nothing")
@@ -52,6 +57,7 @@ class LifecycleActions:
         owed.add_argument("assignment", help="the platform's id of the assignment, see: study reconcile")
         owed.add_argument("--amount", required=True, help="USD, such as 0.50")
         owed.add_argument("--reason", required=True, help="as the worker reads it")
+        owed.add_argument("--yes", action="store_true", help=YES)
         back = add("ask-back", "ask a worker to return their submission, in place of a rejection", self.ask_back)
         back.add_argument("slug")
         back.add_argument("assignment", help="the platform's id of the submission")
@@ -68,21 +74,22 @@ class LifecycleActions:
         self.say([f"{counted(done.count, platform.unit)} offered until {until:%d %b %Y, %H:%M} UTC."])
         self.say(f"  Refused: {line}" for line in done.refused)
 
-    def add_ratings(self, *, slug: str, ratings: int, dry_run: bool) -> None:
+    def add_ratings(self, *, slug: str, ratings: int, dry_run: bool, yes: bool) -> None:
         study, platform = self._posted(slug)
         cost = lifecycle.cost_of_more(study, platform, ratings)
-        self.say(
-            [
-                f"{counted(cost.assignments, 'further assignment')}: {money(cost.rewards)} in rewards and "
-                f"{money(cost.fees)} in fees, {money(cost.total)} in total."
-            ]
-        )
+        if ratings > study.ratings_per_item:
+            self.say([item_places.in_words(study, ratings - study.ratings_per_item)])
+        self.say([f"{counted(cost.assignments, 'further assignment')}: {in_words(cost)}"])
         if dry_run:
             return
+        require_room(study=study, platform=platform, amount=cost.total)
+        ask_before_spending(cost.total, yes=yes)
         study = lifecycle.add_ratings(study=study, ratings=ratings, actor=self.actor)
         done = republishing.replace_lost(study=study, platform=platform, actor=self.actor)
         added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
         self.say([f"{added} added, {posted} posted."])
+        if study.status == Study.Status.PAUSED:
+            self.say(["The study is paused: the places are offered after you resume it."])
 
     def delete_hits(self, *, slug: str, dry_run: bool) -> None:
         study, platform = self._posted(slug)
@@ -94,7 +101,7 @@ class LifecycleActions:
         self.say([f"{counted(done.count, platform.unit)} deleted on {platform.title}. Everything stays here."])
         self.say(f"  Refused: {line}" for line in done.refused)
 
-    def compensate(self, *, slug: str, assignment: str, amount: str, reason: str) -> None:
+    def compensate(self, *, slug: str, assignment: str, amount: str, reason: str, yes: bool) -> None:
         study, platform = self._posted(slug)
         rows = Assignment.objects.filter(posting__study=study, platform_assignment_id=assignment)
         work = rows.select_related("hit__study", "posting", "participant__worker").order_by("-pk").first()
@@ -106,6 +113,8 @@ class LifecycleActions:
             dollars = Decimal(amount)
         except InvalidOperation:
             raise CommandError(f"“{amount[:20]}” is not an amount. Write USD, such as 0.50.") from None
+        if dollars.is_finite():
+            ask_before_spending(with_fee(dollars, platform), yes=yes)
         owed = compensate(work=work, amount=dollars, reason=reason, platform=platform, actor=self.actor)
         who = work.participant.pseudonym
         if owed.paid_at:
@@ -165,7 +174,10 @@ def remedy_lines(study: Study) -> Iterator[str]:
         work = part.assignment
         do = f"study compensate {study.slug} {work.platform_assignment_id} --amount {part.amount} pays its worker"
         yield f"Stopped for part pay: {work.platform_assignment_id} ({work.participant.pseudonym}); {do}."
-    if not (found.here_only or found.there_only or found.other_worker or stopped):
+    partly = list(queries.partly_paid(study))
+    for theirs in partly:
+        yield f"Partly paid: {theirs.external_id}; the platform does not report how much. Look there."
+    if not (found.here_only or found.there_only or found.other_worker or stopped or partly):
         yield "There are no differences."
     if missing := overview.unplaced(study, overview.posted_on(study)):
         yield f"{counted(missing, 'place')} lost or ended."

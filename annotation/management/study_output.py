@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -18,6 +16,7 @@ from annotation.platforms import known, link
 from annotation.quality_forms import ExclusionForm, QualityForm
 from annotation.queries.progress import Progress
 from annotation.queries.quality import Quality
+from annotation.queries.staffing import staffing_by_arm, workers_in_words
 from annotation.services.applying import Applied, Difference
 from annotation.services.checking import default_config, default_values, initial_values
 from annotation.study_files import REQUIRED, FileRefused
@@ -26,6 +25,7 @@ from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
 from common.cells import protect_cell
 from common.commands import MOST_PROBLEMS, aligned
+from common.csv_files import csv_text
 from common.words import counted, duration, money
 
 BRIEF = 70
@@ -118,7 +118,7 @@ def table_problem_lines(refused: TableProblems) -> Iterator[str]:
 
 def all_keys(task: TaskType) -> Iterator[str]:
     """All keys in a study file of this type."""
-    yield from key_lines(StudyForm().fields, default_values(), "")
+    yield from key_lines(StudyForm().fields, default_values(task.name), "")
     yield f"task_type: {task.name}"
     yield "exclude_studies: a list of short names. Default: empty."
     yield "    Studies whose participants may not take part in this one."
@@ -192,10 +192,12 @@ def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str
         "working now": f"{found.in_progress:,}",
         "not finished": f"{found.returned:,} returned, {found.abandoned:,} timed out"
         + (f", {found.stopped:,} stopped for part pay" if found.stopped else ""),
-        "median time": f"{median} per hit",
+        "median time": f"{median} per hit" + (", of simulated workers" if found.median_simulated else ""),
         "flagged": f"{found.flagged:,}{flags}",
         "excluded": f"{found.excluded:,}",
     }
+    if found.extra:
+        rows["extra"] = f"{found.extra:,}, finished late and paid; left out of the analysis unless included"
     for name, text in rows.items():
         yield f"  {name:<14}{text}"
     for pay in found.pay:
@@ -203,20 +205,26 @@ def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str
         name = f"arm {pay.arm}" if pay.arm else "pay per hour"
         by = f"at the median time of {counted(pay.n, 'submission')} by people"
         yield f"  {name:<14}{money(pay.per_hour)} an hour {by}{low}"
+    yield f"  {found.left_out_words}"
     if found.is_complete:
         yield "  All ratings are in."
+    yield from (f"  {sentence}" for sentence in found.missing)
     for arm in study.arms.exclude(name="").order_by("position"):
         wanted = f" of {arm.wanted:,} wanted" if arm.wanted else ""
         reward: Decimal = study.reward if arm.reward is None else arm.reward
         yield f"  arm {arm.name}: {counted(arm.n_enrolled, 'participant')}{wanted}, {money(reward)} per hit"
 
 
+def workers_lines(study: Study) -> list[str]:
+    """How many different workers each arm of a live study needs. Empty for studies whose members do the work."""
+    if get_type(study.task_type).for_members:
+        return []
+    return workers_in_words(staffing_by_arm(study), study.hits_per_worker)
+
+
 def links_csv(invitations: Iterable[Invitation]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["name", "link"])
-    writer.writerows((protect_cell(each.name), link.personal_url(each)) for each in invitations)
-    return out.getvalue()
+    rows = [(protect_cell(each.name), link.personal_url(each)) for each in invitations]
+    return csv_text([("name", "link"), *rows])
 
 
 def quality_lines(study: Study, found: Quality) -> Iterator[str]:

@@ -4,39 +4,109 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django import forms
+from django.conf import settings as django_settings
 from django.core.management.base import CommandError
 from django.db import transaction
+from django.utils import timezone
 
+from annotation.management.study_output import workers_lines
 from annotation.models import PlatformJob, Posting, Study
 from annotation.platforms import PlatformTrouble, connect, platform_class
 from annotation.platforms.base import Platform
-from annotation.platforms.costs import Cost
+from annotation.platforms.costs import Cost, in_words
 from annotation.queries import platforms as queries
-from annotation.services import deciding, pausing, planning, platform_work, publishing, syncing
+from annotation.queries.pay import low_wages
+from annotation.queries.spending import set_aside_for, spending_of
+from annotation.services import (
+    compensating,
+    deciding,
+    pausing,
+    planning,
+    platform_jobs,
+    platform_work,
+    publishing,
+    syncing,
+)
+from annotation.services.first_posting import post_all_or_take_back
+from annotation.services.spending import set_budget
 from annotation.services.studies import change_study
 from annotation.task_types.settings import ListField
 from common.commands import progress_bar
 from common.words import counted, money
 
+Ask = Callable[[Decimal], None]
+
 
 def publish_lines(
-    study: Study, name: str, options: Sequence[tuple[str, str]], *, actor: str, dry_run: bool, progress: bool
-) -> list[str]:
-    """Launch the study and post it on a platform; with ``dry_run``, only show the calls and the cost."""
+    study: Study,
+    name: str,
+    options: Sequence[tuple[str, str]],
+    *,
+    actor: str,
+    dry_run: bool,
+    progress: bool,
+    ask: Ask,
+) -> Iterator[str]:
+    """Launch the study and post it on a platform; with ``dry_run``, only show the calls and the cost.
+
+    ``ask`` gets what it can cost in addition to what was agreed to before. It raises CommandError if that is too much.
+    """
     offline = platform_class(name).offline()
+    platform = offline if dry_run else connect(name)
+    platform.fees()  # may ask the endpoint, which must not wait for a transaction that waits for it
+    with transaction.atomic():  # tried out, to know what it costs
+        before = set_aside_for(study)
+        tried = _with_options(Study.objects.get(pk=study.pk), offline, options, actor)
+        planning.publish(study=tried, actor=actor, by_link=False)
+        lines = list(_dry_run_lines(tried, offline)) if dry_run else []
+        if not dry_run:
+            publishing.plan_postings(study=tried, platform=offline, actor=actor)
+            lines = [*cost_lines(tried, offline), *pay_lines(tried), *workers_lines(tried)]
+        new = set_aside_for(tried) - before
+        offered, settings = publishing.offered_hits(tried), publishing.settings_of(tried, offline)
+        transaction.set_rollback(True)
+    yield from lines
+    if dry_run:
+        return
+    yield from (line for line in platform.remarks(offered, settings) if line not in lines)
+    ask(new)
     with transaction.atomic():
-        study = _with_options(study, offline, options, actor)
+        study = _with_options(study, platform, options, actor)
         planning.publish(study=study, actor=actor, by_link=False)
-        if dry_run:
-            lines = list(_dry_run_lines(study, offline))
-            transaction.set_rollback(True)
-            return lines
-    return list(_post_lines(study, connect(name), actor=actor, progress=progress))
+        publishing.plan_postings(study=study, platform=platform, actor=actor)
+    yield from _post_lines(study, platform, actor=actor, progress=progress)
+
+
+def pay_lines(study: Study) -> Iterator[str]:
+    """What workers earn per hour, if it is less than the server's minimum."""
+    least = django_settings.MINIMUM_HOURLY_PAY
+    for reward, per_hour in low_wages(study):
+        yield f"Warning: {money(reward)} pays about {money(per_hour)} an hour, less than the minimum of {money(least)}."
+
+
+def budget_lines(study: Study, amount: str, *, actor: str) -> Iterator[str]:
+    """Show the study's budget, or set it to ``amount`` first."""
+    if amount:
+        try:
+            dollars = Decimal(amount.removeprefix("$"))
+        except InvalidOperation:
+            raise CommandError(f"“{amount[:20]}” is not an amount. Write USD, such as 25.00.") from None
+        set_budget(study=study, amount=dollars, actor=actor)
+    found = spending_of(study)
+    if found.budget is None:
+        yield f"{study.slug} has no budget yet. Publishing it on a platform sets one, from what it can cost."
+    else:
+        yield (
+            f"{study.slug}: the budget is {money(found.budget)}. {money(found.committed)} is spent or promised, "
+            f"{money(found.left)} is left."
+        )
+    if found.month_limit and found.committed:
+        yield f"This month, all studies on its account: {money(found.this_month)} of {money(found.month_limit)}."
 
 
 def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str, str]], actor: str) -> Study:
@@ -56,11 +126,10 @@ def _as_given(field: forms.Field | None, text: str) -> Any:
 
 
 def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool) -> Iterator[str]:
-    yield from cost_lines(study, platform)
-    publishing.plan_postings(study=study, platform=platform, actor=actor)
     total = publishing.progress(study, platform).total
-    with progress_bar(progress, platform.units or f"{platform.unit}s", total=total) as step:
-        done = publishing.post_all(study=study, platform=platform, step=step)
+    with progress_bar(progress, platform.units or f"{platform.unit}s", total=total, so_far=True) as step:
+        done = post_all_or_take_back(study=study, platform=platform, actor=actor, step=step)
+    platform_work.subscribe(study, platform)
     if platform.by_hand:
         yield f"{study.slug} is live. Enter on the site of the panel:"
         yield from _address_lines(study, platform)
@@ -84,10 +153,7 @@ def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
 
 
 def _cost_line(cost: Cost, platform: Platform) -> str:
-    return (
-        f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {money(cost.rewards)} in "
-        f"rewards and {money(cost.fees)} in fees, {money(cost.total)} in total."
-    )
+    return f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {in_words(cost)}"
 
 
 def _dry_run_lines(study: Study, platform: Platform) -> Iterator[str]:
@@ -98,20 +164,46 @@ def _dry_run_lines(study: Study, platform: Platform) -> Iterator[str]:
         counts[operation] += 1
         yield f"{operation} {json.dumps(params, ensure_ascii=False)}"
     yield from cost_lines(study, platform)
+    yield from pay_lines(study)
+    yield from workers_lines(study)
     calls = ", ".join(f"{counted(count, 'time')} {name}" for name, count in counts.items())
     yield f"Nothing was posted. Publishing would call: {calls or 'nothing'}."
 
 
-def sync_lines(study: Study, *, progress: bool) -> Iterator[str]:
+def sync_lines(study: Study, *, actor: str, progress: bool) -> Iterator[str]:
+    """Poll the study's work, or continue a poll that was interrupted. Raises PlatformTrouble."""
     for platform in _platforms_of(study):
         if not platform.confirms:
             claimed = counted(queries.claimed_submissions(study).count(), "submission")
             yield f"{platform.title} cannot confirm who did what: {claimed} counted as the workers' browsers said."
             continue
-        with progress_bar(progress, platform.units or f"{platform.unit}s") as step:
-            found = syncing.sync_study(study=study, platform=platform, step=step)
+        lock = platform_jobs.begin_here(study=study, kind=PlatformJob.Kind.POLL, platform=platform.name, actor=actor)
+        since = lock.job.asked_at
+        if lock.continues:
+            yield f"This continues the sync that began at {timezone.localtime(since):%H:%M} and was interrupted."
+        with progress_bar(progress, platform.units or f"{platform.unit}s", so_far=True) as step:
+
+            def note(done: int, step: Callable[[int], object] = step, lock: platform_jobs.Lock = lock) -> None:
+                lock.step(done)
+                step(done)
+
+            try:
+                found = syncing.sync_study(study=study, platform=platform, since=since, step=note)
+            except platform_jobs.LockLost:
+                raise CommandError("Another sync of this study has begun, and continues where this one was.") from None
+            except PlatformTrouble as trouble:
+                lock.end(PlatformJob.State.FAILED, trouble.what, trouble.fix)
+                raise
+        yield from _difference_lines(study, platform, actor=actor)
+        compensated = compensating.note_paid(study=study, platform=platform)
+        objections = syncing.note_objections(platform=platform)
+        lock.end(PlatformJob.State.DONE, f"{platform.count_of(found.postings)} asked for.")
         there = counted(found.assignments, "assignment")
         yield (f"{platform.count_of(found.postings)} asked for, {there} there, {found.changed:,} new or changed.")
+        if objections:
+            yield f"{counted(objections, 'worker objects', 'workers object')} to a rejection: see the submissions."
+        if compensated:
+            yield f"{counted(compensated, 'compensation')} paid."
         if found.deleted:
             gone = platform.count_of(found.deleted)
             why = "deleted there, or the key is another requester's. The next sync looks for them again."
@@ -131,6 +223,11 @@ def difference_lines(study: Study) -> Iterator[str]:
             f"  Other worker: assignment {theirs.external_id} belongs to {theirs.worker_id} on the platform; "
             f"{ours.participant.pseudonym} sent it here. It is left out of analysis and payment."
         )
+    for theirs in queries.partly_paid(study):
+        yield (
+            f"  Partly paid: assignment {theirs.external_id} was paid in part on the platform, which does not report "
+            "how much. Its payment is missing in the lists here."
+        )
     if out := deciding.still_out(study):
         yield f"{counted(out, 'assignment')} still in progress."
 
@@ -143,11 +240,23 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
         waiting = list(deciding.to_approve(study).select_related("posting__study", "posting__hit"))
         total = sum((each.posting.pays for each in waiting), Decimal(0))
         yield f"{counted(len(waiting), 'assignment')} to approve, {money(total)} in rewards."
-        if dry_run or not waiting:
+        if dry_run:
             continue
-        done = deciding.approve_all(outside=waiting, platform=platform, actor=actor)
-        yield f"Approved: {done.count:,}, {money(done.total)}."
-        yield from (f"  Refused: {line}" for line in done.refused or ())
+        if waiting:
+            done = deciding.approve_all(outside=waiting, platform=platform, actor=actor)
+            yield f"Approved: {done.count:,}, {money(done.total)}."
+            if done.waiting:
+                yield f"Still being approved there: {counted(done.waiting, 'assignment')}. The next sync records them."
+            yield from (f"  Refused: {line}" for line in done.refused or ())
+        yield from _difference_lines(study, platform, actor=actor)
+
+
+def _difference_lines(study: Study, platform: Platform, *, actor: str) -> Iterator[str]:
+    """Pay the bonuses of arms that pay more than the one listing, for work that was approved without them."""
+    rest = deciding.pay_differences(study=study, platform=platform, actor=actor)
+    if rest.count:
+        yield f"Bonuses of the arms that pay more, for work approved before: {rest.count:,}, {money(rest.total)}."
+    yield from (f"  Refused: {line}" for line in rest.refused or ())
 
 
 def pause_lines(study: Study, *, actor: str) -> Iterator[str]:

@@ -11,12 +11,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.exports.batch import batch_csv
+from annotation.exports.receipts import write_receipts
+from annotation.management.asking import YES, ask_before_spending
 from annotation.models import BulkAction, Study, Submission
 from annotation.platforms import PlatformTrouble, connect
 from annotation.platforms.costs import NO_FEES, Fees
 from annotation.queries.payments import as_code
 from annotation.queries.review import Preview, preview_of
 from annotation.services import bulk
+from annotation.services.audit import record
 from annotation.services.batches import read_decisions
 from annotation.tables import read_table
 from common.commands import ActionCommand, AddAction
@@ -39,7 +42,10 @@ class ReviewActions(ActionCommand):
             whose.add_argument("--submission", type=int, metavar="NUMBER", help="only this submission")
             each.add_argument("--reason", required=True, help="the worker reads it")
             each.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
+        whether = {"action": "store_true", "help": "leave the rejected work out of the analysis, too"}
+        reject.add_argument("--exclude", **whether)  # type: ignore[arg-type]  # keywords of one call
         bonus.add_argument("--amount", required=True, metavar="USD", help="for each submission, such as 0.50")
+        bonus.add_argument("--yes", action="store_true", help=YES)
         bonus.add_argument("--again", action="store_true", help="pay the same bonus for the same work again")
         write = add("batch-export", "write the results with workers' ids, for decisions in a spreadsheet", self.batch)
         write.add_argument("slug")
@@ -47,11 +53,32 @@ class ReviewActions(ActionCommand):
         read = add("batch-import", "approve and reject work as in an edited results file", self.batch_import)
         read.add_argument("slug")
         read.add_argument("file", type=Path)
+        read.add_argument("--exclude", **whether)  # type: ignore[arg-type]  # keywords of one call
         read.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
 
-    def reject(self, *, slug: str, worker: str, code: str, submission: int, reason: str, dry_run: bool) -> None:
+        kept = add("receipts", "write a zip with one file per worker, month and year, for bookkeeping", self.receipts)
+        kept.add_argument("slug", nargs="*", metavar="STUDY", help="these studies (default: all)")
+        kept.add_argument("--year", type=int, help="only this year, in UTC")
+        kept.add_argument("--month", type=int, choices=range(1, 13), metavar="1-12", help="only this month of --year")
+        kept.add_argument("--out", required=True, metavar="FILE", help="zip file to write; it contains workers' ids")
+
+    def receipts(self, *, slug: list[str], year: int | None, month: int | None, out: str) -> None:
+        if month is not None and year is None:
+            raise CommandError("--month needs --year.")
+        if year is not None and not 2000 <= year <= 9998:
+            raise CommandError(f"{year} is not a year from 2000 on.")
+        studies = [_study(name) for name in slug] or list(Study.objects.order_by("pk"))
+        with self.output(out) as file:
+            count = write_receipts(studies, file, year=year, month=month)
+        for study in studies:
+            record(study=study, actor=ACTOR, action="export worker ids", kind="receipts")
+        self.say([f"{counted(count, 'receipt')} in {out}."])
+
+    def reject(
+        self, *, slug: str, worker: str, code: str, submission: int, reason: str, exclude: bool, dry_run: bool
+    ) -> None:
         found = _chosen(_study(slug), worker, code, submission)
-        self.say(_do(_study(slug), "reject", found, reason, None, dry_run=dry_run))
+        self.say(_do(_study(slug), "reject", found, reason, None, exclude=exclude, dry_run=dry_run))
 
     def bonus(
         self,
@@ -64,24 +91,39 @@ class ReviewActions(ActionCommand):
         amount: str,
         again: bool,
         dry_run: bool,
+        yes: bool,
     ) -> None:
         study, usd = _study(slug), _usd(amount)
-        found = _chosen(study, worker, code, submission)
-        if not again and _paid_before(study, found, usd, reason):
-            raise CommandError("This bonus was paid before. To pay it again, add --again.")
-        self.say(_do(study, "bonus", found, reason, usd, dry_run=dry_run))
+        chosen = _chosen(study, worker, code, submission)
+        earlier = bulk.same_bonuses(study=study, amount=usd, note=reason, chosen=chosen)
+        unfinished = [action for action in earlier if _is_unfinished(action, again=again)]
+        if unfinished:
+            self.say(_continue_lines(unfinished, dry_run=dry_run))
+            if again:
+                self.say([f"Nobody was paid twice. To pay {money(usd)} a second time, run this command again."])
+                return
+        if earlier and not again:
+            had = {row["submission"] for action in earlier for row in action.rows}
+            chosen = chosen.exclude(pk__in=had)
+            if not chosen.exists():
+                if unfinished:
+                    return
+                raise CommandError(_paid_before(earlier, usd))
+            self.say([f"Left out: {counted(len(had), 'submission')} with this bonus. To pay it again, add --again."])
+        self.say(_do(study, "bonus", chosen, reason, usd, dry_run=dry_run, yes=yes))
 
     def batch(self, *, slug: str, out: str) -> None:
         with self.output(out) as file:
             for piece in batch_csv(_study(slug)):
                 file.write(piece)
 
-    def batch_import(self, *, slug: str, file: Path, dry_run: bool) -> None:
+    def batch_import(self, *, slug: str, file: Path, exclude: bool, dry_run: bool) -> None:
         study = _study(slug)
         with file.open("rb") as opened:
             decisions = read_decisions(study=study, table=read_table(opened, name=file.name, limit=None))
         with transaction.atomic():
             made = bulk.plan_rows(study=study, rows=decisions, actor=ACTOR)
+            bulk.set_terms(bulk=made, note="", exclude=exclude)
             self.say(_effect_lines(made))
             transaction.set_rollback(dry_run)
         if not dry_run:
@@ -115,21 +157,56 @@ def _usd(text: str) -> Decimal:
         raise CommandError(f"“{text[:40]}” is not an amount. Write dollars, such as 0.50.") from None
 
 
-def _paid_before(study: Study, chosen: QuerySet[Submission], amount: Decimal, reason: str) -> bool:
-    rows = [{"submission": pk} for pk in chosen.order_by("pk").values_list("pk", flat=True)]
-    same = BulkAction.objects.filter(study=study, action="bonus", amount=amount, note=reason.strip())
-    return any(each.rows == rows for each in same.exclude(state=BulkAction.State.SHOWN))
+def _is_unfinished(bonus: BulkAction, *, again: bool) -> bool:
+    """Whether the command that paid this bonus was interrupted or, unless it is to be paid again, refused in part."""
+    if bonus.state == BulkAction.State.RUNNING or again:
+        return bonus.state == BulkAction.State.RUNNING
+    return not {row["submission"] for row in bonus.rows} <= bulk.paid_rows(bonus)
+
+
+def _paid_before(earlier: list[BulkAction], amount: Decimal) -> str:
+    """What is recorded as paid. The rows of `earlier` are all paid."""
+    payments = sum(len(bonus.rows) for bonus in earlier)
+    last = max(bonus.done_at or bonus.created_at for bonus in earlier)
+    return (
+        f"This bonus was paid before: {counted(payments, 'payment')} of {money(amount)}, the last on "
+        f"{last:%d %b %Y, %H:%M} UTC. To pay it again, add --again."
+    )
+
+
+def _continue_lines(unfinished: list[BulkAction], *, dry_run: bool) -> Iterator[str]:
+    """Pay what is left of bonuses that were confirmed before. The platform says what it has paid already."""
+    for bonus in unfinished:
+        left = len(bonus.rows) - len(bulk.paid_rows(bonus))
+        since = f"{bonus.confirmed_at or bonus.created_at:%d %b %Y, %H:%M} UTC"
+        yield f"{counted(left, 'submission')} of the bonus that you started on {since} may still be unpaid."
+        if dry_run:
+            yield "Running the command asks the platform which of them were paid, and pays the others."
+            continue
+        yield "This continues it. What the platform has paid is recorded, not paid again."
+        bulk.reopen_bonus(bulk=bonus, actor=ACTOR)
+        yield from _run_lines(bonus)
 
 
 def _do(
-    study: Study, action: str, chosen: QuerySet[Submission], reason: str, amount: Decimal | None, *, dry_run: bool
+    study: Study,
+    action: str,
+    chosen: QuerySet[Submission],
+    reason: str,
+    amount: Decimal | None,
+    *,
+    exclude: bool = False,
+    dry_run: bool,
+    yes: bool = False,
 ) -> Iterator[str]:
     with transaction.atomic():
         made = bulk.plan_action(study=study, action=action, chosen=chosen, actor=ACTOR)
-        bulk.set_terms(bulk=made, note=reason, amount=amount)
+        bulk.set_terms(bulk=made, note=reason, amount=amount, exclude=exclude)
         yield from _effect_lines(made)
         transaction.set_rollback(dry_run)
     if not dry_run:
+        cost = preview_of(made, _fees)
+        ask_before_spending(cost.rewards + cost.fees if action == "bonus" else Decimal(0), yes=yes)
         yield from _done_lines(made)
 
 
@@ -145,9 +222,15 @@ def _effect_lines(made: BulkAction) -> Iterator[str]:
     slug = made.study.slug
     if made.action == "bonus":
         yield f"{slug}: a bonus for {counted(found.approved, 'submission')}, {_cost(found)}."
+        if found.paid_before:
+            yield f"  {found.paid_before}"
     else:
         approved = f"{counted(found.approved, 'submission')} to approve, {_cost(found)}; " if found.approved else ""
         yield f"{slug}: {approved}{counted(found.rejected, 'submission')} to reject."
+        if found.rejected and made.exclude:
+            yield "  The analysis leaves the rejected work out."
+        elif found.rejected:
+            yield "  The rejected work stays in the analysis. To leave it out, add --exclude."
     for reason, count in found.left_out:
         yield f"  Left out: {counted(count, 'submission')}, {reason}."
 
@@ -158,6 +241,11 @@ def _cost(found: Preview) -> str:
 
 def _done_lines(made: BulkAction) -> Iterator[str]:
     bulk.confirm_action(bulk=made, actor=ACTOR, start=lambda pk: None)
+    yield from _run_lines(made)
+
+
+def _run_lines(made: BulkAction) -> Iterator[str]:
+    """Do what is left of a confirmed action. Raises CommandError if it stops before its end."""
     done = bulk.run_action(bulk_id=made.pk, connect=connect)
     if done is None or done.state != BulkAction.State.DONE:
         stopped = " ".join(done.refused[-1:]) if done is not None else ""

@@ -239,7 +239,7 @@ class Migration(migrations.Migration):
                 ('estimated_minutes', models.DecimalField(blank=True, decimal_places=1, help_text='How long a hit takes, as the researcher expects. Empty: not known.', max_digits=6, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0.1'))])),
                 ('time_limit_minutes', models.PositiveIntegerField(default=30, validators=[django.core.validators.MinValueValidator(1)])),
                 ('access', models.CharField(choices=[('open', 'Anyone with the study link'), ('invited', 'Only holders of a personal link')], default='open', max_length=10)),
-                ('identity', models.CharField(choices=[('none', 'Not at all: every visit may be a new person'), ('browser', 'One participation per browser'), ('parameter', 'By an id that a panel adds to the link')], default='none', max_length=10)),
+                ('identity', models.CharField(choices=[('none', 'No check: the same person can take part again'), ('browser', 'One participation per browser'), ('parameter', 'One participation per id that a panel adds to the link')], default='none', max_length=10)),
                 ('identity_parameter', models.CharField(blank=True, help_text="Name of the address parameter with a panel's id, such as PROLIFIC_PID.", max_length=40)),
                 ('panel', models.CharField(blank=True, help_text='Whose ids these are: the same id of one panel is the same person.', max_length=40)),
                 ('platforms', models.JSONField(blank=True, default=dict, help_text="Settings for each platform, by its name. Validated by the platform's form.")),

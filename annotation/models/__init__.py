@@ -6,6 +6,7 @@ from annotation.models.media import Media
 from annotation.models.offers import Offer, Pull
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
+from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import (
     Adjudication,
@@ -27,6 +28,7 @@ from annotation.models.work import (
     Rating,
     Step,
     Submission,
+    TakenItem,
     TextPrint,
     Worker,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "Assignment",
     "AuditEntry",
     "BulkAction",
+    "Commitment",
     "Compensation",
     "DeletionRequest",
     "Draft",
@@ -66,9 +69,12 @@ __all__ = [
     "Rating",
     "RedactionGate",
     "Review",
+    "SpendingAccount",
     "Step",
     "Study",
+    "StudyBudget",
     "Submission",
+    "TakenItem",
     "TextPrint",
     "Worker",
 ]

@@ -19,6 +19,7 @@ class PlatformJob(models.Model):
     class Kind(models.TextChoices):
         PUBLISH = "publish", "Publish"
         SYNC = "sync", "Sync"
+        POLL = "poll", "Sync by command"
         EXTEND = "extend", "Extend"
         ADD = "add", "Offer lost places again"
         PAUSE = "pause", "Pause"

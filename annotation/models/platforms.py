@@ -16,6 +16,9 @@ class Posting(models.Model):
 
     A hit that needs many submissions may be offered in several parts, which cost less on MTurk; ``part`` counts them.
     ``external_id`` is the platform's name for the posting, empty until it has been posted.
+
+    ``wanted`` is how many places it should have. The calls make the platform agree: ``asked`` is the total that one of
+    them asks for, from before it is made until its result is stored, and ``offered`` is what the platform has.
     """
 
     class State(models.TextChoices):
@@ -30,6 +33,8 @@ class Posting(models.Model):
     platform = models.CharField(max_length=20)
     part = models.PositiveSmallIntegerField(default=0)
     wanted = models.PositiveIntegerField(null=True, blank=True, help_text="Submissions asked for; empty: no number.")
+    offered = models.PositiveIntegerField(null=True, blank=True, help_text="Places there; empty: as many as wanted.")
+    asked = models.PositiveIntegerField(null=True, blank=True, help_text="Places that a call asks for; empty: no call.")
     reward = models.DecimalField(
         max_digits=8, decimal_places=3, null=True, blank=True, help_text="USD per submission; empty: the hit's reward."
     )
@@ -72,6 +77,11 @@ class Posting(models.Model):
             return self.reward
         return self.hit.reward if self.hit else Decimal(0)
 
+    @property
+    def one_listing(self) -> bool:
+        """Whether it is part of one listing of all hits at the lowest reward: what a hit pays more is a bonus."""
+        return bool(self.study.platforms.get(self.platform, {}).get("one_listing"))
+
 
 class PlatformCall(models.Model):
     """One call to a platform that must take effect once. The row is committed before the call, and stays afterwards.
@@ -106,22 +116,37 @@ class PlatformCall(models.Model):
 
 
 class QualificationType(models.Model):
-    """A qualification on a platform for something that workers did in ``study``. Its id there is stored once."""
+    """A qualification on a platform for something that workers did in ``study``. Its id there is stored once.
+
+    ``hit``: for those who took a part of this hit.
+    """
 
     class Purpose(models.TextChoices):
         EXAM = "exam", "The result of the exam, as a percentage"
         TOOK_PART = "took_part", "Took part"
         LIMIT = "limit", "Did all that one worker can do"
+        PART = "part", "Took a part of task"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="qualification_types")
     platform = models.CharField(max_length=20)
     purpose = models.CharField(max_length=10, choices=Purpose.choices)
+    hit = models.ForeignKey(Hit, null=True, blank=True, on_delete=models.CASCADE, related_name="qualification_types")
     external_id = models.CharField(max_length=200)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["study", "platform", "purpose"], name="qualificationtype_once"),
+            models.UniqueConstraint(
+                fields=["study", "platform", "purpose"], condition=Q(hit=None), name="qualificationtype_once"
+            ),
+            models.UniqueConstraint(
+                fields=["hit", "platform"], condition=Q(hit__isnull=False), name="qualificationtype_once_per_hit"
+            ),
+            models.CheckConstraint(
+                condition=Q(hit=None, purpose__in=["exam", "took_part", "limit"])
+                | Q(hit__isnull=False, purpose="part"),
+                name="qualificationtype_of_a_hit",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -131,7 +156,9 @@ class QualificationType(models.Model):
 class OutsideAssignment(models.Model):
     """An assignment as the platform reports it: who has it there, and what became of it. Only a poll writes this.
 
-    ``answer`` is what arrived at the platform. It is saved for work that never reached this server.
+    ``partial`` work was done and paid in part; the platform does not report how much. Who was ``screened`` out was not
+    the right person for the study, and gets a fixed amount or nothing; their place is free again. ``answer`` is what
+    arrived at the platform. It is saved for work that never reached this server.
     """
 
     class State(models.TextChoices):
@@ -139,6 +166,8 @@ class OutsideAssignment(models.Model):
         APPROVED = "approved", "Approved"
         REJECTED = "rejected", "Rejected"
         RETURNED = "returned", "Returned"
+        PARTIAL = "partial", "Partly paid"
+        SCREENED = "screened", "Screened out"
 
     posting = models.ForeignKey(Posting, on_delete=models.CASCADE, related_name="outside")
     external_id = models.CharField(max_length=200)
@@ -148,6 +177,12 @@ class OutsideAssignment(models.Model):
     submitted_at = models.DateTimeField(null=True, blank=True)
     approves_itself_at = models.DateTimeField(null=True, blank=True)
     answer = models.TextField(blank=True)
+    objected_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the platform first reported the worker's objection to the rejection."
+    )
+    objection_url = models.URLField(
+        max_length=500, blank=True, help_text="Where to read and answer it; empty: none, or it was decided."
+    )
     seen_at = models.DateTimeField(help_text="When the platform last said so.")
 
     class Meta:

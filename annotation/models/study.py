@@ -38,9 +38,9 @@ class Study(models.Model):
     class Identity(models.TextChoices):
         """How the server tells apart people who come by the open link."""
 
-        NONE = "none", "Not at all: every visit may be a new person"
+        NONE = "none", "No check: the same person can take part again"
         BROWSER = "browser", "One participation per browser"
-        PARAMETER = "parameter", "By an id that a panel adds to the link"
+        PARAMETER = "parameter", "One participation per id that a panel adds to the link"
 
     class PartPay(models.TextChoices):
         """What a worker gets who stops in the middle of a hit, after at least one step."""
@@ -70,6 +70,11 @@ class Study(models.Model):
         blank=True,
         validators=[MinValueValidator(Decimal("0.1"))],
         help_text="How long a hit takes, as the researcher expects. Empty: not known.",
+    )
+    pay_note = models.TextField(
+        blank=True,
+        max_length=1000,
+        help_text="How and when workers are paid, or what they get instead. Empty: the platform's words.",
     )
     time_limit_minutes = models.PositiveIntegerField(default=30, validators=[MinValueValidator(1)])
     access = models.CharField(max_length=10, choices=Access.choices, default=Access.OPEN)
@@ -181,7 +186,8 @@ class Arm(models.Model):
 
     ``config`` and ``texts`` contain only what differs from the study. ``shown_config`` and ``shown_texts`` contain
     everything that workers see, fixed when the study goes live. ``n_enrolled`` counts participants. It changes in the
-    transaction that enrols one, under this row's lock.
+    transaction that enrols one, under this row's lock. ``shares_items``: some main item lies in several of its hits, so
+    which hits a worker may still get depends on the hits that they have had.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="arms")
@@ -196,6 +202,7 @@ class Arm(models.Model):
     shown_config = models.JSONField(default=dict)
     shown_texts = models.JSONField(default=dict)
     n_enrolled = models.PositiveIntegerField(default=0)
+    shares_items = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["position"]
@@ -263,7 +270,8 @@ class Hit(models.Model):
     """An ordered bundle of items that one worker does in one session, in one arm.
 
     ``n_live`` counts assignments in progress or submitted; ``n_submitted`` counts only the submitted ones. Both change
-    in the transaction that changes the assignment. A constraint keeps ``n_live`` from exceeding ``wanted``.
+    in the transaction that changes the assignment. A constraint keeps ``n_live`` from exceeding ``wanted``. Hits of one
+    arm and ``layer`` share no main item, so one worker can do all of them.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="hits")
@@ -273,6 +281,7 @@ class Hit(models.Model):
     wanted = models.PositiveSmallIntegerField()
     n_live = models.PositiveSmallIntegerField(default=0)
     n_submitted = models.PositiveSmallIntegerField(default=0)
+    layer = models.PositiveIntegerField(default=0, db_default=0)
     items = models.ManyToManyField(Item, through="HitItem", related_name="hits")
 
     class Meta:

@@ -189,6 +189,9 @@ class BulkAction(models.Model):
     note = models.CharField(max_length=1024, blank=True)
     amount = models.DecimalField(max_digits=8, decimal_places=2, null=True, help_text="USD, for a bonus.")
     release = models.BooleanField(default=False, help_text="Give the places of excluded submissions out again.")
+    exclude = models.BooleanField(
+        default=False, db_default=False, help_text="Leave what is rejected out of the analysis, too."
+    )
     rows = models.JSONField()
     position = models.PositiveIntegerField(default=0)
     refused = models.JSONField(default=list, help_text="What could not be done, in words.")

@@ -9,6 +9,8 @@ from annotation.models.platforms import Posting
 from annotation.models.study import Arm, Hit, Item, Study
 
 LIVE_STATES = ("accepted", "submitted")
+#: In these states, an assignment's items are never given to its worker again.
+TAKEN_STATES = ("accepted", "submitted", "released", "stopped")
 
 
 class Worker(models.Model):
@@ -82,6 +84,10 @@ class Participant(models.Model):
     redacted_at = models.DateTimeField(
         null=True, blank=True, help_text="When their data were deleted at their request. They get no more hits."
     )
+    # Null, because SQLite can add such a column without copying the table.
+    returns_with = models.CharField(
+        max_length=64, null=True, editable=False, help_text="Hash of what only the browser that started here can show."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -124,6 +130,9 @@ class Assignment(models.Model):
     slot = models.PositiveSmallIntegerField()
     ordinal = models.PositiveIntegerField()
     attempt = models.PositiveSmallIntegerField(default=1, help_text="Counts the worker's tries at this hit.")
+    extra = models.BooleanField(
+        default=False, db_default=False, help_text="Finished late, when somebody else had the place."
+    )
     seed = models.BigIntegerField()
     order = models.JSONField(help_text="What was shown in which order and on which side.")
     accepted_at = models.DateTimeField()
@@ -137,6 +146,7 @@ class Assignment(models.Model):
                 name="assignment_state_known",
             ),
             models.CheckConstraint(condition=Q(ordinal__gte=1), name="assignment_ordinal_from_one"),
+            models.CheckConstraint(condition=~Q(extra=True, state="submitted"), name="assignment_extra_has_no_place"),
             models.UniqueConstraint(
                 fields=["hit", "participant"],
                 condition=Q(state__in=LIVE_STATES),
@@ -164,6 +174,31 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"assignment {self.pk} ({self.state})"
+
+
+class TakenItem(models.Model):
+    """An item that a participant is working on or has answered, in whichever hit it lies.
+
+    Triggers on `Assignment` write it, so that no code can forget to: a row appears when an assignment gets a state of
+    TAKEN_STATES and disappears when it leaves them. The unique constraint is the rule that nobody judges the same main
+    item twice in one study. Practice, exam, gold and attention items may come again: they have the row of the first
+    assignment that showed them.
+    """
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, db_index=False, related_name="taken_items")
+    # The assignment has both already, so checking them again would only cost time when a hit is given out.
+    participant = models.ForeignKey(
+        Participant, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="taken_items"
+    )
+    item = models.ForeignKey(
+        Item, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="taken_by"
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["participant", "item"], name="takenitem_once")]
+
+    def __str__(self) -> str:
+        return f"item {self.item_id} of participant {self.participant_id}"
 
 
 class Step(models.Model):

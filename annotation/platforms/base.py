@@ -22,17 +22,23 @@ from django.db.models import Sum
 from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
+from annotation.platforms.audience import Audience
 from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
+from annotation.platforms.one_listing import ONE_LISTING, listed_at, lowest_reward
 from annotation.task_types.settings import ConfigForm
 from annotation.tokens import posting_token
 from common.problems import Problem
-from common.words import counted
+from common.words import counted, money
 
 Json = dict[str, Any]
+#: Why a worker goes back without doing the work: they do not agree to take part, or cannot take part.
+NO_CONSENT, NOT_ELIGIBLE = "no_consent", "not_eligible"
 #: In a dry run, stands for an id that the platform has not given yet.
 NOT_MADE = "…"
 #: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
 Search = Callable[[PlatformCall], Json | None]
+#: For ``Call.search_on``: search after any refusal. For calls that move money, an error code is too little to go by.
+ANY_REFUSAL = ("",)
 
 
 class PlatformTrouble(Exception):
@@ -53,6 +59,10 @@ class PostingGone(PlatformTrouble):
     """The posting no longer exists on the platform."""
 
 
+class BadNotice(Exception):
+    """A notice does not come from the platform, or cannot be read."""
+
+
 class BadArrival(Exception):
     """The address that a worker opened is incomplete or wrong. The worker sees ``heading`` and ``line``."""
 
@@ -66,7 +76,7 @@ class Call:
     """A call to make once. ``key`` identifies what it is for; calls with equal keys are the same call.
 
     ``params`` gets the results of the calls before it in the same list. ``search`` looks for what an earlier try did;
-    it runs if that try may have been forgotten (`Platform.token_life`), or after an error whose code contains one of
+    it runs if that try may have been forgotten (`Platform.token_life`), or after a refusal whose code contains one of
     ``search_on``. ``with_token``: the operation accepts the platform's token.
     """
 
@@ -101,12 +111,14 @@ class Finish:
     """How a worker reports to the platform that the work is done: by a form, or by opening a link.
 
     Pages always show ``code``, so that workers can copy it. Without ``form_url`` and ``link`` there is only the code.
+    ``note`` is a sentence for the worker, such as what they are paid.
     """
 
     code: str
     form_url: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     link: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +142,8 @@ class Platform(ABC):
     name: ClassVar[str]
     #: Its name for people.
     title: ClassVar[str]
+    #: Its name where people choose a platform, if that is another one.
+    choice: ClassVar[str] = ""
     #: The settings of a study on this platform.
     form: ClassVar[type[ConfigForm]]
     #: Settings that may change while the study is posted.
@@ -150,12 +164,26 @@ class Platform(ABC):
     pays: ClassVar[bool] = True
     #: The categories of rejections, if the platform requires one besides the reason.
     categories: ClassVar[tuple[str, ...]] = ()
+    #: Whether it has filters and groups of workers: see `audience`.
+    has_audience: ClassVar[bool] = False
+    #: The most assignments that one call can approve; 0: there is no such call.
+    most_at_once: ClassVar[int] = 0
     #: Whether it has qualifications. They keep workers from accepting work that is not for them.
     qualifies: ClassVar[bool] = False
+    #: Whether researchers can write to its workers through it.
+    writes: ClassVar[bool] = False
+    #: How long the subject and the text of a message can be.
+    most_subject: ClassVar[int] = 200
+    most_text: ClassVar[int] = 4096
     #: The parameter for the token that keeps a call from taking effect twice; empty: the platform has none.
     token_field: ClassVar[str] = ""
     #: How long the platform remembers a token. Later (or without tokens: always) a second try first searches.
     token_life: ClassVar[timedelta] = timedelta(0)
+
+    def has_paused(self, posting: Posting) -> bool | None:
+        """Whether the platform has paused the posting by itself; None where it does not do that. Raises
+        PlatformTrouble."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -183,18 +211,33 @@ class Platform(ABC):
 
     def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
         """What all submissions cost if every one is approved, in USD."""
-        return cost_of(offered, fees=self.fees())
+        return cost_of(offered, fees=self.fees(), listed_at=listed_at(offered, settings))
 
     def remarks(self, offered: Sequence[Offered], settings: Json) -> list[str]:
-        """Sentences that help to judge the cost."""
-        return []
+        """Sentences that help to judge the cost, and who will come for which price."""
+        prices = sorted({each.reward for each in offered})
+        if len(prices) < 2:
+            return []
+        if settings.get(ONE_LISTING):
+            extra = f"with the approval, up to {money(prices[-1] - prices[0])} more as a bonus, by the arm"
+            return [f"One listing at {money(prices[0])}, which hides the arms. Workers get, {extra}."]
+        listed = ", ".join(map(money, prices))
+        what = (
+            f"Workers choose their arm: hits that pay differently are {len(prices)} listings, with their prices "
+            f"({listed}). So arms differ in who came, not only in what they did."
+        )
+        fix = "To have arms drawn, switch on “One listing for all arms” (one_listing)."
+        return [f"{what} {fix}" if ONE_LISTING in self.form.base_fields else what]
 
     def endpoint(self) -> str:
         """Where calls go; empty if there are none."""
         return ""
 
-    def balance(self) -> Decimal | None:
-        """The money left to spend there, in USD; None if the platform does not report it in USD."""
+    def balance(self, settings: Json | None = None) -> Decimal | None:
+        """The money left to spend there, in USD; None if the platform does not report it in USD.
+
+        ``settings``: a study's settings there, where they decide which of several accounts pays.
+        """
         return None
 
     # --- publish ---
@@ -210,6 +253,10 @@ class Platform(ABC):
     @abstractmethod
     def posted(self, posting: Posting, settings: Json, results: Sequence[Json]) -> Json:
         """Values of the posting once it is offered, from the results of ``publish``: at least ``external_id``."""
+
+    def discard(self, posting: Posting) -> None:
+        """Remove what publishing made for a posting that was planned and never offered, as far as possible."""
+        return
 
     def address(self, posting: Posting, settings: Json) -> str:
         """The address of the posting as the platform opens it, with its placeholders for the worker."""
@@ -242,7 +289,26 @@ class Platform(ABC):
     def finish(cls, work: Assignment, settings: Json) -> Finish:
         """How the worker reports to the platform that this work is done. It was sent here before."""
 
+    @classmethod
+    def payment_words(cls, settings: Json) -> str:
+        """How and when workers are paid, in words for them. A study's own words replace these.
+
+        ``settings`` are those that the study sets, without defaults.
+        """
+        return "The site that you came from pays you when the researchers have approved your work."
+
+    @classmethod
+    def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
+        """How a worker goes back who does not do the work: ``outcome`` is NO_CONSENT or NOT_ELIGIBLE. None: the
+        platform needs to know nothing; they return the work there."""
+        return None
+
     # --- afterwards ---
+
+    @classmethod
+    def paid_for(cls, outside: OutsideAssignment) -> Decimal:
+        """USD that the platform paid for an assignment that it has approved or screened out."""
+        return outside.posting.pays
 
     def sync(self, posting: Posting) -> Iterable[Reported]:
         """All assignments of the posting that have ended there. Raises PostingGone if it was deleted."""
@@ -251,6 +317,35 @@ class Platform(ABC):
     def approve(self, outside: OutsideAssignment, *, feedback: str, override: bool) -> Sequence[Call]:
         """The calls that approve and pay sent work; ``override`` undoes a rejection."""
         raise self._cannot("approve work")
+
+    def approve_many(self, outside: Sequence[OutsideAssignment]) -> Sequence[Call]:
+        """The calls that approve up to ``most_at_once`` assignments. The platform may take a while to do it."""
+        raise self._cannot("approve work in one call")
+
+    def audience(self) -> Audience:
+        """Its filters and groups of workers."""
+        raise self._cannot("find workers")
+
+    @classmethod
+    def pushes(cls) -> bool:
+        """Whether it tells this server about every change, so that polling is needed only now and then."""
+        return False
+
+    @classmethod
+    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+        """What a notice is about, “submission” or “study”, and its id there. Raises BadNotice, also if it is forged."""
+        raise BadNotice(f"{cls.title} sends no notices here.")
+
+    def notice_secret(self, settings: Json) -> str:
+        """The secret with which the platform signs its notices to the account that ``settings`` choose."""
+        raise self._cannot("send notices")
+
+    def look_up(self, name: str) -> tuple[str, Reported | None]:
+        """The platform's id of an assignment's posting, and the assignment as it is now; None if it is in progress.
+
+        For platforms that push.
+        """
+        raise self._cannot("look up one assignment")
 
     def reject(self, outside: OutsideAssignment, *, feedback: str, category: str) -> Sequence[Call]:
         """The calls that refuse to pay. ``category`` is one of the platform's, or empty. Raises Invalid."""
@@ -280,6 +375,27 @@ class Platform(ABC):
         """The calls that take the qualification from a worker."""
         raise self._cannot("take qualifications back")
 
+    def objections(self) -> Mapping[str, str]:
+        """Rejections that workers object to and nobody has decided: the address of each, by assignment id."""
+        return {}
+
+    def send_message(self, posting: Posting, worker_id: str, *, text: str, key: str) -> Sequence[Call]:
+        """The calls that send a worker a message about their work on the posting. ``key`` makes them unique."""
+        raise self._cannot("write to workers")
+
+    def message(self, posting: Posting, workers: Sequence[str], *, subject: str, text: str, key: str) -> Sequence[Call]:
+        """The calls that send workers, named by the platform's ids, the same message: by default, one to each.
+
+        A platform whose messages have no subject leaves it out.
+        """
+        return [
+            call for worker in workers for call in self.send_message(posting, worker, text=text, key=f"{key}/{worker}")
+        ]
+
+    def not_reached(self, results: Sequence[Json]) -> Mapping[str, str]:
+        """The workers whom a message did not reach, with the reason, from the results of its calls."""
+        return {}
+
     def call(self, operation: str, **params: Any) -> Json:
         """Make one call."""
         raise self._cannot("make calls")
@@ -299,6 +415,12 @@ class ByReward(Platform):
     """A platform on which one posting offers all hits of one reward; every worker gets the next free one."""
 
     def plan(self, study: Study, settings: Json) -> list[Posting]:
+        price = lowest_reward(study) if settings.get(ONE_LISTING) else None
+        if price is not None:
+            if study.postings.filter(platform=self.name).exists():
+                return []
+            places = study.hits.aggregate(wanted=Sum("wanted"))["wanted"]
+            return [Posting(study=study, platform=self.name, reward=price, wanted=places)]
         there = {posting.pays for posting in study.postings.filter(platform=self.name)}
         wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
         return [
@@ -308,7 +430,8 @@ class ByReward(Platform):
         ]
 
     def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
-        return replace(super().cost(offered, settings), hits=len({each.reward for each in offered}))
+        listings = 1 if settings.get(ONE_LISTING) else len({each.reward for each in offered})
+        return replace(super().cost(offered, settings), hits=listings)
 
 
 def posting_url(posting: Posting) -> str:
@@ -319,12 +442,6 @@ def posting_url(posting: Posting) -> str:
 def annotation_of(posting: Posting) -> str:
     """A text that finds the posting again on the platform. It is unique to this server and posting."""
     return f"hitserver:{posting_token(posting.pk)}"
-
-
-def is_bounded(study: Study, platform: str) -> bool:
-    """Whether the study offers more there, each on its own, than one worker can do."""
-    most = study.hits_per_worker
-    return most is not None and study.postings.filter(platform=platform, hit__isnull=False).count() > most
 
 
 def unposted_hits(study: Study, platform: str) -> Iterable[Hit]:

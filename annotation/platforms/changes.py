@@ -33,6 +33,8 @@ class Changes:
     extends: ClassVar[bool] = False
     grows: ClassVar[bool] = False
     deletes: ClassVar[bool] = False
+    #: Whether more places open a posting again that has ended.
+    reopens: ClassVar[bool] = False
     #: Whether a compensation is paid by its calls. If not, the worker must first accept what was posted for them.
     pays_at_once: ClassVar[bool] = False
     #: Whether it can post work that one worker alone accepts, so that stopped work is paid there.
@@ -51,7 +53,10 @@ class Changes:
         return False
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
-        """The calls that give the posting this many places in total. The caller has checked ``may_hold``."""
+        """The calls that give the posting, which has ``offered`` places, this many in total.
+
+        The caller has checked ``may_hold``, and asks for a further total only when these calls are done.
+        """
         raise self._cannot("add places")
 
     def delete(self, posting: Posting) -> Sequence[Call]:

@@ -6,7 +6,7 @@ assignments, 5 % more for masters, and at least $0.01 per assignment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -22,7 +22,7 @@ MOST_AT_LOW_FEE = 9
 class Fees:
     """A platform's fees as shares of the reward, and its minimum fee for one assignment, in USD.
 
-    ``each_rounded``: the fee of each assignment is rounded to the cent, as on this server's marketplace.
+    ``each_rounded``: the fee of each assignment is rounded to the cent, as on a HITServer marketplace.
     """
 
     few: Decimal = Decimal("0.20")
@@ -31,10 +31,18 @@ class Fees:
     least: Decimal = CENT
     each_rounded: bool = False
 
+    @property
+    def more_from_ten(self) -> bool:
+        """Whether HITs with ten or more assignments pay a higher fee, so that several small HITs cost less."""
+        return self.many > self.few
+
     def of(self, reward: Decimal, assignments: int, *, masters: bool = False) -> Decimal:
         """The fee for one of a HIT's ``assignments``."""
         share = self.many if assignments > MOST_AT_LOW_FEE else self.few
-        fee = reward * (share + (self.masters if masters else 0))
+        share += self.masters if masters else 0
+        if not share:
+            return Decimal(0)  # without a fee there is no minimum fee either
+        fee = reward * share
         return max(fee.quantize(CENT, ROUND_HALF_UP) if self.each_rounded else fee, self.least)
 
 
@@ -53,16 +61,20 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``hits`` counts HITs on the platform, where a split hit becomes several. All amounts are in USD."""
+    """``hits`` counts HITs on the platform, where a split hit becomes several. All amounts are in USD.
+
+    ``bonuses``: what arms pay above the price of the one listing, if all arms share one. ``fees`` include theirs.
+    """
 
     hits: int
     assignments: int
     rewards: Decimal
     fees: Decimal
+    bonuses: Decimal = Decimal(0)
 
     @property
     def total(self) -> Decimal:
-        return self.rewards + self.fees
+        return self.rewards + self.bonuses + self.fees
 
 
 def parts_of(wanted: int, *, split: bool) -> list[int]:
@@ -78,16 +90,38 @@ def parts_of(wanted: int, *, split: bool) -> list[int]:
     return [wanted // count + (part < wanted % count) for part in range(count)]
 
 
-def cost_of(offered: Iterable[Offered], *, fees: Fees, split: bool = False, masters: bool = False) -> Cost:
-    """What all submissions to all hits cost if every one is approved."""
-    hits, assignments, rewards, fee = 0, 0, Decimal(0), Decimal(0)
+def cost_of(
+    offered: Sequence[Offered],
+    *,
+    fees: Fees,
+    split: bool = False,
+    masters: bool = False,
+    listed_at: Decimal | None = None,
+) -> Cost:
+    """What all submissions to all hits cost if every one is approved.
+
+    ``listed_at``: the price of the one listing of all hits. What a hit pays more is a bonus, whose fee is that of a
+    single assignment, as Amazon and this server's marketplace charge it.
+    """
+    hits, assignments, rewards, bonuses, fee = 0, 0, Decimal(0), Decimal(0), Decimal(0)
     for each in offered:
-        parts = parts_of(each.wanted, split=split)
+        parts, submissions = parts_of(each.wanted, split=split), each.hits * each.wanted
+        price = each.reward if listed_at is None else listed_at
         hits += each.hits * len(parts)
-        assignments += each.hits * each.wanted
-        rewards += each.hits * each.wanted * each.reward
-        fee += each.hits * sum(part * fees.of(each.reward, part, masters=masters) for part in parts)
-    return Cost(hits, assignments, rewards.quantize(CENT, ROUND_HALF_UP), fee.quantize(CENT, ROUND_HALF_UP))
+        assignments += submissions
+        rewards += submissions * price
+        fee += each.hits * sum(part * fees.of(price, part, masters=masters) for part in parts)
+        if more := each.reward - price:
+            bonuses += submissions * more
+            fee += submissions * fees.of(more, 1)
+    amounts = (amount.quantize(CENT, ROUND_HALF_UP) for amount in (rewards, fee, bonuses))
+    return Cost(hits, assignments, *amounts)
+
+
+def in_words(cost: Cost) -> str:
+    """Such as “$2.50 in rewards and $0.50 in fees, $3.00 in total.”"""
+    bonuses = f", {money(cost.bonuses)} in bonuses" if cost.bonuses else ""
+    return f"{money(cost.rewards)} in rewards{bonuses} and {money(cost.fees)} in fees, {money(cost.total)} in total."
 
 
 def hourly_wage(reward: Decimal, seconds: float) -> Decimal:

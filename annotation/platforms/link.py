@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotation.models import Assignment, Invitation, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Json, Platform
 from annotation.task_types.settings import ConfigForm
+from common.words import hours_in_words
 
 PLATFORM = "link"
 
@@ -25,6 +26,13 @@ def decision_time() -> forms.IntegerField:
         max_value=8760,
         help_text="Work that nobody has decided on is to be paid after this time. Empty: at once.",
     )
+
+
+def decided_by(settings: Json) -> str:
+    """When work is checked, in words for workers."""
+    hours = settings.get("approve_after_hours")
+    latest = f", at the latest {hours_in_words(hours)} after you have sent it" if hours else ""
+    return f"They check your work before they pay{latest}."
 
 
 class LinkForm(ConfigForm):
@@ -58,6 +66,10 @@ class Link(Platform):
     @classmethod
     def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
         raise BadArrival("This study has another address", f"Open {study_url(posting.study)} instead.")
+
+    @classmethod
+    def payment_words(cls, settings: Json) -> str:
+        return f"The researchers pay you. Your completion code shows them which work is yours. {decided_by(settings)}"
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

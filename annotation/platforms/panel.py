@@ -19,7 +19,7 @@ from annotation.models import Assignment, Posting, Study
 from annotation.platforms.base import BadArrival, ByReward, Call, Claim, Finish, Json, posting_url
 from annotation.platforms.changes import Changes
 from annotation.platforms.costs import Offered
-from annotation.platforms.link import decision_time
+from annotation.platforms.link import decided_by, decision_time
 from annotation.services.people import PANEL, is_panel_id, panel_id
 from annotation.task_types.settings import ConfigForm
 from common.problems import Problem
@@ -126,6 +126,7 @@ class Panel(ByReward):
 
     name = PANEL
     title = "The panel"
+    choice = "Another panel"
     form = PanelForm
     later = frozenset({"return_url"})
     unit = "address"
@@ -177,6 +178,11 @@ class Panel(ByReward):
                 "The site that sent you here did not add who you are. Open the study again from that site.",
             )
         return Claim(PANEL, panel_id(settings["panel"], given["worker"]), session)
+
+    @classmethod
+    def payment_words(cls, settings: Json) -> str:
+        where = "Enter the completion code that you get for your work on the site that you came from."
+        return f"{where} The researchers pay you, and this code shows them which work is yours. {decided_by(settings)}"
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

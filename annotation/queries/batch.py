@@ -98,10 +98,10 @@ def batch_states(study: Study, submissions: Collection[int] | None = None) -> St
         )
     }
     if submissions is None:
-        gone = OutsideState.RETURNED
+        gone = [OutsideState.RETURNED, OutsideState.SCREENED]
         found.there_only = [
             each
-            for each in outside.exclude(state=gone).order_by("pk")
+            for each in outside.exclude(state__in=gone).order_by("pk")
             if (each.posting_id, each.external_id, each.worker_id) not in keys
         ]
         return found

@@ -78,11 +78,7 @@ def final_text(edits: Iterable[Edit]) -> str:
 
 def records_edits(study: Study) -> bool:
     """Whether any arm of the study records edits."""
-    return arms_record_edits(study, list(study.arms.all()))
-
-
-def arms_record_edits(study: Study, arms: Sequence[Arm | None]) -> bool:
-    """Whether any of these arms records edits (without arms: the study). No query if there are arms."""
+    arms: list[Arm | None] = [*study.arms.all()]
     return any(Instrument.of(study, arm).records_edits for arm in arms or [None])
 
 

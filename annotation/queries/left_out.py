@@ -1,19 +1,19 @@
 """Which submissions no figure includes: one definition for pages, exports, the report and the API.
 
 `excluded_submissions` are those that a person excluded. Pay and platforms look only at these. `left_out_submissions`
-adds those that the platform has not confirmed and those that the study's exclusion rules leave out; everything that
-computes or exports figures uses it. `paid_work` is for figures of time and pay.
+adds those that the platform has not confirmed, extra ones, and those that the study's exclusion rules leave out;
+everything that computes or exports figures uses it. `paid_work` is for figures of time and pay.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
-from annotation.models import Flag, Item, Rating, Review, Study, Submission
+from annotation.models import Arm, Flag, Item, Rating, Review, Study, Submission
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.task_types.checks import CHECK
 
@@ -29,12 +29,23 @@ def excluded_submissions(study: Study) -> QuerySet[Review, int]:
     return excluding.order_by().values_list("submission_id", flat=True)
 
 
+def extra_submissions(study: Study) -> QuerySet[Submission, int]:
+    """Ids of the submissions that came late, when somebody else had the place, and that no person has reviewed.
+
+    If the newest review includes one, the analysis uses it; if it excludes it, it is excluded like any other.
+    """
+    reviewed = Exists(Review.objects.filter(submission=OuterRef("pk")))
+    extra = Submission.objects.filter(~reviewed, study=study, assignment__extra=True)
+    return extra.order_by().values_list("pk", flat=True)
+
+
 def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
-    """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, or not confirmed (yet).
+    """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, extra, or not confirmed
+    (yet).
 
     A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
     """
-    out = Q(pk__in=excluded_submissions(study))
+    out = Q(pk__in=excluded_submissions(study)) | Q(pk__in=extra_submissions(study))
     if by_rule := excluded_by_rule(study):
         out |= Q(pk__in=list(by_rule))
     if is_posted(study):
@@ -54,7 +65,8 @@ def paid_work(study: Study) -> QuerySet[Submission]:
 def may_leave_out(study: Study) -> bool:
     """Whether `left_out_submissions` can find any. False saves its query."""
     reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
-    return bool(Exclusion.of(study.exclusion)) or reviews.exists() or is_posted(study)
+    extra = Submission.objects.filter(study=study, assignment__extra=True)
+    return bool(Exclusion.of(study.exclusion)) or reviews.exists() or extra.exists() or is_posted(study)
 
 
 def excluded_by_rule(study: Study) -> dict[int, list[str]]:
@@ -70,6 +82,43 @@ def excluded_by_rule(study: Study) -> dict[int, list[str]]:
         flags=flags.iterator(10_000),
         gold=gold_answers(study) if rules.gold_share_below is not None else {},
     )
+
+
+def left_out_counts(study: Study) -> dict[str, int]:
+    """What no figure includes, by reason: the same numbers as `analysis.data.StudyData.left_out`."""
+    unconfirmed = set(unconfirmed_submissions(study).order_by().values_list("pk", flat=True))
+    excluded = set(excluded_submissions(study)) - unconfirmed
+    extra = set(extra_submissions(study)) - unconfirmed - excluded
+    by_rule = set(excluded_by_rule(study)) - unconfirmed - excluded - extra
+    return {
+        "unconfirmed": len(unconfirmed),
+        "excluded": len(excluded),
+        "extra": len(extra),
+        "excluded_by_rule": len(by_rule),
+        "repeated_ratings": len(repeated_ratings(study)),
+    }
+
+
+def repeated_ratings(study: Study) -> list[int]:
+    """Ids of the numeric ratings of main items that their worker had rated in an earlier submission that counts.
+
+    The database refuses such submissions now. One query in a study in which every item lies in one hit only.
+    """
+    if not Arm.objects.filter(study=study, shares_items=True).exists():
+        return []
+    counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN, value__isnull=False)
+    counting = counting.exclude(submission__in=left_out_submissions(study)).order_by()
+    first = counting.values("participant", "item").annotate(first=Min("submission"), last=Max("submission"))
+    several = {(who, item): first for who, item, first, last in first.values_list(*_FIRST) if last > first}
+    if not several:
+        return []
+    rows = counting.filter(participant__in={who for who, _ in several}).values_list(
+        "pk", "participant", "item", "submission"
+    )
+    return [pk for pk, who, item, submission in rows if submission > several.get((who, item), submission)]
+
+
+_FIRST = ("participant", "item", "first", "last")
 
 
 def gold_answers(study: Study) -> dict[str, tuple[int, int]]:

@@ -15,6 +15,7 @@ from analysis.description import Score
 from annotation import access
 from annotation.describing import study_scores
 from annotation.models import Arm, AuditEntry, Hit, HitItem, Item, Rating, Review, Study, Submission
+from annotation.queries.item_texts import Line, lines_of
 from annotation.queries.left_out import left_out_submissions
 from annotation.queries.scores import ItemScore, rating_frame, scores_by_item
 from annotation.task_types.registry import get_type
@@ -58,23 +59,18 @@ class ArmFigures:
 class ItemRow:
     """An item with its submissions and its scores over all arms, in the type's order.
 
-    ``wanted`` counts submissions over all hits. ``submissions`` and ``synthetic`` include excluded ones, which scores
-    leave out. ``arms`` is empty in a study without arms.
+    ``line`` tells it from the other items of the page. ``wanted`` counts submissions over all hits. ``submissions`` and
+    ``synthetic`` include excluded ones, which scores leave out. ``arms`` is empty in a study without arms.
     """
 
     item: Item
     cells: dict[str, str]
+    line: Line
     wanted: int
     submissions: int
     synthetic: int
     scores: list[ItemScore]
     arms: list[ArmFigures]
-
-    @property
-    def text(self) -> str:
-        """The text that identifies the item best: the first column with more than one word."""
-        cells = list(self.cells.values())
-        return next((cell for cell in cells if " " in cell.strip()), "".join(cells[1:2]))
 
 
 def find_items(study: Study, text: str) -> QuerySet[Item]:
@@ -96,16 +92,19 @@ def item_rows(study: Study, items: Sequence[Item]) -> list[ItemRow]:
     places = HitItem.objects.filter(item__in=ids).order_by().values_list("item")
     wanted = dict(places.annotate(n=Sum("hit__wanted")))
     scores, of_arm = _scores(study, ids, arms, declared)
+    cells = [task.export_columns(item.payload) for item in items]
+    lines = lines_of([(task.describe_item(item.payload), own) for item, own in zip(items, cells, strict=True)])
     return [
         ItemRow(
             item,
-            task.export_columns(item.payload),
+            own,
+            line,
             wanted.get(item.pk, 0),
             *counts.get(item.pk, (0, 0)),
             scores(item.pk),
             of_arm(item.pk),
         )
-        for item in items
+        for item, own, line in zip(items, cells, lines, strict=True)
     ]
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
+
+from django.db.models import Q
 
 from annotation.models import (
     Assignment,
@@ -21,6 +24,7 @@ from annotation.models import (
     Step,
     Submission,
 )
+from annotation.queries.pay_states import with_pay_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,49 @@ class OwnRecord:
     participant: Participant
     asked: DeletionRequest | None
     counts: list[tuple[str, int]]
+    earned: list[Earning]
+    pays: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Earning:
+    """One amount in USD: what for, when that was sent or paid, and what has become of it, in words for the worker."""
+
+    what: str
+    at: datetime
+    amount: Decimal
+    state: str
+
+
+#: What becomes of a reward, by the key in PAY_STATES.
+STATES = {
+    "to_pay": "to be paid",
+    "to_approve": "being checked",
+    "waiting": "being checked",
+    "approved": "approved",
+    "paid": "paid",
+    "rejected": "not approved",
+    "excluded": "being checked",
+    "unconfirmed": "not confirmed by the site yet",
+}
+
+
+def _earnings(participant: Participant) -> Iterator[Earning]:
+    """Rewards by task, part pay, and bonuses that were paid."""
+    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
+    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
+    for ordinal, at, reward, state in rows:
+        if state in STATES:
+            yield Earning(f"Task {ordinal}", at, reward, STATES[state])
+    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk")
+    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
+    for ordinal, at, amount, paid in parts.annotate(paid=is_paid).values_list(
+        "assignment__ordinal", "created_at", "amount", "paid"
+    ):
+        yield Earning(f"Task {ordinal}, stopped", at, amount, "paid" if paid else "to be paid")
+    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
+    for bonus in extra.order_by("pk"):
+        yield Earning("Bonus", bonus.created_at, bonus.amount, "paid")
 
 
 def own_record(participant_id: int) -> OwnRecord:
@@ -55,7 +102,10 @@ def own_record(participant_id: int) -> OwnRecord:
         ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
     ]
     asked = DeletionRequest.objects.filter(participant=participant).first()
-    return OwnRecord(participant, asked, counts)
+    earned = list(_earnings(participant))
+    arm, study = participant.arm, participant.study
+    pays = bool(earned or (study.reward if arm.reward is None else arm.reward))
+    return OwnRecord(participant, asked, counts, earned, pays)
 
 
 def entries(participant: Participant) -> Iterator[Entry]:
@@ -89,7 +139,8 @@ def _who(participant: Participant) -> Iterator[Entry]:
 
 def _work(work: Assignment) -> Iterator[Entry]:
     about = f"task {work.pk}"
-    yield Entry(about, "started", work.accepted_at, work.get_state_display())
+    state = "Finished late" if work.extra else work.get_state_display()
+    yield Entry(about, "started", work.accepted_at, state)
     for step in Step.objects.filter(assignment=work).order_by("number"):
         page = f"page {step.number + 1} ({step.name})"
         yield Entry(about, f"{page}: answers", step.received_at, step.answers)

@@ -12,6 +12,7 @@ from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.models import Rating, Study, Submission
+from annotation.queries.check_items import checks_per_hit
 from annotation.queries.left_out import left_out_submissions, paid_work
 
 CENT = Decimal("0.01")
@@ -32,6 +33,20 @@ def exact_sum(total: Decimal | None) -> Decimal:
 def is_low(per_hour: Decimal) -> bool:
     """Whether this is less than the server's minimum (``HITSERVER_MINIMUM_HOURLY_PAY``)."""
     return bool(per_hour < settings.MINIMUM_HOURLY_PAY)
+
+
+def low_wages(study: Study) -> list[tuple[Decimal, Decimal]]:
+    """Rewards of the study that pay less than the server's minimum: each with its USD per hour, lowest first.
+
+    Empty if the time is not known. A reward of zero is not pay.
+    """
+    time = time_per_hit(study)
+    if time is None or time.seconds <= 0:
+        return []
+    own = list(study.arms.values_list("reward", flat=True)) or [None]
+    rewards = sorted({study.reward if reward is None else reward for reward in own})
+    wages = [(reward, hourly(reward, time.seconds)) for reward in rewards if reward]
+    return [(reward, per_hour) for reward, per_hour in wages if is_low(per_hour)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +87,33 @@ def _paid(study: Study, times: dict[tuple[str, Decimal | None, int], list[float]
             yield ArmPay(name, hourly(reward, seconds), seconds, n)
 
 
+#: The median of so many of the latest submissions is what workers can expect, once there are at least a few.
+LATEST, LEAST_TIMES = 100, 5
+
+
+def expected_seconds(study: Study) -> float | None:
+    """How long a hit takes, for workers: the median of people's latest work here, else the researcher's estimate, else
+    None. One query, which reads at most `LATEST` rows."""
+    people = Submission.objects.filter(study=study, participant__synthetic=False).order_by("-received_at")
+    times = list(people.values_list("seconds", flat=True)[:LATEST])
+    if len(times) >= LEAST_TIMES:
+        return statistics.median(times)
+    return None if study.estimated_minutes is None else float(study.estimated_minutes) * 60
+
+
 @dataclass(frozen=True, slots=True)
 class TimePerHit:
-    """How many seconds a hit takes, and the basis: ``estimate``, or ``people`` or ``simulated`` in the study ``of``."""
+    """How many seconds a hit takes, and the basis: ``estimate``, or ``people`` or ``simulated`` in the study ``of``.
+
+    ``for_checks``: the part of them that is for gold and attention items, at the same time for each item. A pilot whose
+    hits have fewer or more of these is converted.
+    """
 
     seconds: float
     source: str
     of: str = ""
     n: int = 0
+    for_checks: float = 0.0
 
 
 def time_per_hit(study: Study) -> TimePerHit | None:
@@ -87,17 +121,21 @@ def time_per_hit(study: Study) -> TimePerHit | None:
 
     The pilot is the study that this one was duplicated from, if both have the same type and the same hit size.
     """
+    checks = checks_per_hit(study)
+    in_all = study.items_per_hit + checks
     if study.estimated_minutes is not None:
-        return TimePerHit(float(study.estimated_minutes) * 60, "estimate")
+        seconds = float(study.estimated_minutes) * 60
+        return TimePerHit(seconds, "estimate", for_checks=seconds * checks / in_all)
     pilot = study.duplicated_from
     if pilot is None or (pilot.task_type, pilot.items_per_hit) != (study.task_type, study.items_per_hit):
         return None
     people = Submission.objects.filter(study=pilot, participant__synthetic=False)
     times = list(people.exclude(pk__in=left_out_submissions(pilot)).values_list("seconds", flat=True))
-    if times:
-        return TimePerHit(statistics.median(times), "people", pilot.slug, len(times))
-    claimed = _simulated_times(pilot)
-    return TimePerHit(statistics.median(claimed), "simulated", pilot.slug, len(claimed)) if claimed else None
+    source = "people" if times else "simulated"
+    if not (times := times or _simulated_times(pilot)):
+        return None
+    seconds = statistics.median(times) * in_all / (pilot.items_per_hit + checks_per_hit(pilot))
+    return TimePerHit(seconds, source, pilot.slug, len(times), seconds * checks / in_all)
 
 
 def _simulated_times(pilot: Study) -> list[float]:

@@ -63,7 +63,11 @@ def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Any
 def _on_platform(study: Study) -> list[When]:
     """For posted work, the platform's state decides, except that excluded work does not wait for an approval."""
     posted = Q(assignment__posting__platform__in=paying())
-    states = {OutsideState.REJECTED: "rejected", OutsideState.APPROVED: "approved"}
+    states = {
+        OutsideState.REJECTED: "rejected",
+        OutsideState.APPROVED: "approved",
+        OutsideState.PARTIAL: "approved",
+    }
     there = [When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()]
     return [
         *there,
@@ -96,8 +100,9 @@ def newest_decision() -> Any:
 
 
 def rewards(study: Study) -> QuerySet[Payment]:
-    """The rewards that were paid for submissions."""
-    return Payment.objects.filter(study=study, kind=Payment.Kind.REWARD, submission__isnull=False)
+    """What was paid for submissions: their rewards, or a compensation in place of the reward."""
+    kinds = [Payment.Kind.REWARD, Payment.Kind.COMPENSATION]
+    return Payment.objects.filter(study=study, kind__in=kinds, submission__isnull=False)
 
 
 def in_state(study: Study, *states: str) -> QuerySet[Submission, int]:

@@ -105,10 +105,11 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
     """
     reward = "submissions__assignment__hit__reward"
     of = {name: Q(submissions__in=in_state(study, pay)) for name, pay in _COUNTED.items()}
-    paid = Payment.objects.filter(submission__participant=OuterRef("pk")).order_by().values("submission__participant")
+    paid = paid_to(study)
     owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
     stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
-    worked = Q(Exists(Submission.objects.filter(participant=OuterRef("pk")))) | Q(Exists(stopped))
+    compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
+    worked = Q(Exists(Submission.objects.filter(participant=OuterRef("pk")))) | Q(Exists(stopped)) | Q(Exists(paid))
     found = (
         Participant.objects.filter(worked, study=study, synthetic=False)
         .select_related("arm", "worker")
@@ -127,16 +128,33 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
             hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed"))),
             hits_excluded=Count("submissions", filter=of["excluded"]),
             excluded_usd=Sum(reward, filter=of["excluded"]),
-            hits_paid=Count("submissions", filter=Q(submissions__in=rewards(study).values("submission"))),
-            paid=Subquery(paid.annotate(usd=Sum("amount")).values("usd")),
-            extra=Subquery(paid.exclude(kind=Payment.Kind.REWARD).annotate(usd=Sum("amount")).values("usd")),
-            last_paid_at=Subquery(paid.annotate(last=Max("created_at")).values("last")),
+            paid_apart=Coalesce(Subquery(_summed(paid.filter(compensated, submission=None), Count("pk"))), 0),
+            hits_paid=Count("submissions", filter=Q(submissions__in=rewards(study).values("submission")))
+            + F("paid_apart"),
+            paid=Subquery(_summed(paid, Sum("amount"))),
+            extra=Subquery(_summed(paid.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
+            last_paid_at=Subquery(_summed(paid, Max("created_at"))),
         )
         .order_by("pseudonym")
     )
     if code:
         found = found.filter(completion_code=as_code(code))
     return found.filter(**_narrowed(state)) if state in STATES else found
+
+
+def paid_to(study: Study) -> QuerySet[Payment]:
+    """All that the study paid the participant of the outer query, also for work of which nothing arrived here.
+
+    Without the part pay that was marked as paid here, which `payments` adds from the parts.
+    """
+    apart = Q(submission=None, part=None, platform=OuterRef("worker__platform"))
+    apart &= Q(worker_id=OuterRef("worker__platform_id")) & ~Q(worker_id="")
+    return Payment.objects.filter(Q(submission__participant=OuterRef("pk")) | apart, study=study)
+
+
+def _summed(paid: QuerySet[Payment], total: Any) -> QuerySet[Payment, Any]:
+    """One total over the rows, as a subquery."""
+    return paid.order_by().values("study").annotate(total=total).values("total")
 
 
 def _parts_of(found: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:

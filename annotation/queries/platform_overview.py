@@ -13,17 +13,20 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, 
 from django.utils import timezone
 
 from annotation.models import Assignment, Compensation, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
-from annotation.platforms import platform_class
+from annotation.platforms import known, platform_class
 from annotation.platforms.link import PLATFORM as LINK
 from annotation.queries.pay import exact_sum
+from annotation.queries.platforms import submission_of
 
 Outside = OutsideAssignment.State
 Work = Assignment.State
 State = Posting.State
 #: States of work that was sent on the platform, decided or not. It has used a place there.
-USED = (Outside.SUBMITTED, Outside.APPROVED, Outside.REJECTED)
+USED = (Outside.SUBMITTED, Outside.APPROVED, Outside.PARTIAL, Outside.REJECTED)
 #: States of postings that the platform still has.
 POSTED = (State.OPEN, State.PAUSED, State.EXPIRED)
+#: How many objections a page lists.
+MOST_OBJECTIONS = 40
 #: Extra time before an assignment counts as ended on the platform. Longer than the extra time on the arrival page.
 GRACE = timedelta(minutes=10)
 #: How often a posting is polled when nothing is known to happen on it. Notifications and arrivals make it due at once.
@@ -67,6 +70,10 @@ class Stand:
     @property
     def open(self) -> int:
         return self.postings.get(State.OPEN, 0)
+
+    @property
+    def paused(self) -> int:
+        return self.postings.get(State.PAUSED, 0)
 
     @property
     def undecided(self) -> int:
@@ -129,6 +136,13 @@ def open_calls(study: Study) -> QuerySet[PlatformCall]:
     )
 
 
+def objections(study: Study) -> list[tuple[OutsideAssignment, int | None]]:
+    """Rejections that workers object to and nobody has decided, newest first, each with its submission's number."""
+    rejected = OutsideAssignment.objects.filter(posting__study=study, state=Outside.REJECTED).exclude(objection_url="")
+    sent = [(outside, submission_of(outside)) for outside in rejected.order_by("-objected_at", "-pk")[:MOST_OBJECTIONS]]
+    return [(outside, submission.pk if submission else None) for outside, submission in sent]
+
+
 # --- lost places ---
 
 
@@ -148,8 +162,8 @@ def lost(study: Study, platform: str) -> QuerySet[OutsideAssignment]:
     reported = OutsideAssignment.objects.filter(posting__study=study, posting__platform=platform)
     return reported.filter(
         Q(state=Outside.REJECTED)
-        | Q(released, state__in=[Outside.SUBMITTED, Outside.APPROVED]) & ~Q(kept)
-        | Q(~Q(kept), state=Outside.APPROVED)
+        | Q(released, state__in=[Outside.SUBMITTED, Outside.APPROVED, Outside.PARTIAL]) & ~Q(kept)
+        | Q(~Q(kept), state__in=[Outside.APPROVED, Outside.PARTIAL])
     )
 
 
@@ -186,6 +200,8 @@ def shared_places(study: Study, platform: str) -> dict[int, int]:
     if not shared.exists():
         return {}
     wanted = dict(study.hits.order_by().values_list("reward").annotate(n=Sum("wanted")))
+    if study.platforms.get(platform, {}).get("one_listing"):
+        wanted = dict.fromkeys(shared.values_list("reward", flat=True), sum(wanted.values()))
     needed: Counter[int] = Counter()
     if platform_class(platform).confirms:
         needed.update(_per_hit(lost(study, platform).exclude(state=Outside.REJECTED), "posting"))
@@ -199,10 +215,21 @@ def shared_places(study: Study, platform: str) -> dict[int, int]:
 
 
 def unplaced(study: Study, platform: str) -> int:
-    """How many places nobody can take any more, or that were added here but not yet on the platform."""
+    """How many places nobody can take any more, or that are wanted here but not yet offered on the platform."""
     shared = shared_places(study, platform)
     has = Posting.objects.filter(pk__in=shared).aggregate(n=Sum("wanted"))["n"] or 0
-    return sum(missing_places(study, platform).values()) + sum(shared.values()) - has
+    behind = behind_wanted(study, platform).aggregate(n=Sum(F("wanted") - F("offered")))["n"] or 0
+    return sum(missing_places(study, platform).values()) + sum(shared.values()) - has + behind
+
+
+def behind_wanted(study: Study, platform: str) -> QuerySet[Posting]:
+    """Offered postings that have fewer places on the platform than wanted, or about which a call is in progress.
+
+    Nothing is added to a posting that has ended.
+    """
+    offered = Posting.objects.filter(study=study, platform=platform, state__in=[State.OPEN, State.PAUSED])
+    lasts = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+    return offered.filter(lasts, Q(wanted__gt=F("offered")) | Q(asked__isnull=False)).order_by("pk")
 
 
 def _per_hit(rows: QuerySet, by: str) -> dict[int, int]:  # type: ignore[type-arg]  # of several models
@@ -229,7 +256,8 @@ def unsettled(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
 
 def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
     """The unsettled postings to poll now: those with work in progress, with work that the platform has not reported
-    yet, or with an automatic approval that is due. The others are polled once an hour (``QUIET``)."""
+    yet, or with an automatic approval that is due. The others are polled once an hour (``QUIET``), and so are those of
+    platforms that tell this server about every change."""
     moment = now or timezone.now()
     busy = Exists(Assignment.objects.filter(posting=OuterRef("pk"), state=Work.ACCEPTED))
     reported = OutsideAssignment.objects.filter(
@@ -242,7 +270,8 @@ def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
         )
     )
     quiet = Q(synced_at__isnull=True) | Q(synced_at__lt=moment - min(QUIET, 12 * sync_interval()))
-    return unsettled(study, moment).filter(Q(busy) | Q(unreported) | Q(by_itself) | quiet)
+    told = Q(platform__in=[name for name, platform in known().items() if platform.pushes()])
+    return unsettled(study, moment).filter((Q(busy) | Q(unreported)) & ~told | Q(by_itself) | quiet)
 
 
 def sync_interval() -> timedelta:

@@ -10,19 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Model, OuterRef, Q, QuerySet, Subquery
 
 from annotation.models import Assignment, OutsideAssignment, Posting, Study, Submission
 from annotation.platforms import known
-from annotation.platforms.base import is_bounded
 from annotation.platforms.link import PLATFORM as LINK
+from annotation.platforms.parts import is_bounded
 
 OutsideState = OutsideAssignment.State
 Row = TypeVar("Row", bound=Model)
 #: Rows in memory while a long list is written.
 AT_ONCE = 500
 #: The states in which a platform reports work that was done there, decided or not.
-CONFIRMING = (OutsideState.SUBMITTED, OutsideState.APPROVED, OutsideState.REJECTED)
+CONFIRMING = (OutsideState.SUBMITTED, OutsideState.APPROVED, OutsideState.PARTIAL, OutsideState.REJECTED)
 
 
 def platforms_of(study: Study) -> list[str]:
@@ -64,6 +64,18 @@ def submission_of(outside: OutsideAssignment) -> Submission | None:
         assignment__platform_assignment_id=outside.external_id,
         participant__worker__platform_id=outside.worker_id,
     ).first()
+
+
+def reported_of(study: Study, submissions: Sequence[int]) -> dict[int, int]:
+    """By submission (of these ids): the id of what the platform reports of it, from the same worker."""
+    reported = OutsideAssignment.objects.filter(
+        posting=OuterRef("assignment__posting"),
+        external_id=OuterRef("assignment__platform_assignment_id"),
+        worker_id=OuterRef("participant__worker__platform_id"),
+    )
+    found = Submission.objects.filter(study=study, pk__in=submissions).order_by()
+    newest = found.annotate(reported=Subquery(reported.order_by("-pk").values("pk")[:1]))
+    return {pk: there for pk, there in newest.values_list("pk", "reported") if there is not None}
 
 
 def unconfirmed_submissions(study: Study) -> QuerySet[Submission]:
@@ -140,6 +152,11 @@ def differences(study: Study) -> Differences:
         there_only=ByNumber(outside, [there[key][0] for key in sorted(there.keys() - both)]),
         other_worker=[(sent.get(pk=ours), outside.get(pk=theirs)) for ours, theirs in mixed],
     )
+
+
+def partly_paid(study: Study) -> QuerySet[OutsideAssignment]:
+    """Work that the platform paid in part. It does not report how much, so no payment is recorded here."""
+    return OutsideAssignment.objects.filter(posting__study=study, state=OutsideState.PARTIAL).order_by("pk")
 
 
 def _by_name(rows: QuerySet[Any, Any]) -> dict[tuple[int, str], tuple[int, str]]:

@@ -12,12 +12,16 @@ from django.db.models.functions import TruncHour
 from django.utils import timezone
 
 from annotation.models import Assignment, Flag, Hit, HitItem, Item, Study, Submission
-from annotation.queries.left_out import excluded_submissions
+from annotation.queries.left_out import excluded_submissions, left_out_counts
 from annotation.queries.pay import ArmPay, pay_of
 from annotation.queries.rating_counts import RatingCounts, rating_counts
+from annotation.queries.staffing import missing_raters
+from common.left_out import left_out_in_words
 
 HOURS = 48
 State = Assignment.State
+NOT_FINISHED = (State.RETURNED, State.ABANDONED, State.STOPPED)
+_BY_SIMULATED = Q(submission__participant__synthetic=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +41,23 @@ class Progress:
     """Current counts of one study. The totals include simulated workers, who are also counted separately.
 
     ``wanted`` and ``submitted`` count submissions (a hit done by one worker). Submissions whose place was released
-    count only in ``released``. ``in_progress`` counts the hits that somebody can still finish in time: a hit past its
-    deadline counts in ``abandoned``, even if its place has not been freed yet. ``arms`` is empty in a study without
-    arms. ``pay`` has an entry for each arm with a reward and submissions by people. ``median_seconds`` is per hit.
+    count only in ``released``, those that came late when somebody else had the place only in ``extra``.
+    ``in_progress`` counts the hits that somebody can still finish in time: a hit past its deadline counts in
+    ``abandoned``, even if its place has not been freed yet. ``arms`` is empty in a study without arms. ``pay`` has an
+    entry for each arm with a reward and submissions by people. ``median_seconds`` is per hit, over submissions by
+    people; in a study without any, over those of simulated workers (``median_simulated``).
+
+    ``simulated`` says how much of some totals is by simulated workers: ``items`` (complete ones with their work),
+    ``in_progress``, ``not_finished``, ``flagged`` and ``per_hour`` (submissions in those hours).
+
+    ``items_repeated``: items whose submissions are by fewer different workers than wanted, so they are not done.
+    ``missing``: sentences on raters whom the people who take part so far cannot be; see `annotation.queries.staffing`.
     """
 
     items: int
     items_done: int
+    items_repeated: int
+    missing: list[str]
     hits: int
     hits_done: int
     wanted: int
@@ -54,21 +68,35 @@ class Progress:
     abandoned: int
     stopped: int
     ratings: RatingCounts
+    left_out: Mapping[str, int]
     workers: int
     workers_synthetic: int
     flagged: int
     flags: Mapping[str, int]
     excluded: int
     released: int
+    extra: int
     median_seconds: float | None
+    median_simulated: bool
+    simulated: Mapping[str, int]
     per_hour: list[tuple[datetime, int]]
     arms: list[ArmProgress]
     pay: list[ArmPay]
 
     @property
     def is_complete(self) -> bool:
-        """Whether every place of every hit is filled."""
-        return self.wanted > 0 and self.submitted >= self.wanted
+        """Whether every place of every hit is filled, and every item has its different raters."""
+        return self.wanted > 0 and self.submitted >= self.wanted and not self.items_repeated
+
+    @property
+    def left_out_words(self) -> str:
+        """What no figure of the report includes, in a sentence."""
+        return left_out_in_words(self.left_out)
+
+    @property
+    def simulated_ratings(self) -> int:
+        """How many of the included ratings are by simulated workers."""
+        return self.ratings.included - self.ratings.by_people
 
     @property
     def share(self) -> float:
@@ -95,17 +123,38 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
         .annotate(n=Count("submission", distinct=True))
         .order_by("reason")
     )
+    missing = missing_raters(study)
+    median, median_simulated = _median_time(submissions)
+    flagged = Flag.objects.filter(submission__study=study).aggregate(
+        n=Count("submission", distinct=True), simulated=Count("submission", distinct=True, filter=_BY_SIMULATED)
+    )
+    states, simulated_states = states_now(study, moment), states_now(study, moment, simulated=True)
+    per_hour, simulated_per_hour = _per_hour(submissions, moment)
+    simulated = {
+        "items": _items_simulated(study) if counts["submitted_synthetic"] else 0,
+        "in_progress": simulated_states.get(State.ACCEPTED, 0),
+        "not_finished": sum(simulated_states.get(state, 0) for state in NOT_FINISHED),
+        "flagged": flagged["simulated"],
+        "per_hour": simulated_per_hour,
+    }
     return Progress(
-        **_items(study),
+        **_items(study, missing.repeated),
+        missing=missing.in_words(study.hits_per_worker),
         **_hits(study),
         **counts,
-        **_assignments(study, moment),
+        in_progress=states.get(State.ACCEPTED, 0),
+        returned=states.get(State.RETURNED, 0),
+        abandoned=states.get(State.ABANDONED, 0),
+        stopped=states.get(State.STOPPED, 0),
         ratings=rating_counts(study),
+        left_out=left_out_counts(study),
         flags=flags,
-        flagged=Flag.objects.filter(submission__study=study).aggregate(n=Count("submission", distinct=True))["n"],
+        flagged=flagged["n"],
         excluded=excluded_submissions(study).count(),
-        median_seconds=_median_seconds(submissions, counts["submitted"] + counts["released"]),
-        per_hour=_per_hour(submissions, moment),
+        median_seconds=median,
+        median_simulated=median_simulated,
+        simulated=simulated,
+        per_hour=per_hour,
         arms=_arms(study, moment),
         pay=pay_of(study),
     )
@@ -117,19 +166,21 @@ def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
     return submissions.aggregate(
         submitted=Count("pk", filter=placed),
         submitted_synthetic=Count("pk", filter=synthetic & placed),
-        released=Count("pk", filter=Q(assignment__state=State.RELEASED)),
+        released=Count("pk", filter=Q(assignment__state=State.RELEASED, assignment__extra=False)),
+        extra=Count("pk", filter=Q(assignment__extra=True)),
         workers=Count("participant", distinct=True),
         workers_synthetic=Count("participant", distinct=True, filter=synthetic),
     )
 
 
-def _items(study: Study) -> dict[str, int]:
-    """Counts of items. An item is done when every hit that contains it has all its submissions."""
+def _items(study: Study, repeated: int) -> dict[str, int]:
+    """Counts of items. An item is done when its hits have all their submissions, by different workers."""
     places = HitItem.objects.filter(hit__study=study).aggregate(
         planned=Count("item", distinct=True),
         open=Count("item", distinct=True, filter=Q(hit__n_submitted__lt=F("hit__wanted"))),
     )
-    return {"items": Item.objects.filter(study=study).count(), "items_done": places["planned"] - places["open"]}
+    done = places["planned"] - places["open"] - repeated
+    return {"items": Item.objects.filter(study=study).count(), "items_done": done, "items_repeated": repeated}
 
 
 def _hits(study: Study) -> dict[str, int]:
@@ -139,22 +190,25 @@ def _hits(study: Study) -> dict[str, int]:
     return {"hits": found["n"], "hits_done": found["done"], "wanted": found["wanted"] or 0}
 
 
-def _assignments(study: Study, now: datetime) -> dict[str, int]:
-    state = states_now(study, now)
-    return {
-        "in_progress": state.get(State.ACCEPTED, 0),
-        "returned": state.get(State.RETURNED, 0),
-        "abandoned": state.get(State.ABANDONED, 0),
-        "stopped": state.get(State.STOPPED, 0),
-    }
-
-
-def states_now(study: Study, now: datetime | None = None) -> dict[str, int]:
-    """Assignments by state. An assignment past its deadline counts as timed out, even before its place is freed."""
+def states_now(study: Study, now: datetime | None = None, *, simulated: bool = False) -> dict[str, int]:
+    """Assignments by state, of everybody or only of simulated workers. An assignment past its deadline counts as timed
+    out, even before its place is freed."""
     overdue = Q(state=State.ACCEPTED, expires_at__lt=now or timezone.now())
     state_now = Case(When(overdue, then=Value(State.ABANDONED.value)), default=F("state"))
-    rows = Assignment.objects.filter(hit__study=study).annotate(now=state_now).values_list("now")
+    assignments = Assignment.objects.filter(hit__study=study)
+    if simulated:
+        assignments = assignments.filter(participant__synthetic=True)
+    rows = assignments.annotate(now=state_now).values_list("now")
     return dict(rows.annotate(n=Count("pk")).order_by("now"))
+
+
+def _items_simulated(study: Study) -> int:
+    """How many complete items have work by simulated workers."""
+    work = Q(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
+    places = HitItem.objects.filter(hit__study=study)
+    unfinished = places.filter(hit__n_submitted__lt=F("hit__wanted")).values("item")
+    found: int = places.filter(work).exclude(item__in=unfinished).values("item").distinct().count()
+    return found
 
 
 def _arms(study: Study, now: datetime) -> list[ArmProgress]:
@@ -170,27 +224,33 @@ def _arms(study: Study, now: datetime) -> list[ArmProgress]:
     return arms if len(arms) > 1 else []
 
 
-def _median_seconds(submissions: QuerySet[Submission], count: int) -> float | None:
-    """The median, in one query whatever ``count`` is. The database sorts and returns only the middle."""
-    if not count:
-        return None
-    first = (count - 1) // 2
-    middle = list(submissions.order_by("seconds").values_list("seconds", flat=True)[first : count // 2 + 1])
-    return sum(middle) / len(middle) if middle else None
+def _median_time(submissions: QuerySet[Submission]) -> tuple[float | None, bool]:
+    """The median in seconds, and whether it is of simulated workers: of people, if there are any. The database sorts
+    and returns only the middle: two queries, or three without submissions by people."""
+    for simulated in (False, True):
+        chosen = submissions.filter(participant__synthetic=simulated)
+        if count := chosen.count():
+            first = (count - 1) // 2
+            middle = list(chosen.order_by("seconds").values_list("seconds", flat=True)[first : count // 2 + 1])
+            return sum(middle) / len(middle), simulated
+    return None, False
 
 
-def _per_hour(submissions: QuerySet[Submission], now: datetime) -> list[tuple[datetime, int]]:
+def _per_hour(submissions: QuerySet[Submission], now: datetime) -> tuple[list[tuple[datetime, int]], int]:
+    """Submissions by hour, and how many of them all are by simulated workers."""
     last = now.replace(minute=0, second=0, microsecond=0)
     since = last - timedelta(hours=HOURS - 1)
-    found = dict(
+    rows = list(
         submissions.filter(received_at__gte=since)
         .annotate(hour=TruncHour("received_at"))
         .values_list("hour")
-        .annotate(n=Count("pk"))
+        .annotate(n=Count("pk"), simulated=Count("pk", filter=Q(participant__synthetic=True)))
         .order_by("hour")
     )
-    if not found:
-        return []
+    if not rows:
+        return [], 0
+    found = {hour: n for hour, n, _ in rows}
     first = max(since, min(found))
     hours = int((last - first).total_seconds() // 3600) + 1
-    return [(hour := first + timedelta(hours=at), found.get(hour, 0)) for at in range(hours)]
+    filled = [(hour := first + timedelta(hours=at), found.get(hour, 0)) for at in range(hours)]
+    return filled, sum(simulated for _, _, simulated in rows)

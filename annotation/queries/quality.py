@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from analysis.quality_control.exclusion import Exclusion
-from analysis.quality_control.rules import RULES, Settings
+from analysis.quality_control.rules import RULES, Rule, Settings
 from annotation.models import Flag, QualityCheck, Study, Submission
 from annotation.queries.left_out import excluded_by_rule, excluded_submissions
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One rule: its threshold (None: off), and how many submissions it flagged, of people and of simulated workers."""
+    """One rule: its threshold in words (empty: off), and how many submissions it flagged, of people and of simulated
+    workers."""
 
     name: str
     label: str
-    unit: str
-    threshold: float | None
+    threshold: str
     people: int
     simulated: int
 
@@ -51,6 +51,11 @@ class Quality:
         return self.submissions - (self.last.submissions if self.last else 0)
 
 
+def _threshold(rule: Rule, settings: Settings) -> str:
+    limit = settings.at(rule.name)
+    return "" if limit is None else rule.in_words(limit)
+
+
 def quality_of(study: Study) -> Quality:
     """The figures of one study. Four queries, and those of its exclusion rules."""
     settings, rules = Settings.of(study.quality_control), Exclusion.of(study.exclusion)
@@ -67,8 +72,7 @@ def quality_of(study: Study) -> Quality:
             RuleRow(
                 rule.name,
                 rule.label,
-                rule.unit,
-                settings.at(rule.name),
+                _threshold(rule, settings),
                 flagged[rule.name, False],
                 flagged[rule.name, True],
             )

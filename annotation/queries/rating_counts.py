@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from annotation.models import Rating, Study
-from annotation.queries.left_out import left_out_submissions, may_leave_out
+from annotation.queries.left_out import left_out_submissions, may_leave_out, repeated_ratings
 from common.words import rating_counts_in_words
 
 
@@ -32,6 +32,9 @@ def rating_counts(study: Study) -> RatingCounts:
     ratings = Rating.objects.filter(study=study, value__isnull=False)
     found = ratings.aggregate(n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False)))
     counts = RatingCounts(found["n"], found["n"], found["people"])
+    if repeated := Rating.objects.filter(pk__in=repeated_ratings(study)):
+        people = repeated.filter(participant__synthetic=False).count()
+        counts = RatingCounts(counts.all, counts.included - repeated.count(), counts.by_people - people)
     if not may_leave_out(study):
         return counts
     left_out = ratings.filter(submission__in=left_out_submissions(study)).aggregate(

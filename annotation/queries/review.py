@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models import Avg, Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import (
@@ -28,6 +28,7 @@ from annotation.platforms.changing import changes_class
 from annotation.platforms.costs import CENT, NO_FEES, Fees
 from annotation.queries.left_out import excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import paying, with_pay_state
+from common.words import counted, moment_in_utc, money
 
 #: A platform lets a rejection be undone for this long.
 UNDO = timedelta(days=30)
@@ -151,7 +152,8 @@ def compared_with_others(submission: Submission) -> list[Compared]:
 
 @dataclass(slots=True)
 class Preview:
-    """What an action would do. ``left_out`` contains the reasons why rows are left out, with the number of rows."""
+    """What an action would do. ``left_out`` contains the reasons why rows are left out, with the number of rows;
+    ``paid_before`` is a sentence about equal bonuses."""
 
     submissions: int = 0
     workers: int = 0
@@ -164,6 +166,7 @@ class Preview:
     ratings: int = 0
     places: int = 0
     left_out: list[tuple[str, int]] = field(default_factory=list)
+    paid_before: str = ""
 
     @property
     def total(self) -> Decimal:
@@ -180,7 +183,26 @@ def preview_of(bulk: BulkAction, fees: Callable[[str], Fees] = lambda platform: 
         return _of_workers(bulk)
     if bulk.action in ("include", "exclude"):
         return _of_reviews(bulk)
-    return _of_pay(bulk, fees)
+    preview = _of_pay(bulk, fees)
+    preview.paid_before = _paid_before(bulk)
+    return preview
+
+
+def _paid_before(bulk: BulkAction) -> str:
+    """That these workers have had a bonus of the same amount for the same reason in the study, with the last date."""
+    if bulk.action != "bonus" or not bulk.amount:
+        return ""
+    theirs = Participant.objects.filter(submissions__in=[row["submission"] for row in bulk.rows])
+    bonuses = Payment.objects.filter(study=bulk.study, kind=Payment.Kind.BONUS, submission__participant__in=theirs)
+    sums = bonuses.filter(amount=bulk.amount, reason=bulk.note).aggregate(
+        n=Count("pk"), workers=Count("submission__participant", distinct=True), last=Max("created_at")
+    )
+    if not sums["n"]:
+        return ""
+    return (
+        f"{counted(sums['workers'], 'worker')} had the same bonus before: {counted(sums['n'], 'payment')} of "
+        f"{money(bulk.amount)} for the same reason, the last on {moment_in_utc(sums['last'])}."
+    )
 
 
 def _of_workers(bulk: BulkAction) -> Preview:

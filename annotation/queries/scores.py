@@ -18,6 +18,8 @@ from annotation.models import Rating
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Characters of a score's title that fit above a column of figures.
+LONGEST_HEAD = 16
 _COLUMNS = ("item", "submission", "worker", "synthetic", "arm", "question", "target", "value")
 
 
@@ -36,6 +38,11 @@ class ItemScore:
     workers: int = 0
     low: float | None = None
     high: float | None = None
+
+    @property
+    def head(self) -> str:
+        """A head for a column: the title, or for a whole sentence its topic."""
+        return self.title if len(self.title) <= LONGEST_HEAD else self.topic.replace("_", " ")
 
 
 def rating_frame(items: Collection[int], *, left_out: Collection[int], simulated: bool | None = None) -> pd.DataFrame:

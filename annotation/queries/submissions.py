@@ -17,7 +17,15 @@ PER_PAGE = 40
 SHOWN_TEXT = 80
 
 #: What a list can be filtered by.
-SHOWS = ("all", "flagged", "excluded", "rules", "included", "comments", "synthetic", "people")
+SHOWS = ("all", "flagged", "excluded", "rules", "extra", "included", "comments", "synthetic", "people")
+
+
+_SHOWN_BY = {
+    "extra": Q(assignment__extra=True),
+    "comments": ~Q(feedback=""),
+    "synthetic": Q(participant__synthetic=True),
+    "people": Q(participant__synthetic=False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,7 @@ class SubmissionRow:
     profile: str
     arm: str
     released: bool
+    extra: bool
     received_at: datetime
     seconds: float
     flags: list[Flag]
@@ -91,10 +100,8 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
         found = found.filter(pk__in=list(excluded_by_rule(study)))
     elif which.show == "included":
         found = found.exclude(pk__in=left_out_submissions(study))
-    elif which.show == "comments":
-        found = found.exclude(feedback="")
-    elif which.show in ("synthetic", "people"):
-        found = found.filter(participant__synthetic=which.show == "synthetic")
+    elif which.show in _SHOWN_BY:
+        found = found.filter(_SHOWN_BY[which.show])
     return found.order_by("-received_at", "-pk")
 
 
@@ -177,6 +184,7 @@ def _row(submission: Submission, answers: list[Answered]) -> SubmissionRow:
         profile=submission.participant.profile,
         arm=submission.participant.arm.name,
         released=submission.assignment.state == Assignment.State.RELEASED,
+        extra=submission.assignment.extra,
         received_at=submission.received_at,
         seconds=submission.seconds,
         flags=list(submission.flags.all()),

@@ -9,11 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection
+from django.db.models import F, Sum
 from django.utils import timezone
 
 from annotation import sql
 from annotation.models import Assignment, Draft, Invitation, Participant, Step, Study
-from annotation.services.allocation import FREE_HIT, NOT_THEIR_OWN, Accepted, arm_is_full
+from annotation.queries.free_hits import Seeker, free_hit
+from annotation.queries.pay import exact_sum
+from annotation.services.allocation import Accepted, arm_is_full
 from annotation.task_types.base import Answers
 from annotation.task_types.items import Json
 
@@ -124,10 +127,28 @@ def given_answers(assignment_id: int) -> list[Answers]:
 
 
 @dataclass(frozen=True, slots=True)
+class Earned:
+    """What a participant has earned in a study, in USD: for the task sent last, for all tasks that were not rejected,
+    as part pay for stopped tasks, and as bonuses that were paid.
+    """
+
+    last: Decimal = Decimal(0)
+    tasks: Decimal = Decimal(0)
+    n_tasks: int = 0
+    parts: Decimal = Decimal(0)
+    bonuses: Decimal = Decimal(0)
+
+    @property
+    def in_all(self) -> Decimal:
+        return self.tasks + self.parts + self.bonuses
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """What a participant has done in a study and whether there is more for them.
 
-    ``member_of`` is the study's short name if they are a member of it, who started in the console.
+    ``member_of`` is the study's short name if they are a member of it, who started in the console. ``pay_note`` and
+    ``platforms`` decide how the page says that they are paid.
     """
 
     title: str
@@ -135,7 +156,7 @@ class Summary:
     status: str
     completion_code: str
     n_submitted: int
-    part_pay: Decimal
+    earned: Earned
     redacted: bool
     within_limit: bool
     excluded: bool
@@ -143,21 +164,34 @@ class Summary:
     may_go_on: bool
     arm_id: int
     member_of: str = ""
+    pay_note: str = ""
+    platforms: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: Tasks that were sent and not rejected: their rewards are earned.
+_EARNED = """FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+        LEFT JOIN annotation_submission u ON u.assignment_id = a.id
+        WHERE a.participant_id = p.id AND a.state IN ('submitted', 'released') AND NOT EXISTS (
+            SELECT 1 FROM annotation_paydecision d WHERE d.decision = 'reject' AND d.id = (
+                SELECT MAX(n.id) FROM annotation_paydecision n WHERE n.submission_id = u.id))"""
 _SUMMARY = """
 SELECT s.title, s.contact, s.status, s.hits_per_worker, s.has_authors, p.completion_code, p.excluded_at IS NOT NULL,
-       p.redacted_at IS NOT NULL, p.arm_id, p.worker_id,
+       p.redacted_at IS NOT NULL, p.arm_id, p.worker_id, r.shares_items,
        (SELECT COUNT(*) FROM annotation_assignment a
         WHERE a.participant_id = p.id AND a.state IN ('submitted', 'released')),
        (SELECT COUNT(*) FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'stopped'),
+       (SELECT h.reward {_EARNED} ORDER BY a.ordinal DESC LIMIT 1),
+       (SELECT SUM(h.reward) {_EARNED}), (SELECT COUNT(*) {_EARNED}),
        (SELECT SUM(o.amount) FROM annotation_partpayment o
         JOIN annotation_assignment a ON a.id = o.assignment_id WHERE a.participant_id = p.id),
+       (SELECT SUM(y.amount) FROM annotation_payment y JOIN annotation_submission u ON u.id = y.submission_id
+        WHERE u.participant_id = p.id AND y.kind = 'bonus'),
        EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted'),
-       s.slug, w.platform = 'member'
+       s.slug, w.platform = 'member', s.pay_note, s.platforms
 FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
+JOIN annotation_arm r ON r.id = p.arm_id
 JOIN annotation_worker w ON w.id = p.worker_id WHERE p.id = %s
-"""
+""".replace("{_EARNED}", _EARNED)
 
 
 def summary(participant_id: int) -> Summary:
@@ -165,24 +199,26 @@ def summary(participant_id: int) -> Summary:
     row = sql.fetch_one(_SUMMARY, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, *rest = row
-    n_submitted, n_stopped, part_pay, in_progress, slug, is_member = rest
+    title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, shares, *rest = row
+    n_submitted, n_stopped, last, tasks, n_tasks, parts, bonuses, in_progress, slug, is_member, *words = rest
     within_limit = most is None or n_submitted + n_stopped < most
     may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted)
+    seeker = Seeker(participant_id, arm_id, worker_id if has_authors else None, bool(shares))
     return Summary(
         title=title,
         contact=contact,
         status=status,
         completion_code=code if (n_submitted or n_stopped) and not is_member else "",
         n_submitted=n_submitted,
-        part_pay=Decimal(str(part_pay or 0)).quantize(Decimal("0.01")),
+        earned=Earned(exact_sum(last), exact_sum(tasks), n_tasks, exact_sum(parts), exact_sum(bonuses)),
         redacted=bool(redacted),
         within_limit=within_limit,
         excluded=bool(excluded),
         in_progress=bool(in_progress),
-        may_go_on=bool(in_progress)
-        or (may_start and _hit_is_free(arm_id, participant_id, worker_id if has_authors else None)),
+        may_go_on=bool(in_progress) or (may_start and _hit_is_free(seeker)),
         member_of=slug if is_member else "",
+        pay_note=words[0],
+        platforms=sql.from_json(Study, "platforms", words[1]),
         arm_id=arm_id,
     )
 
@@ -191,17 +227,19 @@ _OVERDUE = """
 SELECT 1 FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
 WHERE h.arm_id = %s AND a.state = 'accepted' AND a.expires_at < %s AND NOT EXISTS (
     SELECT 1 FROM annotation_assignment b
-    WHERE b.hit_id = h.id AND b.participant_id = %s AND b.state <> 'abandoned') LIMIT 1
+    WHERE b.hit_id = h.id AND b.participant_id = %s AND b.state <> 'abandoned')
+AND NOT EXISTS (
+    SELECT 1 FROM annotation_hititem i JOIN annotation_takenitem t ON t.item_id = i.item_id AND t.participant_id = %s
+    JOIN annotation_item m ON m.id = i.item_id AND m.role = 'main' WHERE i.hit_id = h.id) LIMIT 1
 """
 
 
-def _hit_is_free(arm_id: int, participant_id: int, author_id: int | None) -> bool:
+def _hit_is_free(seeker: Seeker) -> bool:
     """Whether there is a hit for the participant. A hit counts as free if its worker's time is up."""
-    free_hit = FREE_HIT.format(NOT_THEIR_OWN if author_id else "")
-    asked = (arm_id, participant_id) + ((author_id,) if author_id else ())
-    if sql.fetch_one(free_hit, *asked):
+    if free_hit(seeker):
         return True
-    return sql.fetch_one(_OVERDUE, arm_id, _as_stored(timezone.now()), participant_id) is not None
+    asked = (seeker.arm_id, _as_stored(timezone.now()), seeker.participant_id, seeker.participant_id)
+    return sql.fetch_one(_OVERDUE, *asked) is not None
 
 
 _ROOM = """
@@ -219,6 +257,16 @@ def openings(study: Study) -> str:
     rooms = sql.fetch_all(_ROOM, _as_stored(timezone.now()), study.pk)
     found = ["open" if free else "taken" for pk, wanted, free in rooms if not arm_is_full(pk, wanted)]
     return min(found, default="full")  # “open” comes before “taken”
+
+
+#: With fewer free tasks, the start page says how many there are.
+FEW = 50
+
+
+def few_places(study: Study) -> int | None:
+    """How many tasks somebody new could start now, if they are so few that they may be gone in a moment."""
+    free = study.hits.filter(n_live__lt=F("wanted")).aggregate(n=Sum(F("wanted") - F("n_live")))["n"] or 0
+    return free if 0 < free < FEW else None
 
 
 def _as_stored(time: datetime) -> Any:

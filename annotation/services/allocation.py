@@ -14,9 +14,10 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation import sql
@@ -24,9 +25,9 @@ from annotation.instrument import live_instrument, shown_items
 from annotation.models import Arm, Assignment, Hit, Invitation, Participant, Study, Worker
 from annotation.models.work import LIVE_STATES
 from annotation.queries.exams import has_passed
-from annotation.services.cancelling import cancel_offers
-from annotation.services.deadlocks import TRIES, again_after_deadlock, is_deadlock
-from annotation.services.people import MEMBER
+from annotation.queries.free_hits import Seeker, free_hit, has_had_item_of
+from annotation.services.deadlocks import TRIES, is_deadlock
+from annotation.services.ending import reclaim_expired
 from annotation.task_types.items import Json
 
 State = Assignment.State
@@ -34,6 +35,7 @@ _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 _TERMS = """
 SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, s.has_authors, p.worker_id, r.id, r.wanted,
+       r.shares_items,
        EXISTS (SELECT 1 FROM annotation_study_exclude_studies e WHERE e.from_study_id = s.id),
        p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, m.n_kept, m.accepted, m.n_ended
 FROM annotation_participant p
@@ -48,18 +50,6 @@ LEFT JOIN (
 ) m ON m.participant_id = p.id
 WHERE p.id = %s
 """
-FREE_HIT = """
-SELECT h.id, h.n_live, (
-    SELECT MAX(a.slot) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.state IN ('accepted', 'submitted'))
-FROM annotation_hit h
-WHERE h.arm_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
-    SELECT 1 FROM annotation_assignment a
-    WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state <> 'abandoned'){}
-ORDER BY h.n_live, h.position LIMIT 1
-"""
-NOT_THEIR_OWN = """ AND NOT EXISTS (
-    SELECT 1 FROM annotation_hititem i JOIN annotation_itemauthor w ON w.item_id = i.item_id
-    WHERE i.hit_id = h.id AND w.worker_id = %s)"""
 _SLOTS = "SELECT slot FROM annotation_assignment WHERE hit_id = %s AND state IN ('accepted', 'submitted')"
 _TAKE = "UPDATE annotation_hit SET n_live = n_live + 1 WHERE id = %s"
 
@@ -103,6 +93,7 @@ class Terms:
     worker_id: int
     arm_id: int
     arm_wanted: int | None
+    shares_items: bool
     excludes: bool
     excluded: bool
     n_kept: int
@@ -146,12 +137,19 @@ def random_code(length: int) -> str:
 
 @transaction.atomic
 def enrol(
-    *, study: Study, worker: Worker, consented: bool, profile: str = "", invitation: Invitation | None = None
+    *,
+    study: Study,
+    worker: Worker,
+    consented: bool,
+    profile: str = "",
+    invitation: Invitation | None = None,
+    returns_with: str | None = None,
 ) -> Participant:
     """The worker's participation in this study. The first call creates it in the arm with the fewest participants;
     later calls find it. Raises NotAdmitted.
 
     ``profile`` is how a simulated worker answers. ``invitation`` is the worker's own invitation to this study.
+    ``returns_with`` is from `people.return_proof`.
     """
     Worker.objects.select_for_update(no_key=True).get(pk=worker.pk)
     known = Participant.objects.filter(study=study, worker=worker).first()
@@ -172,7 +170,32 @@ def enrol(
         profile=profile,
         consented_at=timezone.now() if consented else None,
         completion_code=random_code(10),
+        returns_with=returns_with,
     )
+
+
+def enrol_with_hit(*, study: Study, worker: Worker, **details: Any) -> Participant:
+    """Enrol the worker and give them their first hit: both, or neither if there is none. Raises NotAdmitted.
+
+    Whoever starts has a place. If the last one goes to somebody else in the same moment, nothing is stored, not even
+    the consent. Somebody who took part before is found as in `enrol`, which has the ``details``.
+    """
+    for _ in range(TRIES):
+        try:
+            with transaction.atomic():
+                known = Participant.objects.filter(study=study, worker=worker).exists()
+                participant = enrol(study=study, worker=worker, **details)
+                if not known:
+                    _accept(participant.pk, lasting=True)
+                return participant
+        except NothingLeft as nothing:
+            raise NotAdmitted(nothing.reason if nothing.reason in ("full", "took_part") else "taken") from None
+        except IntegrityError:
+            continue  # another transaction took the place
+        except OperationalError as error:
+            if not is_deadlock(error):
+                raise
+    raise NotAdmitted("taken")
 
 
 def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
@@ -184,14 +207,15 @@ def took_part_in_excluded(*, study_id: int, worker_id: int) -> bool:
 def take_least_filled_arm(study: Study, reward: Decimal | None = None, *, also_done: bool = False) -> Arm:
     """The arm for the next participant, who is already counted in it. Its lock makes others wait for the enrolment.
 
-    With ``reward``, only arms with hits that pay it. Arms whose hits need no more submissions are chosen only with
-    ``also_done``. Raises NotAdmitted.
+    With ``reward``, only arms with hits that pay it. Arms with a free place come first: in another one, somebody new
+    would have to wait. Arms whose hits need no more submissions are chosen only with ``also_done``. Raises NotAdmitted.
     """
     arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     ordered = sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position))
     paying = Q() if reward is None else Q(reward=reward)
+    free = paying & Q(n_live__lt=F("wanted"))
     needed = paying & Q(n_submitted__lt=F("wanted"))
-    for hits in (needed, paying) if also_done else (needed,):
+    for hits in (free, needed, paying) if also_done else (free, needed):
         for arm in ordered:
             if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(hits).exists():
                 arm.n_enrolled += 1
@@ -226,8 +250,9 @@ def accept_next(*, participant_id: int) -> Accepted:
     raise NothingLeft("taken")
 
 
-def _accept(participant_id: int) -> Accepted:
-    terms = _terms(participant_id)
+def _accept(participant_id: int, *, lasting: bool = False) -> Accepted:
+    """``lasting``: the caller's transaction also stores what a power cut must not lose."""
+    terms = _terms(participant_id, lasting=lasting)
     if terms.accepted is not None:
         return Accepted(terms.accepted)
     if terms.status != Study.Status.LIVE:
@@ -249,11 +274,12 @@ def _accept(participant_id: int) -> Accepted:
     return _give(terms, participant_id, hit_id, slot=slot, attempt=attempt, replaces_lost=lost)
 
 
-def _terms(participant_id: int) -> Terms:
-    row = sql.fetch_first(_TERMS, participant_id, participant_id)
+def _terms(participant_id: int, *, lasting: bool = False) -> Terms:
+    row = (sql.fetch_one if lasting else sql.fetch_first)(_TERMS, participant_id, participant_id)
     if row is None:
         raise Participant.DoesNotExist
-    study_id, status, most, minutes, has_authors, worker_id, arm_id, wanted, excludes, excluded, *counts = row
+    study_id, status, most, minutes, has_authors, worker_id, arm_id, wanted, shares, *rest = row
+    excludes, excluded, *counts = rest
     n_kept, accepted, n_ended = counts
     return Terms(
         study_id=study_id,
@@ -264,6 +290,7 @@ def _terms(participant_id: int) -> Terms:
         worker_id=worker_id,
         arm_id=arm_id,
         arm_wanted=wanted,
+        shares_items=bool(shares),
         excludes=bool(excludes),
         excluded=bool(excluded),
         n_kept=n_kept or 0,
@@ -276,7 +303,7 @@ def _check_first(terms: Terms) -> None:
     """Check what may have changed between enrolment and the first hit, under locks that prevent further changes."""
     if terms.n_kept:
         return
-    if terms.excludes and not terms.n_ended:
+    if terms.excludes:
         Worker.objects.select_for_update(no_key=True).get(pk=terms.worker_id)
         if took_part_in_excluded(study_id=terms.study_id, worker_id=terms.worker_id):
             raise NothingLeft("took_part")
@@ -288,14 +315,19 @@ def _check_first(terms: Terms) -> None:
 
 def _next_place(terms: Terms, participant_id: int) -> tuple[int, int]:
     """The hit to give out and the place on it."""
-    free_hit = FREE_HIT.format(NOT_THEIR_OWN if terms.has_authors else "")
-    asked = (terms.arm_id, participant_id) + ((terms.worker_id,) if terms.has_authors else ())
-    found = sql.fetch_one(sql.locked(free_hit, of="h", skip=True), *asked)
+    seeker = Seeker(
+        participant_id,
+        terms.arm_id,
+        author_id=terms.worker_id if terms.has_authors else None,
+        shares_items=terms.shares_items,
+        has_returned=terms.n_ended > 0,
+    )
+    found = free_hit(seeker, lock="skip")
     if found is None and reclaim_expired(study_id=terms.study_id):
-        found = sql.fetch_one(sql.locked(free_hit, of="h", skip=True), *asked)
+        found = free_hit(seeker, lock="skip")
     if found is None and connection.features.has_select_for_update_skip_locked:
         # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
-        found = sql.fetch_one(sql.locked(free_hit, of="h"), *asked)
+        found = free_hit(seeker, lock="wait")
     if found is None:
         raise NothingLeft("done")
     hit_id, n_live, highest = found
@@ -363,6 +395,8 @@ def _revive(assignment: Assignment, terms: Terms) -> bool:
     busy = mine.filter(Q(state=State.ACCEPTED) | Q(hit=hit, state__in=LIVE_STATES)).exists()
     if busy or hit.n_live >= hit.wanted:
         return False
+    if has_had_item_of(participant_id=assignment.participant_id, hit_id=hit.pk):
+        return False  # they have had one of its items in another hit since
     now = timezone.now()
     revived = Assignment.objects.filter(pk=assignment.pk, state=State.ABANDONED).update(
         state=State.ACCEPTED,
@@ -377,54 +411,28 @@ def _revive(assignment: Assignment, terms: Terms) -> bool:
     return bool(revived)
 
 
-@again_after_deadlock
 @transaction.atomic
-def return_assignment(*, assignment_id: int, participant_id: int) -> bool:
-    """Return a hit unfinished. False if it was no longer in progress.
+def continue_as_extra(*, assignment_id: int, participant_id: int) -> bool:
+    """Reopen an assignment whose place somebody else has, without a place: its worker has done work and must not lose
+    it. What they send is paid, and left out of the analysis unless a person includes it.
 
-    Its worker does not get it again, except a member of the study: there may be nobody else for it.
+    False if they are on another hit, have done all that one person can do, have had its items in another hit since, or
+    were excluded. Work from a platform keeps its place there: see `arrivals.take_back`.
     """
-    chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
-    member = Participant.objects.filter(pk=participant_id, worker__platform=MEMBER).exists()
-    return _end(chosen, State.ABANDONED if member else State.RETURNED, timezone.now(), skip_locked=False) == 1
-
-
-@again_after_deadlock
-@transaction.atomic
-def take_back_work(*, participant_id: int) -> int:
-    """Free the places of the hits that a participant is working on. Returns how many there were."""
-    chosen = Assignment.objects.filter(participant_id=participant_id)
-    return _end(chosen, State.ABANDONED, timezone.now(), skip_locked=False)
-
-
-def stop_assignment(*, assignment_id: int, participant_id: int) -> bool:
-    """End a hit for part of its reward. False if it was no longer in progress. Runs in the caller's transaction."""
-    chosen = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id)
-    return _end(chosen, State.STOPPED, timezone.now(), skip_locked=False) == 1
-
-
-@again_after_deadlock
-@transaction.atomic
-def reclaim_expired(*, study_id: int | None = None, now: datetime | None = None) -> int:
-    """Free the places of all assignments whose time is up. Returns how many there were."""
-    moment = now or timezone.now()
-    expired = Assignment.objects.filter(expires_at__lt=moment)
-    if study_id is not None:
-        expired = expired.filter(hit__study_id=study_id)
-    return _end(expired, State.ABANDONED, moment, skip_locked=True)
-
-
-def _end(chosen: QuerySet[Assignment], state: str, moment: datetime, *, skip_locked: bool) -> int:
-    skip = skip_locked and connection.features.has_select_for_update_skip_locked
-    rows = list(
-        chosen.filter(state=State.ACCEPTED)
-        .select_for_update(skip_locked=skip, of=("self",), no_key=True)
-        .order_by("pk")
-        .values_list("pk", "hit_id")
+    Participant.objects.select_for_update(no_key=True).get(pk=participant_id)
+    terms = _terms(participant_id)
+    work = Assignment.objects.select_for_update(no_key=True).get(pk=assignment_id, participant_id=participant_id)
+    if work.posting_id is not None or terms.accepted is not None or terms.at_limit or terms.excluded:
+        return False
+    if has_had_item_of(participant_id=participant_id, hit_id=work.hit_id):
+        return False
+    hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
+    reopened = Assignment.objects.filter(pk=work.pk, state=State.ABANDONED).update(
+        state=State.ACCEPTED,
+        extra=True,
+        slot=free_slot(hit.pk, hit.wanted, rather=work.slot),
+        ordinal=terms.next_ordinal,
+        expires_at=timezone.now() + terms.time_limit,
+        ended_at=None,
     )
-    ended = Assignment.objects.filter(pk__in=[pk for pk, _ in rows], state=State.ACCEPTED)
-    count = ended.update(state=state, ended_at=moment)
-    for hit_id in sorted(hit_id for _, hit_id in rows):
-        Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - 1)
-    cancel_offers(assignments=[pk for pk, _ in rows])
-    return count
+    return bool(reopened)

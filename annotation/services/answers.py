@@ -7,7 +7,7 @@ nothing and gets the same response.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation import sql
 from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to, shown_items
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
-from annotation.services.allocation import revive_late
+from annotation.services.allocation import continue_as_extra, revive_late
 from annotation.services.arrivals import take_back
 from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import TRIES, is_deadlock
@@ -25,6 +25,7 @@ from annotation.services.flagging import Sent, Where, flag_columns, quick_findin
 from annotation.services.offers import closing, lacks_offers, request_offers
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
+from common.text_length import is_blank
 
 State = Assignment.State
 MOST_FEEDBACK = 5_000
@@ -75,10 +76,10 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     if number < len(work.steps):
         return _sent_before(work, number, data)
     if work.state == State.ABANDONED:
-        theirs = {"assignment_id": work.id, "participant_id": work.participant_id}
-        if not (take_back(**theirs) or revive_late(**theirs)):
+        if (reopened := _reopened(work)) is None:
             keep_draft(assignment_id=work.id, number=number, data=data, late=True)
             return Outcome("late")
+        work = reopened
     elif work.state != State.ACCEPTED:
         return Outcome("ended")
     walk, before = work.walk(), work.answers()
@@ -101,9 +102,23 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
             _request_on_commit(work.id, number + 1, following)
         return Outcome("stored")
     feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
+    feedback = "" if is_blank(feedback) else feedback
     _store(work, sent, now, uses, _completion(work, walk, sent, now, feedback=feedback))
     _cancel_needless(work.id, number, page)
     return Outcome("submitted", complete=True)
+
+
+def _reopened(work: OpenWork) -> OpenWork | None:
+    """The work in progress again, after its time ran out. None if that is impossible.
+
+    Where somebody else has the place, it continues without one if it would be a loss: some pages were sent before, or
+    the hit has only one.
+    """
+    theirs = {"assignment_id": work.id, "participant_id": work.participant_id}
+    if take_back(**theirs) or revive_late(**theirs):
+        return work
+    has_work = bool(work.steps) or work.walk().length == 1
+    return replace(work, extra=True) if has_work and continue_as_extra(**theirs) else None
 
 
 def _cancel_needless(assignment_id: int, number: int, page: Page) -> None:
@@ -151,6 +166,7 @@ class OpenWork:
     accepted_at: datetime
     synthetic: bool
     excluded: bool
+    extra: bool
     shown: Shown
     instrument: Instrument
     steps: Sequence[SentStep]
@@ -164,19 +180,24 @@ class OpenWork:
 
 _WORK = """
 SELECT a.state, a.hit_id, a."order", a.accepted_at, p.arm_id, p.study_id, p.synthetic,
-       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL,
+       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, a.extra,
        t.number, t.name, t.answers, t.timing
 FROM annotation_assignment a
 JOIN annotation_participant p ON p.id = a.participant_id
 LEFT JOIN annotation_step t ON t.assignment_id = a.id
 WHERE a.id = %s AND a.participant_id = %s ORDER BY t.number
 """
-_SUBMIT = "UPDATE annotation_assignment SET state = 'submitted', ended_at = %s WHERE id = %s AND state = 'accepted'"
+# Extra work has no place on its hit, so it is released at once. Since it was read, another tab may have lost the place
+# or found one again: then this does nothing, or the hit would count a place that nobody has.
+_SUBMIT = """
+UPDATE annotation_assignment SET state = CASE WHEN extra THEN 'released' ELSE 'submitted' END, ended_at = %s
+WHERE id = %s AND state = 'accepted' AND extra = %s
+"""
 _ONE_MORE = "UPDATE annotation_hit SET n_submitted = n_submitted + 1 WHERE id = %s"
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE assignment_id = %s AND number = %s"
 # In any other state, this finds nothing. The column does not allow NULL, so the transaction fails.
 _IF_ACCEPTED = "SELECT id FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
-_IF_SUBMITTED = "(SELECT id FROM annotation_assignment WHERE id = %s AND state = 'submitted')"
+_IF_SUBMITTED = "(SELECT id FROM annotation_assignment WHERE id = %s AND state IN ('submitted', 'released'))"
 _ITS_SUBMISSION = "(SELECT id FROM annotation_submission WHERE assignment_id = %s)"
 
 
@@ -184,7 +205,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
     rows = sql.fetch_all(_WORK, assignment_id, participant_id)
     if not rows:
         raise Assignment.DoesNotExist
-    state, hit_id, order, accepted_at, arm_id, study_id, synthetic, excluded = rows[0][:8]
+    state, hit_id, order, accepted_at, arm_id, study_id, synthetic, excluded, extra = rows[0][:9]
     instrument = live_instrument(arm_id)
     return OpenWork(
         id=assignment_id,
@@ -195,13 +216,14 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         accepted_at=sql.aware(accepted_at),
         synthetic=bool(synthetic),
         excluded=bool(excluded),
+        extra=bool(extra),
         shown=instrument.shown(
             shown_items(hit_id), sql.from_json(Assignment, "order", order), offers_to(assignment_id, instrument)
         ),
         instrument=instrument,
         steps=[
             SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
-            for number, name, answers, timing in (row[8:] for row in rows)
+            for number, name, answers, timing in (row[9:] for row in rows)
             if number is not None
         ],
     )
@@ -229,7 +251,7 @@ def _store(
     statements = [sql.insertion(Step, step), (_DROP_DRAFT, [work.id, sent.number])]
     if completion:
         stamp = Assignment._meta.get_field("ended_at").get_db_prep_save(now, connection)
-        statements.insert(0, (_SUBMIT, [stamp, work.id]))
+        statements.insert(0, (_SUBMIT, [stamp, work.id, work.extra]))
     sql.run(*statements, *uses, *completion)
 
 
@@ -263,7 +285,7 @@ def _completion(work: OpenWork, walk: Walk, sent: SentStep, now: datetime, *, fe
     ]
     statements = [sql.insertion(Submission, submission)]
     statements += [sql.insertion(model, *rows) for model, rows in derived if rows]
-    return [*statements, (_ONE_MORE, [work.hit_id])]
+    return statements if work.extra else [*statements, (_ONE_MORE, [work.hit_id])]
 
 
 def derive_ratings(

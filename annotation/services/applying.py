@@ -15,14 +15,14 @@ from annotation.access import studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.services import studies as service
 from annotation.services.checking import Checked, check_study, default_values
-from annotation.services.importing import ItemsRead, read_items, store_items
+from annotation.services.importing import ItemsRead, also_in_rows, read_items, store_items
 from annotation.services.media import Images
 from annotation.services.members import add_member
 from annotation.services.outputs import check_source, read_outputs, set_follow, store_feed
 from annotation.services.sources import check_run, samples_table
 from annotation.services.studies import Frozen, arm_as_given
 from annotation.study_files import FileRefused, FromRun, FromStudy, StudyFile
-from annotation.tables import Table, read_table
+from annotation.tables import Table, TableProblems, read_table
 from annotation.task_types.registry import get_type
 from common.problems import Problem, unknown
 from generation.models import GenerationRun
@@ -113,7 +113,7 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Wanted:
     """Check values, settings, texts, arms and items. Raises FileRefused or TableProblems."""
     checked, problems = check_study(
         instance=Study.objects.get(pk=study.pk) if study else Study(),
-        values=default_values() | file.values,
+        values=default_values(file.task_type) | file.values,
         task_type=file.task_type,
         config=file.config,
         texts=file.texts,
@@ -166,7 +166,11 @@ def _read(file: StudyFile, checked: Checked, feed: _Feed | None, study: Study | 
         return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms, kind=feed.kind)
     if isinstance(file.items, Path):
         images = Images(study, file.items.parent)
-        return read_items(file.task_type, checked.config, _file_table(file, file.items), images)
+        try:
+            table = _file_table(file, file.items)
+        except TableProblems as refused:
+            raise also_in_rows(refused, file.task_type, checked.config, images) from None
+        return read_items(file.task_type, checked.config, table, images)
     if isinstance(file.items, FromRun):
         return read_items(file.task_type, checked.config, _run_table(file, file.items))
     return None

@@ -15,22 +15,36 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.instrument import live_instrument, shown_items
-from annotation.models import Arm, Assignment, Hit, ItemAuthor, Participant, Posting, Study, Worker
+from annotation.instrument import check_items, live_instrument, shown_items
+from annotation.models import (
+    Arm,
+    Assignment,
+    Hit,
+    HitItem,
+    Item,
+    ItemAuthor,
+    Participant,
+    Posting,
+    Study,
+    TakenItem,
+    Worker,
+)
 from annotation.models.work import LIVE_STATES
 from annotation.platforms import platform_class
 from annotation.platforms.base import Claim
 from annotation.queries.exams import has_passed
+from annotation.queries.free_hits import Seeker, has_had_item_of, layer_of
 from annotation.services.allocation import (
     NotAdmitted,
     free_slot,
     random_code,
-    reclaim_expired,
     take_least_filled_arm,
     took_part_in_excluded,
 )
+from annotation.services.arm_draws import draw_arm, lock_hit, offer_hit_of
 from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import again_after_deadlock
+from annotation.services.ending import reclaim_expired
 
 State = Assignment.State
 SENT = (State.SUBMITTED, State.RELEASED, State.STOPPED)
@@ -46,7 +60,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
 
     It is on the hit that was posted, or on the next free one if the posting offers several. Reasons besides those of
     enrolment: ``ended`` (the posting was withdrawn, or the study is not live), ``other_arm`` (the worker is in another
-    arm of the study), ``own_text`` (they wrote what is judged here), ``done`` (they have already sent this hit),
+    arm of the study), ``own_text`` (they wrote what is judged here), ``had_text`` (they have had one of its texts in
+    another hit), ``had_text_open`` (the same in a hit in progress), ``done`` (they have already sent this hit),
     ``done_elsewhere`` (the same in another posting), ``open_elsewhere`` (they are doing it in another posting),
     ``limit`` (they have done as many hits as one person can), ``limit_open`` (the same with those that they are working
     on), ``excluded`` (the researchers excluded them, or their data were deleted), ``taken`` (no hit is free for them).
@@ -72,6 +87,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
             raise NotAdmitted("own_text")
         _end_earlier_try(participant, posting)
         _refuse_at_limit_of_hits(participant, posting)
+        _end_overdue_with_same_text(participant, posting)
+        _refuse_same_text(participant, posting)
         hit = _posted_hit(posting.hit_id, posting)
     return _take_place(hit, posting, participant, claim, expires_at)
 
@@ -99,6 +116,9 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     """The worker's participation, in the arm of the posted hit or in the least filled arm that the posting offers."""
     known = Participant.objects.filter(study=posting.study_id, worker=worker).first()
     if known is not None:
+        if posting.one_listing and posting.hit_id is not None:
+            lock_hit(posting)
+            offer_hit_of(posting, known.arm_id, participant=known)
         if not _offers(posting, known.arm_id):
             raise NotAdmitted("other_arm")
         return known
@@ -109,7 +129,10 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     if posting.hit is None:
         # A platform that confirms its workers has a free place if it sends somebody, whatever arrived here.
         confirms = platform_class(posting.platform).confirms
-        arm_id = take_least_filled_arm(posting.study, posting.reward, also_done=confirms).pk
+        reward = None if posting.one_listing else posting.reward
+        arm_id = take_least_filled_arm(posting.study, reward, also_done=confirms).pk
+    elif posting.one_listing:
+        arm_id = draw_arm(posting)
     else:
         arm_id = posting.hit.arm_id
         Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
@@ -132,7 +155,7 @@ def _offers(posting: Posting, arm_id: int) -> bool:
 def _hits_of(posting: Posting) -> QuerySet[Hit]:
     """The hits that a posting for several hits offers."""
     hits = Hit.objects.filter(study=posting.study_id)
-    return hits if posting.reward is None else hits.filter(reward=posting.reward)
+    return hits if posting.reward is None or posting.one_listing else hits.filter(reward=posting.reward)
 
 
 def _end_earlier_tries(participant: Participant, posting: Posting) -> None:
@@ -164,33 +187,60 @@ def _refuse_at_limit_of_hits(participant: Participant, posting: Posting) -> None
         raise NotAdmitted("limit_open")
 
 
+def _refuse_same_text(participant: Participant, posting: Posting) -> None:
+    """Nobody rates the same text twice, in whichever hits it lies. An open hit whose time is up does not count."""
+    theirs = _with_same_text(participant, posting)
+    if theirs.exclude(state=State.ACCEPTED).exists():
+        raise NotAdmitted("had_text")
+    if theirs.filter(expires_at__gt=timezone.now()).exists():
+        raise NotAdmitted("had_text_open")
+
+
+def _with_same_text(participant: Participant, posting: Posting) -> QuerySet[Assignment]:
+    """The worker's assignments of other hits that have a main item of the posted hit."""
+    shared = HitItem.objects.filter(hit=posting.hit_id, item__role=Item.Role.MAIN).values("item")
+    theirs = TakenItem.objects.filter(participant=participant, item__in=shared).values("assignment")
+    return Assignment.objects.filter(pk__in=theirs).exclude(hit=posting.hit_id)
+
+
+def _end_overdue_with_same_text(participant: Participant, posting: Posting) -> None:
+    """An open hit whose time is up has ended on the platform, too, so it must not keep its texts."""
+    overdue = _with_same_text(participant, posting).filter(state=State.ACCEPTED, expires_at__lte=timezone.now())
+    for earlier in overdue.select_for_update(of=("self",), no_key=True).order_by("pk"):
+        _end(earlier, State.ABANDONED)
+
+
 def _in_progress(participant: Participant, posting: Posting) -> list[Assignment]:
     """Their open assignments of other hits, oldest first."""
     mine = participant.assignments.filter(state=State.ACCEPTED, expires_at__gt=timezone.now())
     return list(mine.exclude(hit=posting.hit_id).order_by("accepted_at", "pk"))
 
 
-def barred_by_limit(*, posting: Posting, claim: Claim) -> str:
-    """Why this worker could not start the posted hit now, because of how many hits one person can do, or empty.
-
-    For the page before the start; `accept_hit` decides.
-    """
-    participant = _participant_of(posting, claim)
-    if posting.hit_id is None or participant is None:
-        return ""
-    if participant.assignments.filter(hit=posting.hit_id, state__in=HELD).exists():
-        return ""  # this has its own rule
+def why_barred(*, posting: Posting, claim: Claim) -> str:
+    """Why `accept_hit` would refuse this worker now, or empty. For the page before the start: nothing is taken."""
     try:
-        _refuse_at_limit_of_hits(participant, posting)
+        with transaction.atomic():
+            accept_hit(posting=posting, claim=claim, expires_at=timezone.now(), consented=False)
+            transaction.set_rollback(True)
     except NotAdmitted as refused:
         return refused.reason
     return ""
 
 
-def in_progress_elsewhere(*, posting: Posting, claim: Claim) -> list[Assignment]:
-    """The worker's open assignments of other hits of the study, oldest first."""
+def starts_at_once(*, posting: Posting, claim: Claim) -> bool:
+    """Whether the worker has started this study before, so that they know it and have agreed to take part."""
     participant = _participant_of(posting, claim)
-    return _in_progress(participant, posting) if participant is not None else []
+    return participant is not None and (not posting.study.consent or participant.consented_at is not None)
+
+
+def in_progress_elsewhere(*, posting: Posting, claim: Claim, same_text: bool = False) -> list[Assignment]:
+    """The worker's open assignments of other hits of the study, oldest first. ``same_text``: only of hits that have a
+    text of this one."""
+    participant = _participant_of(posting, claim)
+    if participant is None:
+        return []
+    with_text = set(_with_same_text(participant, posting).values_list("pk", flat=True)) if same_text else set()
+    return [work for work in _in_progress(participant, posting) if not same_text or work.pk in with_text]
 
 
 def _participant_of(posting: Posting, claim: Claim) -> Participant | None:
@@ -236,8 +286,9 @@ def _end_earlier_try(participant: Participant, posting: Posting) -> None:
 
 def _end(assignment: Assignment, state: str) -> None:
     ended = Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED)
-    if ended.update(state=state, ended_at=timezone.now()):
-        Hit.objects.filter(pk=assignment.hit_id).update(n_live=F("n_live") - 1)
+    if ended.update(state=state, ended_at=timezone.now(), extra=False):
+        if not assignment.extra:
+            Hit.objects.filter(pk=assignment.hit_id).update(n_live=F("n_live") - 1)
         cancel_offers(assignments=[assignment.pk])
 
 
@@ -257,7 +308,7 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
     somebody's work has ended there. Other sites may send more people than there are places.
     """
     theirs = _hits_for(participant, posting)
-    found = _first_free(theirs)
+    found = _best_free(theirs, participant)
     if found is None:
         reclaim_expired(study_id=posting.study_id)
         # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
@@ -273,6 +324,19 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
     return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
 
 
+def _best_free(hits: QuerySet[Hit], participant: Participant) -> Hit | None:
+    """A free hit of the worker's layer if there is one, and one without a gold or attention item that they have had."""
+    taken = TakenItem.objects.filter(participant=participant, item__places__hit=OuterRef("pk"))
+    seeker = Seeker(participant.pk, participant.arm_id, None, participant.arm.shares_items)
+    layer = layer_of(seeker) if seeker.shares_items else None
+    for chosen in (hits.filter(layer=layer), hits) if layer is not None else (hits,):
+        for rather in (chosen.filter(~Exists(taken)), chosen) if check_items(participant.arm_id) else (chosen,):
+            found = _first_free(rather)
+            if found is not None:
+                return found
+    return None
+
+
 def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
     """A hit with a free place, locked. ``wait``: also wait for hits that others are giving out."""
     skip = connection.features.has_select_for_update_skip_locked and not wait
@@ -281,10 +345,14 @@ def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
 
 
 def _hits_for(participant: Participant, posting: Posting) -> QuerySet[Hit]:
-    """The posting's hits that the worker may do: in their arm, not sent before, and with no text of their own."""
+    """The posting's hits that the worker may do: in their arm, not sent before, with no text of their own and no text
+    that they have had in another hit."""
     had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant, state__in=HELD)
     own = ItemAuthor.objects.filter(item__places__hit=OuterRef("pk"), worker=participant.worker_id)
-    return _hits_of(posting).filter(~Exists(had), ~Exists(own), arm=participant.arm_id)
+    text = TakenItem.objects.filter(
+        participant=participant, item__role=Item.Role.MAIN, item__places__hit=OuterRef("pk")
+    )
+    return _hits_of(posting).filter(~Exists(had), ~Exists(own), ~Exists(text), arm=participant.arm_id)
 
 
 def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Claim, expires_at: datetime) -> Assignment:
@@ -328,6 +396,8 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
     again = mine.filter(Q(hit=lost.hit_id) | same_claim, state__in=LIVE_STATES).exists()
     if posting is None or again or participant.excluded_at or participant.redacted_at:
         return False
+    if has_had_item_of(participant_id=participant_id, hit_id=lost.hit_id):
+        return False  # they have had one of its texts in another hit since
     most = posting.study.hits_per_worker
     if most is not None and mine.filter(state__in=SENT).count() >= most:
         return False
@@ -353,7 +423,7 @@ def _make_room(hit: Hit, posting: Posting) -> None:
     That is a guess: see `take_back`. If all were sent, one of them never reached the platform, and there will be one
     submission more than wanted.
     """
-    working = Assignment.objects.filter(hit=hit, posting=posting, state=State.ACCEPTED)
+    working = Assignment.objects.filter(hit=hit, posting=posting, state=State.ACCEPTED, extra=False)
     oldest = working.select_for_update(of=("self",), no_key=True).order_by("accepted_at", "pk").first()
     if oldest is not None:
         _end(oldest, State.ABANDONED)

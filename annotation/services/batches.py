@@ -15,6 +15,8 @@ from common.cells import restore_cell
 
 NEEDED = ("AssignmentId", "Approve", "Reject")
 MOST_FEEDBACK = 1024
+#: An optional column: a mark leaves the rejected work of the row out of the analysis.
+EXCLUDE = "Exclude"
 #: Marks that mean “yes”. They are not a reason.
 YES = ("x", "yes", "y", "1", "true")
 OutsideState = OutsideAssignment.State
@@ -112,6 +114,13 @@ def _decision_problems(row: Row, work: _Work) -> list[RowProblem]:
         return [
             RowProblem(number, "Approve", f"“{approve[:60]}” is no mark.", "Write x to approve, or leave it empty.")
         ]
+    exclude = row.cells.get(EXCLUDE, "").strip()
+    if exclude and exclude.lower() not in YES:
+        fix = "Write x to leave the work out of the analysis, or leave it empty."
+        return [RowProblem(number, EXCLUDE, f"“{exclude[:60]}” is no mark.", fix)]
+    if exclude and not reject:
+        fix = "Write a reason in Reject, or empty Exclude. Other work is excluded under Submissions."
+        return [RowProblem(number, EXCLUDE, "Only rejected work can be excluded here.", fix)]
     if not (approve or reject):
         return []
     if reject.lower() in YES:
@@ -138,7 +147,8 @@ def _decision(row: Row, name: str, work: _Work) -> dict[str, Any] | None:
     done = {"approve": ("paid", "approved", "no_reward"), "reject": ("rejected", "no_reward")}
     if not decision or work.pay in done[decision]:
         return None
-    return {
+    exclude = row.cells.get(EXCLUDE, "").strip()
+    return ({"exclude": True} if decision == "reject" and exclude else {}) | {
         "submission": work.submission,
         "outside": work.outside,
         "decision": decision,

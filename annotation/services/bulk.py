@@ -1,6 +1,7 @@
 """One action on many submissions: previewed and confirmed by a person, then done in the background.
 
-Each row is done separately, and doing it twice does no harm. If a process stops, the next one does the rest.
+Each row is done separately, except that a platform that can approves many at once. Doing it twice does no harm. If a
+process stops, the next one does the rest.
 """
 
 from __future__ import annotations
@@ -12,21 +13,25 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from annotation.models import BulkAction, OutsideAssignment, Participant, Study, Submission
+from annotation.models import BulkAction, OutsideAssignment, Participant, Payment, Study, Submission
+from annotation.platforms import platform_class
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.costs import CENT
-from annotation.services import pay_decisions
+from annotation.queries.platforms import reported_of
+from annotation.services import deciding, pay_decisions
 from annotation.services.audit import record
 from annotation.services.blocking import block_worker
 from annotation.services.reviews import exclude_worker, review_submission
+from annotation.services.spending import require_room_for_bonuses
 from annotation.task_types.questions import clean_text
 from common.problems import Invalid, Problem, Refused, invalid, refuse_if_any
 from common.words import counted, money
 
 State = BulkAction.State
+OutsideState = OutsideAssignment.State
 #: Gives a connected platform by its name.
 Connect = Callable[[str], Platform]
 Row = dict[str, Any]
@@ -95,14 +100,18 @@ def _planned(study: Study, action: str, rows: list[Row], actor: str) -> BulkActi
     return BulkAction.objects.create(study=study, action=action, rows=rows, actor=actor)
 
 
-def set_terms(*, bulk: BulkAction, note: str, amount: Decimal | None = None, release: bool = False) -> BulkAction:
-    """Store the reason, the bonus for each submission in USD, and whether places are given out again. Raises Invalid.
+def set_terms(
+    *, bulk: BulkAction, note: str, amount: Decimal | None = None, release: bool = False, exclude: bool = False
+) -> BulkAction:
+    """Store the reason, the bonus for each submission in USD, whether places are given out again, and whether the
+    analysis leaves out what is rejected. Raises Invalid.
 
     Changes nothing if the action was already confirmed.
     """
     note = clean_text(note).strip()
     refuse_if_any(_problems(bulk.action, note, amount))
     terms = {"note": note, "amount": amount if bulk.action == "bonus" else None, "release": release}
+    terms["exclude"] = exclude
     BulkAction.objects.filter(pk=bulk.pk, state=State.SHOWN).update(**terms)
     bulk.refresh_from_db()
     return bulk
@@ -138,11 +147,47 @@ def confirm_action(*, bulk: BulkAction, actor: str, start: Callable[[int], objec
     if now.state != State.SHOWN:
         return False
     refuse_if_any(_problems(now.action, now.note, now.amount))
+    if now.action == "bonus" and now.amount is not None:
+        require_room_for_bonuses(study=now.study, amount=now.amount, count=len(now.rows))
     now.state, now.actor, now.confirmed_at = State.RUNNING, actor, timezone.now()
     now.save(update_fields=["state", "actor", "confirmed_at"])
     about = {"rows": len(now.rows), "reason": now.note} | ({"amount": money(now.amount)} if now.amount else {})
     record(study=now.study, actor=actor, action=f"bulk {now.action}", number=now.pk, **about)
     transaction.on_commit(partial(start, now.pk))
+    return True
+
+
+def same_bonuses(*, study: Study, amount: Decimal, note: str, chosen: QuerySet[Submission]) -> list[BulkAction]:
+    """Confirmed actions that pay a bonus of this amount for this reason to any of these submissions, oldest first."""
+    ids = set(chosen.values_list("pk", flat=True))
+    same = BulkAction.objects.filter(study=study, action="bonus", amount=amount, note=clean_text(note).strip())
+    return [
+        bulk
+        for bulk in same.exclude(state=State.SHOWN).order_by("pk")
+        if any(row["submission"] in ids for row in bulk.rows)
+    ]
+
+
+def paid_rows(bulk: BulkAction) -> set[int]:
+    """The submissions to which the action has paid its bonus, as far as that is recorded here."""
+    paid = Payment.objects.filter(study=bulk.study_id, kind=Payment.Kind.BONUS, key__endswith=f"/bulk-{bulk.pk}")
+    return {submission for submission in paid.values_list("submission", flat=True) if submission is not None}
+
+
+@transaction.atomic
+def reopen_bonus(*, bulk: BulkAction, actor: str) -> bool:
+    """Let `run_action` try those rows of an ended action again that were refused. False if all were paid.
+
+    Each row keeps its key, so that what the platform has paid is only recorded.
+    """
+    now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
+    if now.state == State.RUNNING:
+        return True
+    if not {row["submission"] for row in now.rows} - paid_rows(now):
+        return False
+    now.state, now.position, now.refused, now.done_at = State.RUNNING, 0, [], None
+    now.save(update_fields=["state", "position", "refused", "done_at"])
+    record(study=now.study, actor=actor, action="bulk bonus again", number=now.pk, rows=len(now.rows))
     return True
 
 
@@ -161,9 +206,14 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
         return platforms[name]
 
     user = User.objects.filter(username=bulk.actor).first()
+    try:
+        together = _approve_together(bulk, known)
+    except PlatformTrouble as trouble:
+        _note(bulk, f"Stopped: {trouble}")
+        return bulk
     for position in range(bulk.position, len(bulk.rows)):
         try:
-            refusal = _do(bulk, bulk.rows[position], user, known)
+            refusal = "" if position in together else _do(bulk, bulk.rows[position], user, known)
         except PlatformTrouble as trouble:
             if trouble.again:
                 _note(bulk, f"Stopped: {trouble}")
@@ -174,6 +224,24 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
     BulkAction.objects.filter(pk=bulk.pk, state=State.RUNNING).update(state=State.DONE, done_at=timezone.now())
     bulk.refresh_from_db()
     return bulk
+
+
+def _approve_together(bulk: BulkAction, connect: Connect) -> set[int]:
+    """Approve what is left to approve with few calls, where the platform has such a call. Returns the positions of the
+    rows that this has done. Raises PlatformTrouble."""
+    left = range(bulk.position, len(bulk.rows))
+    rows = {at: bulk.rows[at] for at in left if bulk.rows[at].get("decision", bulk.action) == "approve"}
+    if len(rows) < 2:
+        return set()
+    waiting = reported_of(bulk.study, [pk for row in rows.values() if (pk := row.get("submission")) is not None])
+    named = [row["outside"] for row in rows.values() if row.get("submission") is None]
+    there = OutsideAssignment.objects.filter(Q(pk__in=waiting.values()) | Q(pk__in=named), state=OutsideState.SUBMITTED)
+    asked: set[int] = set()
+    for name in there.order_by().values_list("posting__platform", flat=True).distinct():
+        if platform_class(name).most_at_once:
+            found = there.filter(posting__platform=name).select_related("posting__study", "posting__hit").order_by("pk")
+            asked |= deciding.approve_in_pages(outside=found, platform=connect(name), actor=bulk.actor)
+    return {at for at, row in rows.items() if waiting.get(row.get("submission") or 0, row.get("outside") or 0) in asked}
 
 
 @transaction.atomic
@@ -249,7 +317,12 @@ def _pay(bulk: BulkAction, row: Row, connect: Connect) -> None:
         )
     else:
         pay_decisions.decide_pay(
-            submission=submission, decision=decision, feedback=feedback, actor=bulk.actor, connect=connect
+            submission=submission,
+            decision=decision,
+            feedback=feedback,
+            actor=bulk.actor,
+            connect=connect,
+            exclude=row.get("exclude", bulk.exclude),
         )
 
 

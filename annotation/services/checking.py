@@ -6,7 +6,7 @@ Writes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -58,9 +58,13 @@ class Checked:
     exclusion: Json = field(default_factory=dict)
 
 
-def default_values() -> dict[str, Any]:
-    """The default value of every field of a new study."""
-    return model_to_dict(Study(), fields=FIELDS)
+def default_values(task_type: str) -> dict[str, Any]:
+    """The initial value of every field of a new study of this type: its published sizes, and general defaults.
+
+    An unknown type has general defaults alone; `check_study` refuses it.
+    """
+    task, _ = find_type(task_type)
+    return model_to_dict(Study(), fields=FIELDS) | (asdict(task.suggested) if task else {})
 
 
 def check_study(

@@ -14,12 +14,13 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Posting, Study, Submission
-from annotation.platforms.base import Json, Platform
+from annotation.platforms.base import Json, Platform, PostingGone
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import CENT
 from annotation.services.audit import record
 from annotation.services.payments import record_extra
 from annotation.services.platform_calls import make_all
+from annotation.services.spending import spending, with_fee
 from annotation.task_types.questions import clean_text
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import money
@@ -121,11 +122,13 @@ def compensate(*, work: Assignment, amount: Decimal, reason: str, platform: Plat
     owed = Compensation.objects.filter(assignment=work).first()
     if owed is not None and owed.external_id:
         raise invalid("work", "This work has been compensated before.", "See the list of compensations.")
-    if owed is None:
-        owed = promise(work=work, amount=amount, reason=reason, actor=actor)
-    elif owed.amount != amount:
+    if owed is not None and owed.amount != amount:
         raise invalid("amount", f"{money(owed.amount)} was promised before.", f"Enter {owed.amount}.")
-    return offer(owed=owed, platform=platform, actor=actor)
+    refuse_if_any(_wrong(amount, clean_text(reason)))
+    costs = {f"compensation/{work.pk}": with_fee(amount, platform)}
+    with spending(study=work.hit.study, platform=platform, costs=costs):
+        owed = owed or promise(work=work, amount=amount, reason=reason, actor=actor)
+        return offer(owed=owed, platform=platform, actor=actor)
 
 
 def note_paid(*, study: Study, platform: Platform) -> int:
@@ -133,7 +136,10 @@ def note_paid(*, study: Study, platform: Platform) -> int:
     count = 0
     waiting = Compensation.objects.filter(study=study, platform=platform.name, paid_at=None).exclude(external_id="")
     for owed in waiting.select_related("assignment", "study"):
-        reported = list(platform.sync(Posting(study=study, platform=platform.name, external_id=owed.external_id)))
+        try:
+            reported = list(platform.sync(Posting(study=study, platform=platform.name, external_id=owed.external_id)))
+        except PostingGone:
+            continue  # somebody deleted what pays it: the other workers' payments are still recorded
         paid = any(each.worker_id == owed.worker_id and each.state == Outside.APPROVED for each in reported)
         count += paid and _note_paid(owed)
     return count

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Hit, Membership, Study
+from annotation.queries.staffing import items_without_enough_raters
 from annotation.services.audit import record
 from common.words import counted
 
@@ -28,8 +29,8 @@ def tell_of_complete_studies() -> int:
     """
     open_places = Hit.objects.filter(n_submitted__lt=F("wanted")).values("study")
     running = Study.objects.filter(status__in=(Status.LIVE, Status.PAUSED), complete_at=None, hits__isnull=False)
-    found = running.exclude(pk__in=open_places).distinct().values_list("pk", flat=True)
-    return sum(_tell(pk) for pk in list(found))
+    full = list(running.exclude(pk__in=open_places).distinct())
+    return sum(_tell(study.pk) for study in full if not items_without_enough_raters(study))
 
 
 def _tell(study_id: int) -> bool:

@@ -18,6 +18,7 @@ from annotation import sql
 from annotation.task_types.base import Answers, Page, RatingData, Shown, TaskType
 from annotation.task_types.checks import check_of
 from annotation.task_types.questions import TextQuestion
+from common.text_length import count_words
 from common.words import counted
 
 #: Shorter texts, such as “I do not know”, are often the same by chance.
@@ -137,10 +138,9 @@ def written_texts(pages: Sequence[Page], answers: Sequence[Answers]) -> list[Wri
         for question in page.questions:
             text = given.get(question.key)
             if isinstance(question, TextQuestion) and isinstance(text, str):
-                words = normalised(text)
-                digest = blake2b(words.encode(), digest_size=16).hexdigest()
+                digest = blake2b(normalised(text).encode(), digest_size=16).hexdigest()
                 place = WrittenText(text, step, question.key).place
-                found.append(Written(text, digest, place, len(words.split())))
+                found.append(Written(text, digest, place, count_words(text)))
     return [each for each in found if each.words >= LEAST_WORDS]
 
 

@@ -65,6 +65,19 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
     return ItemsRead(items, task_type, settings, table.origin, table.name, len(table.rows), sources, images)
 
 
+def also_in_rows(refused: TableProblems, task_type: str, config: Json, images: Images) -> TableProblems:
+    """The problems of a file whose header is wrong, with those in its rows, as far as these can be checked."""
+    if refused.table is None or not refused.table.rows:
+        return refused
+    try:
+        read_items(task_type, config, refused.table, images)
+    except TableProblems as more:
+        known = {problem.column for problem in refused.problems if problem.row == 0}
+        new = [problem for problem in more.problems if problem.row or problem.column not in known]
+        return TableProblems([*refused.problems, *new], refused.total + len(new))
+    return refused
+
+
 def settings_of(task: TaskType, config: Json) -> Json:
     """The settings that decide how items are read."""
     return {name: config.get(name) for name in task.item_settings}

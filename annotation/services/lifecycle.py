@@ -11,18 +11,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, Posting, Study
 from annotation.platforms.base import Json, Platform, PlatformTrouble
-from annotation.platforms.changing import changes_of
+from annotation.platforms.changing import changes_class, changes_of
 from annotation.platforms.costs import Cost, Offered
+from annotation.platforms.link import PLATFORM as LINK
+from annotation.queries.item_places import places_for
 from annotation.queries.platform_overview import USED
 from annotation.services import deciding
 from annotation.services.audit import record
 from annotation.services.platform_calls import make_all
 from annotation.services.publishing import offered_hits, settings_of
+from annotation.services.spending import posting_costs, set_aside
 from annotation.services.studies import change_study
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
@@ -68,6 +72,7 @@ def extend(*, study: Study, platform: Platform, until: datetime, actor: str, ste
     """Offer everything that has places left until ``until``, even if it has ended. Raises PlatformTrouble."""
     changes = changes_of(platform)
     rows = extendable(study, platform.name).exclude(expires_at=until, state=State.OPEN)
+    set_aside(study=study, platform=platform, costs=posting_costs(study, platform, rows.select_related("hit")))
 
     def act(posting: Posting) -> None:
         done = partial(_note_extended, posting, until, actor)
@@ -162,16 +167,32 @@ def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: S
 def cost_of_more(study: Study, platform: Platform, ratings: int) -> Cost:
     """What it costs to raise the ratings per item to ``ratings``: only the new submissions, offered as new postings."""
     more = max(0, ratings - study.ratings_per_item)
-    extra = [Offered(each.hits, each.reward, more) for each in offered_hits(study)] if more else []
+    places = places_for(study, more)
+    extra = [Offered(each.hits, each.reward, places) for each in offered_hits(study)] if more else []
     return platform.cost(extra, settings_of(study, platform))
 
 
+@transaction.atomic
 def add_ratings(*, study: Study, ratings: int, actor: str) -> Study:
-    """Raise the ratings per item; the next sync or ``republishing`` offers the places. Raises Invalid."""
+    """Raise the ratings per item; the next sync or ``republishing`` offers the places. Raises Invalid, also if nobody
+    could take them, because everything has ended.
+
+    Where more places open a posting again that has ended, it counts as offered from now on.
+    """
     if ratings <= study.ratings_per_item:
         what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
         raise invalid("ratings_per_item", what, f"Enter a number above {study.ratings_per_item}.")
-    return change_study(study=study, values={"ratings_per_item": str(ratings)}, actor=actor)
+    posted = Posting.objects.filter(study=study).exclude(platform=LINK)
+    ended = posted.filter(state=State.EXPIRED)
+    last = ended.order_by("pk").first()
+    reopens = last is not None and changes_class(last.platform).reopens
+    if last is not None and not reopens and not posted.exclude(state__in=[State.EXPIRED, State.DELETED]).exists():
+        what = "The offer on the platform has ended, so nobody could take the new places."
+        raise invalid("postings", what, "Offer it longer first, then add ratings.")
+    changed = change_study(study=study, values={"ratings_per_item": str(ratings)}, actor=actor)
+    if reopens:
+        ended.update(state=State.OPEN, expires_at=None)
+    return changed
 
 
 def note_expired(study: Study) -> int:

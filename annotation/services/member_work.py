@@ -14,8 +14,9 @@ from django.utils import timezone
 from annotation.models import Assignment, Hit, Membership, Participant, Study
 from annotation.queries.member_work import coders_of
 from annotation.services import people
-from annotation.services.allocation import NotAdmitted, enrol, take_back_work
+from annotation.services.allocation import NotAdmitted, enrol
 from annotation.services.audit import record
+from annotation.services.ending import take_back_work
 from annotation.task_types.registry import UnknownTaskType, get_type
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted

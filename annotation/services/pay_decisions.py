@@ -18,6 +18,7 @@ from annotation.queries.review import outside_of
 from annotation.services import deciding
 from annotation.services.audit import record
 from annotation.services.payments import record_extra
+from annotation.services.reviews import exclude_rejected, include_forgiven
 from annotation.task_types.questions import clean_text
 from common.problems import Invalid, invalid
 
@@ -27,10 +28,13 @@ OutsideState = OutsideAssignment.State
 MOST_FEEDBACK = 1024
 
 
-def decide_pay(*, submission: Submission, decision: str, feedback: str, actor: str, connect: Connect) -> None:
+def decide_pay(
+    *, submission: Submission, decision: str, feedback: str, actor: str, connect: Connect, exclude: bool = False
+) -> None:
     """Approve or reject. The same decision again changes nothing. Raises Invalid, PlatformTrouble.
 
-    Approving undoes a rejection: on a platform for 30 days, elsewhere always.
+    Approving undoes a rejection: on a platform for 30 days, elsewhere always. With ``exclude``, the analysis leaves out
+    what is rejected, until the rejection is undone; without it, it stays in the analysis.
     """
     _check(decision, feedback)
     outside = outside_of(submission)
@@ -40,6 +44,8 @@ def decide_pay(*, submission: Submission, decision: str, feedback: str, actor: s
         raise unconfirmed()
     else:
         _decide_here(submission, decision, clean_text(feedback).strip(), actor)
+    if exclude and decision == Decision.REJECT:
+        exclude_rejected(submission=submission, reason=feedback, actor=actor)
 
 
 def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, actor: str, connect: Connect) -> None:
@@ -53,10 +59,12 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
         platform = connect(outside.posting.platform)
         category, text = _category(platform, feedback)
         deciding.reject(outside=outside, platform=platform, actor=actor, feedback=text, category=category)
-    elif decision == Decision.REJECT and outside.state == OutsideState.APPROVED:
+    elif decision == Decision.REJECT and outside.state in (OutsideState.APPROVED, OutsideState.PARTIAL):
         raise invalid("state", "The platform has approved and paid this work.", "It cannot be rejected any more.")
     elif outside.state == OutsideState.RETURNED:
         raise invalid("state", "The worker has returned this work.", "There is nothing to decide.")
+    elif outside.state == OutsideState.SCREENED:
+        raise invalid("state", "The platform has screened this worker out.", "There is nothing to decide.")
 
 
 def ask_back(*, submission: Submission, reason: str, actor: str, connect: Connect) -> None:
@@ -132,6 +140,8 @@ def _decide_here(submission: Submission, decision: str, feedback: str, actor: st
     PayDecision.objects.create(submission=submission, decision=decision, feedback=feedback, actor=actor)
     about = {"submission": submission.pk, "old": latest.decision if latest else None, "reason": feedback}
     record(study=submission.study, actor=actor, action=str(decision), **about)
+    if decision == Decision.APPROVE and latest is not None:
+        include_forgiven(submission=submission, actor=actor)
 
 
 def _check(decision: str, feedback: str) -> None:

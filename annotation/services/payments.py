@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import OutsideAssignment, PartPayment, Payment, PlatformCall, Posting, Study, Submission
+from annotation.platforms import platform_class
 from annotation.queries.payments import Due, due
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
@@ -19,6 +20,8 @@ from common.words import counted, money
 
 #: Payments stored in one transaction. More would keep other writers waiting.
 AT_ONCE = 50
+#: States in which the platform has paid an assignment, and says how much.
+REWARDED = (OutsideAssignment.State.APPROVED, OutsideAssignment.State.SCREENED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,17 @@ def _problems(owed: Due, expected: Expected | None) -> list[Problem]:
 
 
 def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
-    """Store that the platform paid the reward of an approved assignment. None if that was stored before.
+    """Store that the platform paid the reward of an approved assignment, or the amount for one that it screened out.
+    None if that was stored before, or if it pays nothing for a worker who is screened out.
 
     If nothing arrived here for it, the payment has the worker's id on the platform. Runs in the caller's transaction.
     A sync may see an approval before the process that approved records the payment: the lock lets only one do so.
     """
     Posting.objects.select_for_update(no_key=True).get(pk=outside.posting_id)
     study, platform = outside.posting.study, outside.posting.platform
+    amount = platform_class(platform).paid_for(outside)
+    if not amount and outside.state == OutsideAssignment.State.SCREENED:
+        return None
     paid = Payment.objects.filter(kind=Payment.Kind.REWARD)
     if paid.filter(platform=platform, platform_id=outside.external_id).exists():
         return None
@@ -112,7 +119,7 @@ def record_reward(*, outside: OutsideAssignment, actor: str) -> Payment | None:
     return Payment.objects.create(
         study=study,
         submission=sent,
-        amount=outside.posting.pays,
+        amount=amount,
         platform=platform,
         platform_id=outside.external_id,
         worker_id=outside.worker_id,
@@ -157,7 +164,7 @@ def settle_approvals(*, study: Study, actor: str) -> int:
     A sync calls this: the platform approves work that nobody has decided on.
     """
     known = Payment.objects.filter(study=study, kind=Payment.Kind.REWARD).values("platform_id")
-    approved = OutsideAssignment.objects.filter(posting__study=study, state=OutsideAssignment.State.APPROVED)
+    approved = OutsideAssignment.objects.filter(posting__study=study, state__in=REWARDED)
     # Sorted, so that two processes lock the postings in the same order.
     waiting = approved.exclude(external_id__in=known).order_by("posting", "pk").values_list("pk", flat=True)
     ids = list(waiting)
@@ -170,8 +177,8 @@ def _settle(ids: Sequence[int], actor: str) -> int:
 
     Their calls are marked first, in a separate transaction, because an approval locks the call before the posting.
     """
-    keys = [f"approve/{pk}" for pk in ids]
-    asked = PlatformCall.objects.filter(key__in=keys, state=PlatformCall.State.PENDING)
+    keys = [f"{verb}/{pk}" for pk in ids for verb in ("approve", "override")]
+    asked = PlatformCall.objects.filter(key__in=keys).exclude(state=PlatformCall.State.DONE)
     asked.update(state=PlatformCall.State.DONE, done_at=timezone.now())
     return _store_rewards(ids, actor)
 

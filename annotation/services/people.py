@@ -13,8 +13,9 @@ from collections.abc import Iterable
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.crypto import constant_time_compare, salted_hmac
 
-from annotation.models import Assignment, Invitation, Study, Worker
+from annotation.models import Assignment, Invitation, Participant, Study, Worker
 from annotation.services.audit import record
 from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
@@ -55,6 +56,19 @@ def panel_id(panel: str, name: str) -> str:
 def panel_worker(panel: str, name: str) -> Worker:
     """The person whom ``panel`` calls ``name``."""
     return _worker(PANEL, panel_id(panel, name))
+
+
+def return_proof(study: Study, secret: str) -> str:
+    """What is stored of a secret that only the browser of somebody who starts has. Different in every study."""
+    return salted_hmac("annotation.return", f"{study.pk}:{secret}", algorithm="sha256").hexdigest()
+
+
+def may_return(participant: Participant, *secrets_shown: str) -> bool:
+    """Whether one of these is the secret with which the participant started. A panel's id alone shows nothing: other
+    people know it, too."""
+    stored = participant.returns_with or ""
+    shown = [return_proof(participant.study, secret) for secret in secrets_shown if secret]
+    return bool(stored) and any(constant_time_compare(each, stored) for each in shown)
 
 
 def member_worker(user: User) -> Worker:

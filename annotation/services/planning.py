@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -14,6 +15,7 @@ from annotation.instrument import Instrument, item_data, whole_texts
 from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
 from annotation.platforms import link
 from annotation.queries.exams import has_right_answers
+from annotation.queries.pay import low_wages
 from annotation.services.audit import record
 from annotation.services.checking import check_study, rules_of
 from annotation.services.gold import CHECK_ROLES, rule_problems, with_checks
@@ -25,7 +27,7 @@ from annotation.task_types.base import ArmPlan, Design, PlannedHit
 from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
 from common.problems import Invalid, Problem, invalid, refuse_if_any
-from common.words import counted
+from common.words import counted, money
 
 Status = Study.Status
 BATCH = 2_000
@@ -84,13 +86,26 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
         problems.append(Problem("items", "The study has no items.", "Import items first."))
     elif study.items_per_hit > n_items:
         what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
-        problems.append(Problem("items_per_hit", what, f"Enter a number from 1 to {n_items}."))
+        fix = f"Import more items, or set “Items per hit” (items_per_hit) to a number from 1 to {n_items}."
+        problems.append(Problem("items_per_hit", what, fix))
     problems += _member_problems(study, n_items) + _exam_problems(study)
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    problems += rule_problems(study) + suggester_problems(study)
+    problems += rule_problems(study) + suggester_problems(study) + _pay_problems(study)
     return problems or _rehearse(study)
+
+
+def _pay_problems(study: Study) -> list[Problem]:
+    """Pay below the minimum, where this server refuses it."""
+    if not settings.REFUSE_LOW_PAY:
+        return []
+    least = money(settings.MINIMUM_HOURLY_PAY)
+    fix = f"Raise the reward. This server launches no study that pays less than {least} an hour."
+    return [
+        Problem("reward", f"{money(reward)} pays about {money(per_hour)} an hour.", fix)
+        for reward, per_hour in low_wages(study)
+    ]
 
 
 def _rehearse(study: Study) -> list[Problem]:
@@ -195,8 +210,14 @@ def _refuse_bad_plan(planned: Sequence[PlannedHit], items: Sequence[ItemData], a
 def create_hits(
     study: Study, arms: Sequence[Arm], planned: Sequence[PlannedHit], ids: Mapping[str, int], *, first: int
 ) -> None:
-    """Store the planned hits, at positions from ``first``. ``ids`` has the items' database ids by name."""
+    """Store the planned hits, at positions from ``first``. ``ids`` has the items' database ids by name.
+
+    Hits that are planned later are about new items, so they share none with earlier ones.
+    """
     arm_named = {arm.name: arm for arm in arms}
+    layers = _layers(study, planned)
+    sharing = {hit.arm for hit, layer in zip(planned, layers, strict=True) if layer}
+    Arm.objects.filter(pk__in=[arm_named[name].pk for name in sharing]).update(shares_items=True)
     hits = Hit.objects.bulk_create(
         (
             Hit(
@@ -205,6 +226,7 @@ def create_hits(
                 position=first + at,
                 wanted=hit.wanted,
                 reward=reward_of(study, arm_named[hit.arm], hit),
+                layer=layers[at],
             )
             for at, hit in enumerate(planned)
         ),
@@ -218,6 +240,20 @@ def create_hits(
         ),
         batch_size=BATCH,
     )
+
+
+def _layers(study: Study, planned: Sequence[PlannedHit]) -> list[int]:
+    """The layer of each hit in its arm: hits of one layer share no main item."""
+    from analysis.planning.workers import layers_of  # loads pandas, which workers' requests never need
+
+    others = set(Item.objects.filter(study=study).exclude(role=Item.Role.MAIN).values_list("external_id", flat=True))
+    layers = [0] * len(planned)
+    for arm in {hit.arm for hit in planned}:
+        places = [at for at, hit in enumerate(planned) if hit.arm == arm]
+        tasks = [set(planned[at].items) - others for at in places]
+        for at, layer in zip(places, layers_of(tasks), strict=True):
+            layers[at] = layer
+    return layers
 
 
 def reward_of(study: Study, arm: Arm | None, hit: PlannedHit) -> Decimal:

@@ -25,8 +25,12 @@ State = PlatformCall.State
 def intend(
     *, study: Study, key: str, operation: str, params: Callable[[], Json], posting: Posting | None = None
 ) -> PlatformCall:
-    """The call with this key, recorded before it is made. An existing one is returned unchanged, without ``params``."""
-    call, _ = PlatformCall.objects.get_or_create(
+    """The call with this key, recorded before it is made.
+
+    An existing one is returned unchanged, so that the record says what was sent. Only if it certainly had no effect is
+    it made with what is asked for now.
+    """
+    call, new = PlatformCall.objects.get_or_create(
         key=key,
         defaults={
             "study": study,
@@ -36,6 +40,9 @@ def intend(
             "token": token_for(key),
         },
     )
+    if not new and call.state != State.DONE and call.first_tried_at is None:
+        call.params = params()
+        call.save(update_fields=["params"])
     return call
 
 
@@ -51,10 +58,12 @@ def make_all(
     study: Study,
     posting: Posting | None,
     done: Callable[[Sequence[Json]], object] = lambda results: None,
+    exact: bool = False,
 ) -> list[Json]:
     """Make the calls in order, each once, and return their results. Raises PlatformTrouble.
 
-    ``done`` stores what follows from all results, in the transaction that stores the last one.
+    ``done`` stores what follows from all results, in the transaction that stores the last one. ``exact``: it also
+    stores the details of the calls, so a call that an earlier try made or may have made with others is refused.
     """
     results: list[Json] = []
     if not calls:
@@ -64,6 +73,8 @@ def make_all(
         recorded = intend(
             study=study, posting=posting, key=call.key, operation=call.operation, params=partial(call.params, results)
         )
+        if exact:
+            _refuse_other_details(recorded, call.params(results))
         results.append(
             make(
                 recorded,
@@ -75,6 +86,18 @@ def make_all(
             )
         )
     return results
+
+
+def _refuse_other_details(call: PlatformCall, params: Json) -> None:
+    before = {name: value for name, value in call.params.items() if params.get(name) != value}
+    if not before and call.params.keys() == params.keys():
+        return
+    details = ", ".join(f"{name} “{value}”" for name, value in before.items())
+    when = "This was done before" if call.state == State.DONE else "An earlier try, which may have succeeded, was made"
+    fix = "Sync the study to see what the platform has." + (
+        "" if call.state == State.DONE else " To try again, use the same details."
+    )
+    raise PlatformTrouble(f"{when} with other details: {details or 'fewer of them'}.", fix, sent=False)
 
 
 def make(
@@ -89,8 +112,8 @@ def make(
     """Make the call if it has not been made, store its result and return it. Raises PlatformTrouble.
 
     ``done`` stores what follows from the result, in the same transaction. ``search`` looks for what an earlier try
-    did. It runs if the platform may have forgotten that try, or if the platform's error code contains one of
-    ``search_on``, so that it only reports that the call was made before.
+    did. It runs if the platform may have forgotten that try, or if the platform refused the call with a code that
+    contains one of ``search_on``: it may refuse the call only because it was made before.
     """
     if call.state == State.DONE:
         return dict(call.result)
@@ -122,12 +145,25 @@ def _ask(
     try:
         return platform.kept(platform.call(call.operation, **call.params, **token))
     except PlatformTrouble as trouble:
-        was_made = any(part in trouble.code for part in search_on)
-        found = search(call) if search is not None and was_made else None
-        if found is not None:
-            return found
+        if not trouble.again and any(part in trouble.code for part in search_on):
+            result = _done_before(call, search)
+            if result is not None:
+                return result
         _note_failure(call, trouble, {} if trouble.sent else {"first_tried_at": first})
         raise
+
+
+def _done_before(call: PlatformCall, search: Search | None) -> Json | None:
+    """What the search finds after a refusal. Raises PlatformTrouble if the platform does not answer it either.
+
+    Then the call stays pending, because nobody knows whether it took effect.
+    """
+    try:
+        return search(call) if search is not None else None
+    except PlatformTrouble as trouble:
+        if trouble.again:
+            raise
+        return None
 
 
 def _note_failure(call: PlatformCall, trouble: PlatformTrouble, values: Json) -> None:

@@ -7,7 +7,6 @@ twice: each call has its own record (``platform_calls``).
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import Mapping
@@ -20,18 +19,19 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from annotation.models import PlatformJob, Study
 from common.problems import invalid
+from common.task_queue import handed_over
 
-logger = logging.getLogger(__name__)
 State = PlatformJob.State
 TASK = "annotation.platform_tasks.run_job"
 #: How long the process that does the work can be silent. One call may take minutes, because it is repeated.
 LEASE = timedelta(minutes=5)
 #: After this time, a request that no process has begun is sent to the queue again.
 FORGOTTEN = timedelta(minutes=1)
+#: Interrupted work that began longer ago than this begins again.
+CONTINUES = timedelta(hours=1)
 #: How often the row is written while calls succeed, in seconds.
 NOTE_EVERY = 1.0
 
@@ -75,6 +75,26 @@ def request_job(
     return job
 
 
+def begin_here(*, study: Study, kind: str, platform: str, actor: str) -> Lock:
+    """The lock of work that this process does itself, without the queue, for as long as it takes.
+
+    If the last process that did it was interrupted less than ``CONTINUES`` after it began, ``asked_at`` stays its
+    beginning, so that this one can continue there. If it is still alive, it loses its lock.
+    """
+    now, holder = timezone.now(), secrets.token_hex(10)
+    values = {"platform": platform, "actor": actor[:150], "state": State.RUNNING, "holder": holder, "seen_at": now}
+    fresh = {"params": {}, "n_done": 0, "n_total": 0, "said": "", "fix": "", "asked_at": now, "ended_at": None}
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        interrupted = PlatformJob.objects.filter(
+            study=study, kind=kind, platform=platform, asked_at__gt=now - CONTINUES
+        ).exclude(state=State.DONE)
+        if not interrupted.update(**values, said="", fix="", ended_at=None):
+            PlatformJob.objects.update_or_create(study=study, kind=kind, defaults=values | fresh)
+    job = PlatformJob.objects.select_related("study").get(study=study, kind=kind)
+    return Lock(job, holder, may_run_out=False)
+
+
 def is_working(job: PlatformJob) -> bool:
     """Whether a process does this work now, as far as this server knows."""
     return job.state == State.RUNNING and job.seen_at is not None and job.seen_at > timezone.now() - LEASE
@@ -82,12 +102,7 @@ def is_working(job: PlatformJob) -> bool:
 
 def send(job_id: int) -> bool:
     """Wake a worker process. False if the queue does not respond; ``send_forgotten`` then does it later."""
-    try:
-        current_app.signature(TASK, args=(job_id,)).delay()
-    except (OperationalError, OSError) as error:
-        logger.warning("The task queue did not take the platform job %s: %s", job_id, error)
-        return False
-    return True
+    return handed_over(current_app.signature(TASK, args=(job_id,)).delay)
 
 
 def send_forgotten() -> int:
@@ -107,6 +122,12 @@ class Lock:
     holder: str
     began: float = field(default_factory=time.monotonic)
     noted: float = 0.0
+    may_run_out: bool = True
+
+    @property
+    def continues(self) -> bool:
+        """Whether the job began earlier and was interrupted."""
+        return self.job.seen_at is not None and self.job.asked_at < self.job.seen_at
 
     def step(self, done: int, total: int = 0) -> None:
         """Note the progress. Raises LockLost, or TimeUp if the next task should do the rest."""
@@ -117,7 +138,7 @@ class Lock:
         values: dict[str, Any] = {"seen_at": timezone.now(), "n_done": done}
         if not self._mine().update(**values | ({"n_total": total} if total else {})):
             raise LockLost
-        if now - self.began > settings.CELERY_TASK_SOFT_TIME_LIMIT * 0.7:
+        if self.may_run_out and now - self.began > settings.CELERY_TASK_SOFT_TIME_LIMIT * 0.7:
             raise TimeUp
 
     def end(self, state: str, said: str = "", fix: str = "") -> bool:

@@ -10,12 +10,13 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils import timezone
 
-from annotation.models import PlatformCall, PlatformJob, Posting, Study
+from annotation.models import OutsideAssignment, PlatformCall, PlatformJob, Posting, Study
 from annotation.platforms import connect, known
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.changing import changes_of
 from annotation.queries import platform_overview as overview
-from annotation.services import compensating, lifecycle, platform_jobs, publishing, republishing, syncing
+from annotation.services import compensating, deciding, lifecycle, platform_jobs, publishing, republishing, syncing
+from annotation.services.first_posting import post_all_or_take_back
 from annotation.services.lifecycle import Changed
 from annotation.services.platform_calls import make_all
 from annotation.services.platform_jobs import Lock, LockLost, TimeUp
@@ -25,6 +26,8 @@ from common.words import counted
 logger = logging.getLogger(__name__)
 Kind, State = PlatformJob.Kind, PlatformJob.State
 SYNC = "sync"
+#: How long after a rejection a platform is asked for objections.
+OBJECTIONS_FOR = timedelta(days=40)
 
 
 def do_job(job_id: int) -> bool:
@@ -62,36 +65,43 @@ def _publish(lock: Lock, platform: Platform) -> str:
     publishing.plan_postings(study=job.study, platform=platform, actor=job.actor)
     total = publishing.progress(job.study, platform).total
     lock.step(0, total)
-    done = publishing.post_all(study=job.study, platform=platform, step=lambda count: lock.step(count, total))
-    _subscribe(job.study, platform)
+    done = post_all_or_take_back(
+        study=job.study, platform=platform, actor=job.actor, step=lambda count: lock.step(count, total)
+    )
+    subscribe(job.study, platform)
     return f"{platform.title} has {done.posted:,} of {counted(done.total, platform.unit)}."
 
 
-def _subscribe(study: Study, platform: Platform) -> None:
+def subscribe(study: Study, platform: Platform) -> None:
     """Subscribe to notices about the postings. Polling finds everything without them, so a refusal is only logged."""
     made = PlatformCall.objects.filter(study=study, state=PlatformCall.State.DONE, posting__platform=platform.name)
     results = made.exclude(result={}).values_list("result", flat=True).distinct()
-    calls = changes_of(platform).subscribe(list(results))
     posting = Posting.objects.filter(study=study, platform=platform.name).order_by("pk").first()
-    if not calls or posting is None:
+    if posting is None:
         return
     try:
-        make_all(calls, platform, study=study, posting=posting)
+        make_all(changes_of(platform).subscribe(list(results)), platform, study=study, posting=posting)
     except PlatformTrouble as trouble:
         logger.warning("%s sends no notifications about %s: %s", platform.title, study.slug, trouble)
 
 
 def _sync(lock: Lock, platform: Platform) -> str:
-    """Poll, then offer lost places again, unless the owner chose not to."""
+    """Poll, then offer lost places again, unless the owner chose not to.
+
+    What was polled since the sync was asked for is left out, so that the next process continues an interrupted one.
+    """
     study = lock.job.study
     lifecycle.note_expired(study)
     rows = overview.due(study) if lock.job.params.get("due") else overview.unsettled(study)
-    postings = list(rows.filter(platform=platform.name).select_related("study", "hit"))
+    rows = rows.filter(platform=platform.name).exclude(synced_at__gte=lock.job.asked_at)
+    postings = list(rows.select_related("study", "hit"))
     lock.step(0, len(postings))
     found = syncing.sync_postings(
         study=study, postings=postings, platform=platform, step=lambda done: lock.step(done, len(postings))
     )
+    deciding.pay_differences(study=study, platform=platform, actor=platform.name)
     paid = compensating.note_paid(study=study, platform=platform)
+    syncing.note_objections(platform=platform)
     said = [f"{counted(found.postings, platform.unit)} asked for, {found.changed:,} new or changed."]
     said += [f"{counted(found.deleted, platform.unit)} no longer there."] if found.deleted else []
     said += [f"{counted(paid, 'compensation')} paid."] if paid else []
@@ -157,6 +167,7 @@ def _said(done: Changed, platform: Platform, verb: str) -> str:
 _WORK: Mapping[str, Callable[[Lock, Platform], str]] = {
     Kind.PUBLISH: _publish,
     Kind.SYNC: _sync,
+    Kind.POLL: _sync,
     Kind.ADD: _add,
     Kind.EXTEND: _extend,
     Kind.PAUSE: _pause,
@@ -186,6 +197,22 @@ def request_due_syncs() -> int:
     return count
 
 
+def look_for_objections() -> int:
+    """Ask each platform on which work was rejected lately whether workers object. Returns how many new ones there are.
+
+    Their HITs are settled, so that no sync would ask.
+    """
+    lately = timezone.now() - OBJECTIONS_FOR
+    rejected = OutsideAssignment.objects.filter(state=OutsideAssignment.State.REJECTED, seen_at__gt=lately)
+    count = 0
+    for name in rejected.order_by().values_list("posting__platform", flat=True).distinct():
+        try:
+            count += syncing.note_objections(platform=connect(name))
+        except PlatformTrouble as trouble:
+            logger.warning("Objections on %s: %s", name, trouble)
+    return count
+
+
 def handle_notices() -> int:
     """Poll what the platforms' notices are about. A notice is removed only after its poll has succeeded.
 
@@ -205,3 +232,21 @@ def handle_notices() -> int:
             if settings.MTURK_QUEUE_URL and trouble.again:
                 logger.warning("Notices of %s: %s", name, trouble)
     return count
+
+
+def look_up(name: str, kind: str, resource: str) -> bool:
+    """Look at what a notice of the platform is about: a submission, or a whole study. False if it is not ours.
+
+    Trouble is logged: the next regular poll finds the same.
+    """
+    try:
+        platform = connect(name)
+        if kind == "submission":
+            return syncing.sync_assignment(platform=platform, name=resource)
+        postings = Posting.objects.filter(platform=name, external_id=resource).select_related("study", "hit")
+        for posting in postings:
+            syncing.sync_postings(study=posting.study, postings=[posting], platform=platform)
+        return bool(postings)
+    except PlatformTrouble as trouble:
+        logger.warning("A notice of %s about %s: %s", name, resource, trouble)
+        return False

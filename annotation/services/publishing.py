@@ -18,7 +18,7 @@ from annotation.models import Hit, Posting, Study
 from annotation.platforms.base import NOT_MADE, Json, Platform, posting_url
 from annotation.platforms.costs import Cost, Offered
 from annotation.queries.platforms import platforms_of
-from annotation.services import qualifying
+from annotation.services import qualifying, spending
 from annotation.services.audit import record
 from annotation.services.checking import platform_settings
 from annotation.services.platform_calls import make_all
@@ -58,12 +58,17 @@ def cost_remarks(study: Study, platform: Platform) -> list[str]:
     return platform.remarks(offered_hits(study), settings_of(study, platform))
 
 
-@transaction.atomic
 def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
-    """Record everything to post. Returns how many postings are new. Raises Invalid.
+    """Record everything to post, and set the money for it aside. Returns how many postings are new. Raises Invalid.
 
     The study must be live, so that its hits are planned. Hits that already have postings get no more.
     """
+    platform.fees()  # may ask the endpoint, which must not wait for the transaction that waits for it
+    return _plan_postings(study=study, platform=platform, actor=actor)
+
+
+@transaction.atomic
+def _plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     settings = settings_of(now, platform)
     problems = [*_problems(now, platform), *platform.problems(now, settings, offered_hits(now))]
@@ -72,6 +77,7 @@ def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
     for posting in planned:
         posting.state = State.PLANNED
     Posting.objects.bulk_create(planned, batch_size=BATCH)
+    spending.set_aside(study=now, platform=platform, costs=spending.posting_costs(now, platform, planned))
     if planned:
         record(study=now, actor=actor, action="plan postings", platform=platform.name, postings=len(planned))
     return len(planned)
@@ -132,7 +138,7 @@ def post_all(*, study: Study, platform: Platform, step: Callable[[int], None] = 
 
 def _to_post(study: Study, platform: Platform) -> Iterator[Posting]:
     planned: QuerySet[Posting] = Posting.objects.filter(study=study, platform=platform.name, state=State.PLANNED)
-    return planned.select_related("hit", "study").order_by("hit__position", "part", "pk").iterator(BATCH)
+    return planned.select_related("hit", "study").order_by("pk").iterator(BATCH)
 
 
 def _post(posting: Posting, settings: Json, platform: Platform) -> None:
@@ -142,4 +148,5 @@ def _post(posting: Posting, settings: Json, platform: Platform) -> None:
 
 def _note_posted(posting: Posting, settings: Json, platform: Platform, results: Sequence[Json]) -> None:
     values = {"url": posting_url(posting), "posted_at": timezone.now(), **platform.posted(posting, settings, results)}
-    Posting.objects.filter(pk=posting.pk, state=State.PLANNED).update(state=State.OPEN, **values)
+    offered = {"state": State.OPEN, "offered": posting.wanted}
+    Posting.objects.filter(pk=posting.pk, state=State.PLANNED).update(**offered, **values)

@@ -1,25 +1,40 @@
-"""Qualifications on a platform for what workers did in a study: the result of its exam, that they took part, or that
-they did all that one worker can do.
+"""Qualifications on a platform for what workers did in a study: the result of its exam, that they took part, that they
+did all that one worker can do, or that they took one of the parts in which a hit is offered.
 
 The rules themselves are checked here when somebody starts a study (`queries.exams`, `services.allocation`). The
-qualifications keep workers who may not take part from accepting the work at all; they arrive there with a delay.
+qualifications keep workers who may not take part from accepting the work at all. Every minute, those that workers have
+earned are granted. The ones that decide what a worker is offered next are granted at once (`grant_now`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
 
-from django.db.models import Count
+from celery import current_app
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
 
 from annotation.models import Assignment, PlatformCall, QualificationType, Study, Submission, Worker
-from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble, is_bounded
+from annotation.platforms import connect, platform_class
+from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble
+from annotation.platforms.parts import hits_in_parts, is_bounded
 from annotation.queries.exams import exam_percent
 from annotation.queries.platforms import unconfirmed_submissions
 from annotation.services.audit import record
 from annotation.services.platform_calls import make_all
+from common.task_queue import handed_over
 
 Purpose = QualificationType.Purpose
+State = Assignment.State
+SENT = (State.SUBMITTED, State.RELEASED, State.STOPPED)
+#: Work that counts as the worker's: nobody does the same hit twice.
+HELD = (State.ACCEPTED, *SENT)
 ACTOR = "qualifications"
+TASK = "annotation.tasks.grant_now"
+#: How long work that the platform has not confirmed keeps the qualification that its worker got for it at once.
+UNTIL_CONFIRMED = timedelta(hours=1)
 
 
 def prepare(*, study: Study, platform: Platform) -> int:
@@ -30,60 +45,61 @@ def prepare(*, study: Study, platform: Platform) -> int:
     if not platform.qualifies:
         return 0
     new = 0
-    for other, purpose in asked_of(study, platform.name):
-        known = QualificationType.objects.filter(study=other, platform=platform.name, purpose=purpose)
-        new += not known.exists()
-        grant_all(kind=_type(other, purpose, platform), platform=platform)
+    for kind in asked_of(study, platform.name):
+        if not kind.pk:
+            _make(kind, platform)
+            new += 1
+        grant_all(kind=_stored(kind) or kind, platform=platform)
     return new
 
 
-def asked_of(study: Study, platform: str) -> list[tuple[Study, str]]:
-    """The studies that decide who may take part, each with what counts there."""
+def asked_of(study: Study, platform: str) -> list[QualificationType]:
+    """The qualifications that decide who may take part. Those that do not exist there yet are not saved."""
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
-    found: list[tuple[Study, str]] = [(exam, Purpose.EXAM)] if exam is not None else []
-    found += [(other, Purpose.TOOK_PART) for other in study.exclude_studies.order_by("pk")]
-    return found + ([(study, Purpose.LIMIT)] if is_bounded(study, platform) else [])
+    asked = [QualificationType(study=exam, purpose=Purpose.EXAM)] if exam is not None else []
+    asked += [
+        QualificationType(study=other, purpose=Purpose.TOOK_PART) for other in study.exclude_studies.order_by("pk")
+    ]
+    asked += [QualificationType(study=study, purpose=Purpose.LIMIT)] if is_bounded(study, platform) else []
+    asked += [QualificationType(study=study, purpose=Purpose.PART, hit=hit) for hit in hits_in_parts(study, platform)]
+    for kind in asked:
+        kind.platform, kind.external_id = platform, NOT_MADE
+    return [_stored(kind) or kind for kind in asked]
 
 
-def _type(study: Study, purpose: str, platform: Platform) -> QualificationType:
-    """The type on the platform, made once. Its id is stored, so that nobody has to search for it by name."""
-    known = _known(study, purpose, platform)
-    if known is not None:
-        return known
-    calls = _type_calls(study, purpose, platform)
+def _stored(kind: QualificationType) -> QualificationType | None:
+    same = QualificationType.objects.filter(study=kind.study_id, platform=kind.platform, purpose=kind.purpose)
+    return same.filter(hit=kind.hit_id).select_related("study").first()
+
+
+def _make(kind: QualificationType, platform: Platform) -> None:
+    """Make the type on the platform, once. Its id is stored, so that nobody has to search for it by name."""
 
     def done(results: object) -> None:
         external_id = platform.qualification_id(results)  # type: ignore[arg-type]  # a list of results
-        QualificationType.objects.get_or_create(
-            study=study, platform=platform.name, purpose=purpose, defaults={"external_id": external_id}
-        )
-        record(study=study, actor=ACTOR, action="make qualification", purpose=str(purpose), id=external_id)
+        values = {"study": kind.study, "platform": kind.platform, "purpose": kind.purpose, "hit": kind.hit}
+        QualificationType.objects.get_or_create(**values, defaults={"external_id": external_id})
+        record(study=kind.study, actor=ACTOR, action="make qualification", purpose=str(kind.purpose), id=external_id)
 
-    make_all(calls, platform, study=study, posting=None, done=done)
-    return QualificationType.objects.get(study=study, platform=platform.name, purpose=purpose)
+    make_all(_type_calls(kind, platform), platform, study=kind.study, posting=None, done=done)
 
 
-def _known(study: Study, purpose: str, platform: Platform) -> QualificationType | None:
-    return QualificationType.objects.filter(study=study, platform=platform.name, purpose=purpose).first()
-
-
-def _type_calls(study: Study, purpose: str, platform: Platform) -> Sequence[Call]:
+def _type_calls(kind: QualificationType, platform: Platform) -> Sequence[Call]:
     """The calls that make the type."""
-    label = Purpose(purpose).label
+    label = Purpose(kind.purpose).label
+    number = f" {kind.hit.position + 1}" if kind.hit else ""
     return platform.qualification(
-        key=f"qualification/{platform.name}/{purpose}/{study.pk}",
-        name=f"{study.slug}: {label.partition(',')[0].lower()}",
-        description=f"{label}: {study.title}"[:500],
+        key=f"qualification/{platform.name}/{kind.purpose}/{kind.study_id}{f'/{kind.hit_id}' if kind.hit else ''}",
+        name=f"{kind.study.slug}: {label.partition(',')[0].lower()}{number}",
+        description=f"{label}: {kind.study.title}"[:500],
     )
 
 
 def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
     """Every call that `prepare` would make now: operation and parameters. Used for a dry run."""
-    for other, purpose in asked_of(study, platform.name) if platform.qualifies else ():
-        kind = _known(other, purpose, platform)
-        if kind is None:
-            kind = QualificationType(study=other, platform=platform.name, purpose=purpose, external_id=NOT_MADE)
-            for call in _type_calls(other, purpose, platform):
+    for kind in asked_of(study, platform.name) if platform.qualifies else ():
+        if not kind.pk:
+            for call in _type_calls(kind, platform):
                 yield call.operation, call.params([])
         for key, worker, value in _to_grant(kind, _earned(kind)):
             for call in platform.grant(kind.external_id, worker.platform_id, value=value, key=key):
@@ -118,16 +134,24 @@ def grant_all(*, kind: QualificationType, platform: Platform) -> int:
 
 def _to_grant(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tuple[str, Worker, int]]:
     """The key of the call, the worker and the value of each qualification that was earned and not granted."""
-    granted = _made_calls(kind, "grant")
-    keys = [(f"{_prefix(kind)}{worker.pk}/{value}", worker, value) for worker, value in earned.items()]
+    granted, revoked = _made_calls(kind, "grant"), _made_calls(kind, "revoke")
+    keys = [(_key(kind, worker, value, revoked), worker, value) for worker, value in earned.items()]
     return [each for each in keys if each[0] not in granted]
 
 
+def _key(kind: QualificationType, worker: Worker, value: int, revoked: Collection[str]) -> str:
+    """The key of the call that grants the value. After it was taken back, granting it again is another call."""
+    name = f"{kind.pk}/{worker.pk}/{value}"
+    times = sum(key == f"revoke/{name}" or key.startswith(f"revoke/{name}/") for key in revoked)
+    return f"grant/{name}/{times}" if times else f"grant/{name}"
+
+
 def _to_revoke(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tuple[str, str]]:
-    """The key of the call and the worker's id on the platform, for those who had done all before the limit rose."""
-    if kind.purpose != Purpose.LIMIT:
+    """The key of the call and the worker's id on the platform, for those who have it and have not earned it any more:
+    the limit was raised, or they returned their part."""
+    if kind.purpose not in (Purpose.LIMIT, Purpose.PART):
         return []
-    still, gone = {worker.pk for worker in earned}, _made_calls(kind, "revoke")
+    still, gone = {worker.pk for worker in earned} | _soon_confirmed(kind), _made_calls(kind, "revoke")
     found = {}
     for key in _made_calls(kind, "grant"):
         worker = int(key.split("/")[2])
@@ -142,14 +166,14 @@ def _made_calls(kind: QualificationType, verb: str) -> set[str]:
     return set(calls.exclude(state=PlatformCall.State.PENDING).values_list("key", flat=True))
 
 
-def _prefix(kind: QualificationType) -> str:
-    return f"grant/{kind.pk}/"
-
-
 def _earned(kind: QualificationType) -> dict[Worker, int]:
     """Workers of the platform and the value that they get. Only work that the platform has confirmed counts."""
     if kind.purpose == Purpose.LIMIT:
-        return _at_limit(kind)
+        return dict.fromkeys(_workers(_at_limit(kind)), kind.study.hits_per_worker or 0)
+    if kind.purpose == Purpose.PART:
+        taken = Assignment.objects.filter(hit=kind.hit_id, state__in=HELD, participant__synthetic=False)
+        theirs = taken.filter(participant__worker__platform=kind.platform)
+        return dict.fromkeys(_workers(theirs.values("participant__worker")), 1)
     theirs = Assignment.objects.filter(
         participant__study=kind.study, participant__worker__platform=kind.platform, participant__synthetic=False
     )
@@ -162,12 +186,85 @@ def _earned(kind: QualificationType) -> dict[Worker, int]:
     return {worker: percent for worker, percent in results if percent is not None}
 
 
-def _at_limit(kind: QualificationType) -> dict[Worker, int]:
-    """Workers with as many confirmed submissions as one person can send. The value is that number."""
+def _at_limit(kind: QualificationType, *, also: Q | None = None) -> QuerySet[Submission, Any]:
+    """Ids of workers with as many confirmed submissions as one person can send; ``also`` counts as confirmed, too."""
     most = kind.study.hits_per_worker
-    if most is None:
-        return {}
     sent = Submission.objects.filter(study=kind.study, participant__worker__platform=kind.platform)
-    counted = sent.exclude(pk__in=unconfirmed_submissions(kind.study)).order_by().values("participant__worker")
-    full = counted.annotate(n=Count("pk")).filter(n__gte=most).values("participant__worker")
-    return dict.fromkeys(Worker.objects.filter(pk__in=full).order_by("pk"), most)
+    confirmed = ~Q(pk__in=unconfirmed_submissions(kind.study))
+    counted = sent.filter(confirmed if also is None else confirmed | also).order_by().values("participant__worker")
+    full = counted.annotate(n=Count("pk")).filter(n__gte=most) if most is not None else counted.none()
+    return full.values("participant__worker")
+
+
+def _soon_confirmed(kind: QualificationType) -> set[int]:
+    """Workers who keep the qualification that they got at once, because the platform may not have been asked since."""
+    if kind.purpose != Purpose.LIMIT:
+        return set()
+    recent = Q(received_at__gt=timezone.now() - UNTIL_CONFIRMED)
+    return set(_at_limit(kind, also=recent).values_list("participant__worker", flat=True))
+
+
+def _workers(ids: QuerySet[Any, Any]) -> QuerySet[Worker]:
+    return Worker.objects.filter(pk__in=ids).order_by("pk")
+
+
+# --- at once ---
+
+
+def due_now(work: Assignment) -> list[tuple[QualificationType, int]]:
+    """What this work earns its worker, with its value: they took a part, or sent all that one person can do.
+
+    It is granted before the platform confirms the work, because the worker may accept the next HIT within a second. If
+    the platform never confirms it, the worker loses it again.
+    """
+    if work.posting is None or work.participant.synthetic or not platform_class(work.posting.platform).qualifies:
+        return []
+    kinds = QualificationType.objects.filter(study=work.hit.study_id, platform=work.posting.platform)
+    part = kinds.filter(hit=work.hit_id).first() if work.state in HELD else None
+    earned = [(part, 1)] if part else []
+    most = work.hit.study.hits_per_worker
+    limit = kinds.filter(purpose=Purpose.LIMIT).first()
+    if limit and most is not None and work.participant.assignments.filter(state__in=SENT).count() >= most:
+        earned.append((limit, most))
+    return earned
+
+
+def is_granted(work: Assignment) -> bool:
+    """Whether everything that this work earns its worker has been granted."""
+    return all(_granting(work, kind, value) is None for kind, value in due_now(work))
+
+
+def grant_now(*, assignment_id: int) -> int:
+    """Grant what this work earns its worker. Returns how many calls were made. Raises PlatformTrouble."""
+    work = Assignment.objects.select_related("hit__study", "participant__worker", "posting").get(pk=assignment_id)
+    made = 0
+    for kind, value in due_now(work):
+        key = _granting(work, kind, value)
+        if key is not None:
+            platform = connect(kind.platform)
+            worker_id = work.participant.worker.platform_id
+            make_all(
+                platform.grant(kind.external_id, worker_id, value=value, key=key),
+                platform,
+                study=kind.study,
+                posting=None,
+            )
+            made += 1
+    return made
+
+
+def _granting(work: Assignment, kind: QualificationType, value: int) -> str | None:
+    """The key of the call that grants this, or None if it was made."""
+    key = _key(kind, work.participant.worker, value, _made_calls(kind, "revoke"))
+    made = PlatformCall.objects.filter(key=key).exclude(state=PlatformCall.State.PENDING)
+    return None if made.exists() else key
+
+
+def ask_to_grant(work: Assignment) -> bool:
+    """Wake a worker process to grant what this work earns. True if something is to be granted, so it may be waited for.
+
+    If the queue does not respond, the scheduler grants it within a minute.
+    """
+    if is_granted(work):
+        return False
+    return handed_over(lambda: current_app.signature(TASK, args=(work.pk,)).delay())

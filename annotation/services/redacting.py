@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import transaction
+from django.db import ProgrammingError, transaction
 from django.utils import timezone
 
 from annotation.journal import journal_entries
@@ -48,8 +48,11 @@ from annotation.services.redacting_files import (
 )
 from annotation.services.redacting_rows import affected_studies, redact_participant
 from annotation.services.redacting_traces import Place, find_traces, traces_of
-from common.problems import Problem, refuse_if_any
+from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
+
+#: What PostgreSQL calls it (SQLSTATE) when a user may not change a table.
+INSUFFICIENT_PRIVILEGE = "42501"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,19 @@ class Preview:
 
 @contextmanager
 def _gate() -> Iterator[None]:
-    """Let this transaction change what is otherwise written once. Other transactions never see the gate's row."""
-    gate = RedactionGate.objects.create(opened_at=timezone.now())
+    """Let this transaction change what is otherwise written once. Other transactions never see the gate's row.
+
+    Raises Invalid if the server's database user may not open it; see docs/security.md.
+    """
+    try:
+        gate = RedactionGate.objects.create(opened_at=timezone.now())
+    except ProgrammingError as error:
+        if getattr(error.__cause__, "pgcode", None) != INSUFFICIENT_PRIVILEGE:
+            raise
+        what = "The server's database user may not delete workers' data."
+        raise invalid(
+            "worker", what, "Run manage.py study redact with the DATABASE_URL of the tables' owner."
+        ) from None
     yield
     gate.delete()
 

@@ -7,7 +7,9 @@ import logging
 import os
 import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -43,16 +45,38 @@ def copies_on_disk() -> list[Path]:
 def overwrite_deleted() -> bool:
     """Remove the old content of changed and deleted rows from the database's files. False if that was not possible now.
 
-    SQLite writes its file again without them. PostgreSQL frees their space, to be overwritten later.
+    SQLite writes its file again without them. PostgreSQL frees their space, to be overwritten later, and makes its
+    statistics again: they contain some values of every column.
     """
     if connection.in_atomic_block:
         return False
     try:
         with connection.cursor() as cursor:
-            cursor.execute("VACUUM")
+            cursor.execute("VACUUM" if connection.vendor == "sqlite" else "VACUUM ANALYZE")
             if connection.vendor == "sqlite":
                 cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            else:
+                _forget_statistics_of_empty_tables(cursor)
     except DatabaseError:
         log.exception("The database could not be vacuumed after a redaction; old content may remain in its files")
         return False
     return True
+
+
+def _forget_statistics_of_empty_tables(cursor: Any) -> None:
+    """ANALYZE leaves the statistics of a table without rows as they are. A column that is given its own type again
+    loses them. PostgreSQL refuses that for a column that a trigger names; the search then shows it."""
+    cursor.execute(
+        "SELECT format('ALTER TABLE %I ALTER COLUMN %I TYPE %s', c.relname, a.attname, "
+        "format_type(a.atttypid, a.atttypmod)) FROM pg_stats AS s "
+        "JOIN pg_class AS c ON c.relname = s.tablename AND c.relnamespace = current_schema()::regnamespace "
+        "JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = s.attname "
+        "WHERE s.schemaname = current_schema() AND c.reltuples = 0 "
+        "AND a.atttypid IN ('text'::regtype, 'varchar'::regtype, 'jsonb'::regtype)"
+    )
+    statements = [statement for (statement,) in cursor.fetchall()]
+    cursor.execute("SET lock_timeout = '2s'")
+    for statement in statements:
+        with suppress(DatabaseError):
+            cursor.execute(statement)
+    cursor.execute("RESET lock_timeout")

@@ -41,8 +41,8 @@ from annotation.models import (
 )
 from annotation.platforms import platform_class
 from annotation.queries.pay_states import in_state
-from annotation.services.allocation import return_assignment
 from annotation.services.cancelling import requests_of
+from annotation.services.ending import return_assignment
 from annotation.services.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves
 from annotation.services.reviews import release_places
 from generation.suggestions.asking import delete_suggestions
@@ -175,7 +175,7 @@ def _blank_platform(participant: Participant, nobody: Worker) -> None:
     ids = list(posted.exclude(platform_assignment_id="").values_list("platform_assignment_id", flat=True))
     reported = OutsideAssignment.objects.filter(posting__study=study, worker_id=worker.platform_id)
     ids += list(reported.values_list("external_id", flat=True))
-    reported.update(worker_id=nobody.platform_id, answer="")
+    reported.update(worker_id=nobody.platform_id, answer="", objection_url="")
     theirs = Q(submission__participant=participant) | Q(worker_id=worker.platform_id)
     Payment.objects.filter(theirs, study=study).exclude(worker_id="").update(worker_id=nobody.platform_id)
     Payment.objects.filter(theirs | Q(worker_id=nobody.platform_id), study=study).exclude(reason="").update(
@@ -239,10 +239,12 @@ def _forget_person(participant: Participant, nobody: Worker) -> None:
     worker = participant.worker
     Invitation.objects.filter(study=participant.study_id, worker=worker).delete()
     if worker == nobody:
-        Participant.objects.filter(pk=participant.pk, redacted_at=None).update(redacted_at=timezone.now())
+        Participant.objects.filter(pk=participant.pk, redacted_at=None).update(
+            redacted_at=timezone.now(), returns_with=None
+        )
         return
     Participant.objects.filter(pk=participant.pk).update(
-        worker=nobody, pseudonym=f"{NOBODY}{secrets.token_hex(5)}", redacted_at=timezone.now()
+        worker=nobody, pseudonym=f"{NOBODY}{secrets.token_hex(5)}", redacted_at=timezone.now(), returns_with=None
     )
     left = (worker.participations, worker.invitations, worker.authored)
     if not any(each.exists() for each in left):

@@ -154,15 +154,32 @@ def clean_rows(rows: QuerySet[Any], columns: Sequence[str], traces: Collection[s
 
 
 def find_traces(traces: Collection[str]) -> list[Place]:
-    """Where the database still contains one of these strings: every text column of every table, one query each."""
+    """Where the database still contains one of these strings: every text column of every table, one query each, and
+    PostgreSQL's statistics."""
     needles = sorted({spelling for trace in traces for spelling in spellings(trace)})
     if not needles:
         return []
-    return [
+    places = [
         Place(table, column, count)
         for table, column in _text_columns()
         if (count := _count_rows(table, column, needles))
     ]
+    return places + (_in_statistics(needles) if connection.vendor == "postgresql" else [])
+
+
+def _in_statistics(needles: Sequence[str]) -> list[Place]:
+    """Columns of which PostgreSQL's planner remembers a value with one of these strings."""
+    # An array shows quotes and backslashes in its elements with a backslash.
+    shown = [each.replace("\\", "\\\\").replace('"', '\\"') for each in needles]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tablename, attname FROM pg_stats, "
+            "LATERAL (SELECT concat(most_common_vals::text, histogram_bounds::text) AS remembered) AS both_lists "
+            "WHERE schemaname = current_schema() AND EXISTS "
+            "(SELECT 1 FROM unnest(%s::text[]) AS needle WHERE strpos(remembered, needle) > 0) ORDER BY 1, 2",
+            [sorted({*needles, *shown})],
+        )
+        return [Place("pg_stats", f"{table}.{column}", 1) for table, column in cursor.fetchall()]
 
 
 def spellings(trace: str) -> set[str]:

@@ -129,7 +129,7 @@ def _walk(part: Rehearsal, items: Sequence[ItemData], given: Sequence[Answers]) 
         if len(pages) >= MOST_PAGES:
             return None
         if page.asks:
-            shown = replace(shown, offers=Offers((*shown.offers.shown, *example_offers(page, len(pages)))))
+            shown = replace(shown, offers=Offers((*shown.offers.shown, *example_offers(page.asks, len(pages)))))
             page = task.next_page(shown, answers) or page
         mine = given[len(pages)] if len(pages) < len(given) else None
         if mine is None or set(mine) != {question.key for question in page.questions}:

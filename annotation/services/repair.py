@@ -17,7 +17,7 @@ from annotation.services.audit import record
 def recount(*, study: Study, actor: str) -> int:
     """Set the hits' counters from the assignments. Returns how many hits were wrong."""
     counted = Hit.objects.filter(study=study).annotate(
-        true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES)),
+        true_live=Count("assignments", filter=Q(assignments__state__in=LIVE_STATES, assignments__extra=False)),
         true_submitted=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
     )
     wrong = list(

@@ -21,11 +21,14 @@ from annotation.platforms.base import Json, Platform
 from annotation.platforms.changes import Changes
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import parts_of
-from annotation.queries.platform_overview import missing_places, shared_places
+from annotation.queries.platform_overview import behind_wanted, missing_places, shared_places
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
+from annotation.services.deciding import end_posting
+from annotation.services.overturning import restore_places, surplus_postings
 from annotation.services.platform_calls import make_all
 from annotation.services.publishing import post_all
+from annotation.services.spending import growth_cost, posting_costs, set_aside
 
 State = Posting.State
 Outside = OutsideAssignment.State
@@ -35,11 +38,13 @@ ACTOR = "sync"
 
 @dataclass(slots=True)
 class Replaced:
-    """Places released here, places added to postings, and postings planned for places that no posting can hold."""
+    """Places released here, places added to postings, postings planned for places that no posting can hold, and places
+    that submissions got back because their rejection was undone."""
 
     released: int = 0
     added: int = 0
     planned: int = 0
+    restored: int = 0
 
 
 def replace_lost(
@@ -47,21 +52,21 @@ def replace_lost(
 ) -> Replaced:
     """Release lost places here, then offer the same number again. Raises PlatformTrouble; running it again continues.
 
-    Nothing is offered while the study is not live.
+    Nothing is offered while the study is not live. Several processes may run it at once: each posting's total is
+    decided in one place, here (`want_places`), and each step to it is one call, whoever makes it.
     """
+    platform.fees()  # may ask the endpoint, so not in a transaction
     done = Replaced(released=release_lost(study=study, platform=platform.name, actor=actor))
-    study.refresh_from_db(fields=["status"])
-    if study.status != Study.Status.LIVE:
-        return done
+    restored = restore_places(study=study, platform=platform.name, actor=actor)
+    done.restored = len(restored)
+    for posting in surplus_postings(restored, platform.name):
+        end_posting(posting=posting, platform=platform, actor=actor)
     changes = changes_of(platform)
-    for at, (hit_id, places) in enumerate(missing_places(study, platform.name).items(), start=1):
-        _offer_again(study, hit_id, places, changes, actor, done)
+    if not want_places(study=study, changes=changes, actor=actor, done=done):
+        return done
+    for at, posting_id in enumerate(behind_wanted(study, platform.name).values_list("pk", flat=True), start=1):
+        done.added += grow(posting_id=posting_id, changes=changes, actor=actor)
         step(at)
-    for posting_id, places in shared_places(study, platform.name).items():
-        posting = Posting.objects.select_related("study").get(pk=posting_id)
-        if changes.grows and changes.may_hold(posting, places):
-            grow(posting=posting, places=places, changes=changes, actor=actor)
-            done.added += places - (posting.wanted or 0)
     if Posting.objects.filter(study=study, platform=platform.name, state=State.PLANNED, part__gt=0).exists():
         post_all(study=study, platform=platform)
     return done
@@ -79,7 +84,8 @@ def release_lost(*, study: Study, platform: str, actor: str) -> int:
     )
     mine = Q(worker_id=OuterRef("participant__worker__platform_id"))
     rejected = Exists(reported.filter(mine, state=Outside.REJECTED))
-    elsewhere = Exists(reported.filter(state__in=[Outside.APPROVED, Outside.REJECTED])) & ~Exists(reported.filter(mine))
+    decided = reported.filter(state__in=[Outside.APPROVED, Outside.PARTIAL, Outside.REJECTED])
+    elsewhere = Exists(decided) & ~Exists(reported.filter(mine))
     held: QuerySet[Assignment] = Assignment.objects.filter(
         posting__study=study, posting__platform=platform, state=Work.SUBMITTED
     )
@@ -93,43 +99,87 @@ def release_lost(*, study: Study, platform: str, actor: str) -> int:
     return len(rows)
 
 
-def _offer_again(study: Study, hit_id: int, places: int, changes: Changes, actor: str, done: Replaced) -> None:
-    """Add the places to an offered posting of the hit that can hold them, else plan postings for them."""
-    of_hit = Posting.objects.filter(hit=hit_id, platform=changes.platform.name).select_related("study", "hit")
-    offered = of_hit.filter(state=State.OPEN, expires_at__gt=timezone.now()).order_by("part")
-    if not offered.exists():
-        return
-    for posting in offered:
-        total = (posting.wanted or 0) + places
-        if changes.may_hold(posting, total):
-            grow(posting=posting, places=total, changes=changes, actor=actor)
-            done.added += places
-            return
-    done.planned += _plan_parts(study, hit_id, places, changes.platform.name, actor)
+@again_after_deadlock
+@transaction.atomic
+def want_places(*, study: Study, changes: Changes, actor: str, done: Replaced) -> bool:
+    """Decide how many places each posting should have, so that every hit gets what it wants. Makes no calls.
+
+    The count and the decision are one transaction under the study's lock: the next process counts these places as
+    given. Returns False, and decides nothing, if the study is not live. Raises Invalid if a budget does not allow it.
+    """
+    now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if now.status != Study.Status.LIVE:
+        return False
+    platform = changes.platform.name
+    for hit_id, places in missing_places(now, platform).items():
+        of_hit = Posting.objects.filter(hit=hit_id, platform=platform, state=State.OPEN, expires_at__gt=timezone.now())
+        postings = list(of_hit.order_by("part"))
+        able = next((each for each in postings if changes.may_hold(each, (each.wanted or 0) + places)), None)
+        if able is not None:
+            _want(able, (able.wanted or 0) + places, changes.platform)
+        elif postings:
+            done.planned += _plan_parts(now, hit_id, places, changes.platform, actor)
+    for posting in Posting.objects.filter(pk__in=(totals := shared_places(now, platform))):
+        if changes.grows and changes.may_hold(posting, totals[posting.pk]):
+            _want(posting, totals[posting.pk], changes.platform)
+    return True
 
 
-def grow(*, posting: Posting, places: int, changes: Changes, actor: str) -> None:
-    """Raise the posting's number of places to ``places``. Raises PlatformTrouble."""
+def _want(posting: Posting, places: int, platform: Platform) -> None:
+    set_aside(study=posting.study, platform=platform, costs=growth_cost(posting, places, platform))
+    offered = posting.wanted if posting.offered is None else posting.offered
+    Posting.objects.filter(pk=posting.pk).update(wanted=places, offered=offered)
 
-    def done(results: Sequence[Json]) -> None:
-        Posting.objects.filter(pk=posting.pk, wanted__lt=places).update(wanted=places)
-        about = {"hit": posting.external_id, "old": posting.wanted, "new": places}
-        record(study=posting.study, actor=actor, action="add places", **about)
 
-    make_all(changes.grow(posting, places), changes.platform, study=posting.study, posting=posting, done=done)
+def grow(*, posting_id: int, changes: Changes, actor: str) -> int:
+    """Make the platform's number of places equal to the one wanted here. Raises PlatformTrouble.
+
+    Returns how many places this process added. Two processes may do this at once: both make the same call, which takes
+    effect once, and the next total is asked for only when it is done.
+    """
+    added = 0
+    while (posting := _ask_for_places(posting_id)) is not None:
+        done = partial(_note_grown, posting, actor)
+        calls = changes.grow(posting, posting.asked or 0)
+        make_all(calls, changes.platform, study=posting.study, posting=posting, done=done)
+        if not Posting.objects.filter(pk=posting_id, offered__gte=posting.asked).exists():
+            break  # somebody changed the posting by hand: the next sync counts again
+        added += (posting.asked or 0) - (posting.offered or 0)
+    return added
 
 
 @transaction.atomic
-def _plan_parts(study: Study, hit_id: int, places: int, platform: str, actor: str) -> int:
+def _ask_for_places(posting_id: int) -> Posting | None:
+    """The posting with the total to ask for next in ``asked``; None if it has all its places or has ended."""
+    posting = Posting.objects.select_for_update(of=("self",), no_key=True).select_related("study").get(pk=posting_id)
+    ended = posting.expires_at is not None and posting.expires_at <= timezone.now()
+    if posting.state not in (State.OPEN, State.PAUSED) or ended:
+        return None
+    if posting.asked is None:
+        if posting.wanted is None or posting.offered is None or posting.wanted <= posting.offered:
+            return None
+        posting.asked = posting.wanted
+        posting.save(update_fields=["asked"])
+    return posting
+
+
+def _note_grown(posting: Posting, actor: str, results: Sequence[Json]) -> None:
+    Posting.objects.filter(pk=posting.pk, asked=posting.asked).update(offered=posting.asked, asked=None)
+    about = {"hit": posting.external_id, "old": posting.offered, "new": posting.asked}
+    record(study=posting.study, actor=actor, action="add places", **about)
+
+
+def _plan_parts(study: Study, hit_id: int, places: int, platform: Platform, actor: str) -> int:
     """Plan further postings of the hit, of a size that costs the low fee. Returns how many."""
     hit = Hit.objects.select_for_update(no_key=True).get(pk=hit_id)
-    of_hit = Posting.objects.filter(hit=hit, platform=platform)
+    of_hit = Posting.objects.filter(hit=hit, platform=platform.name)
     if of_hit.filter(state=State.PLANNED).exists():
         return 0
     last = of_hit.aggregate(last=Max("part"))["last"]
     first = 0 if last is None else last + 1
-    new = partial(Posting, study=study, hit=hit, platform=platform, state=State.PLANNED, reward=hit.reward)
+    new = partial(Posting, study=study, hit=hit, platform=platform.name, state=State.PLANNED, reward=hit.reward)
     sizes = parts_of(places, split=True)
-    Posting.objects.bulk_create([new(part=first + at, wanted=wanted) for at, wanted in enumerate(sizes)])
-    record(study=study, actor=actor, action="plan postings", platform=platform, postings=len(sizes), places=places)
+    parts = Posting.objects.bulk_create([new(part=first + at, wanted=wanted) for at, wanted in enumerate(sizes)])
+    set_aside(study=study, platform=platform, costs=posting_costs(study, platform, parts))
+    record(study=study, actor=actor, action="plan postings", platform=platform.name, postings=len(sizes), places=places)
     return len(sizes)

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.models import Assignment, Hit, Participant, Review, Submission
+from annotation.models import Assignment, AuditEntry, Hit, Participant, Review, Submission
 from annotation.services.allocation import free_slot
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -25,6 +25,8 @@ from common.problems import Problem, refuse_if_any
 State = Assignment.State
 Decision = Review.Decision
 MAX_NOTE = 500
+#: The entry in the log about an exclusion that a rejection brought with it.
+WITH_REJECTION = "exclude with rejection"
 
 
 @again_after_deadlock
@@ -120,14 +122,48 @@ def _problems(decision: str, note: str) -> list[Problem]:
     return problems
 
 
-def _append(submission: Submission, decision: str, note: str, user: User) -> Review:
+@again_after_deadlock
+@transaction.atomic
+def exclude_rejected(*, submission: Submission, reason: str, actor: str) -> None:
+    """Leave work out of the analysis that ``actor`` (a user or a command) has just rejected for this reason.
+
+    Its place is released elsewhere, where the platform offers it again. Work that is excluded already stays as it is.
+    """
+    Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
     latest = Review.objects.filter(submission=submission).order_by("-pk").first()
-    if latest and (latest.decision, latest.note, latest.user_id) == (decision, note, user.pk):
+    if latest is None or latest.decision != Decision.EXCLUDE:
+        user = User.objects.filter(username=actor).first()
+        note = f"Rejected: {clean_text(reason)}"[:MAX_NOTE]
+        review = _append(submission, Decision.EXCLUDE, note, user, actor=actor)
+        record(study=submission.study, actor=actor, action=WITH_REJECTION, submission=submission.pk, review=review.pk)
+
+
+@transaction.atomic
+def include_forgiven(*, submission: Submission, actor: str) -> bool:
+    """Undo `exclude_rejected`, because the rejection is undone. False if a person excluded the work separately.
+
+    It does not take back the place: see ``overturning``.
+    """
+    Submission.objects.select_for_update(no_key=True).get(pk=submission.pk)
+    latest = Review.objects.filter(submission=submission).order_by("-pk").first()
+    if latest is None or latest.decision != Decision.EXCLUDE:
+        return False
+    came_with = AuditEntry.objects.filter(study=submission.study_id, action=WITH_REJECTION, detail__review=latest.pk)
+    if not came_with.exists():
+        return False
+    user = User.objects.filter(username=actor).first()
+    _append(submission, Decision.INCLUDE, "Rejection undone.", user, actor=actor)
+    return True
+
+
+def _append(submission: Submission, decision: str, note: str, user: User | None, *, actor: str = "") -> Review:
+    latest = Review.objects.filter(submission=submission).order_by("-pk").first()
+    if latest and (latest.decision, latest.note, latest.user) == (decision, note, user):
         return latest
     review = Review.objects.create(submission=submission, decision=decision, note=note, user=user)
     record(
         study=submission.study,
-        actor=user.get_username(),
+        actor=user.get_username() if user else actor,
         action="review",
         submission=submission.pk,
         old=latest.decision if latest else None,
@@ -161,8 +197,8 @@ def _take_back(submission: Submission, user: User) -> None:
     hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
     if hit.n_live >= hit.wanted:
         return
-    assignment.state = State.SUBMITTED
+    assignment.state, assignment.extra = State.SUBMITTED, False
     assignment.slot = free_slot(hit.pk, hit.n_live, rather=assignment.slot)
-    assignment.save(update_fields=["state", "slot"])
+    assignment.save(update_fields=["state", "extra", "slot"])
     Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + 1, n_submitted=F("n_submitted") + 1)
     record(study=submission.study, actor=user.get_username(), action="take back place", submission=submission.pk)

@@ -8,9 +8,9 @@ from django.utils import timezone
 from annotation.instrument import live_instrument, shown_to
 from annotation.models import Assignment, Participant, PartPayment, Step
 from annotation.queries.part_pay import part_of_reward
-from annotation.services.allocation import stop_assignment
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
+from annotation.services.ending import stop_assignment
 
 
 @again_after_deadlock

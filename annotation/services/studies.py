@@ -29,6 +29,7 @@ from django.utils import timezone
 from accounts import log as server_log
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.platforms import known as known_platforms
+from annotation.queries.item_places import places_for
 from annotation.services.audit import record
 from annotation.services.checking import ARM_FIELDS, FIELDS, ArmValues, Checked, check_study, default_values, rules_of
 from annotation.services.deadlocks import TRIES, is_deadlock
@@ -57,6 +58,7 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "seed": "Locked at launch: the hits were planned with it.",
     "items": "Locked at launch: the ratings belong to these items.",
     "reward": "Locked at launch: it was promised to workers.",
+    "pay_note": "Locked at launch: it was promised to workers.",
     "part_pay": "Locked at launch: it was promised to workers.",
     "part_pay_amount": "Locked at launch: it was promised to workers.",
     "keep_ratings": "Locked at launch: workers were told.",
@@ -95,7 +97,7 @@ def create_study(
     """
     checked, problems = check_study(
         instance=Study(),
-        values=default_values() | dict(values) | {"slug": slug},
+        values=default_values(task_type) | dict(values) | {"slug": slug},
         task_type=task_type,
         config=config,
         texts=texts,
@@ -168,7 +170,7 @@ def change_study(
         _store_arms(now, checked.arms)
     _store_excluded(now, checked.exclude_studies)
     if "ratings_per_item" in changes and now.status != Status.DRAFT:
-        _raise_wanted(now, by=changes["ratings_per_item"][1] - changes["ratings_per_item"][0])
+        _raise_wanted(now, by=places_for(now, changes["ratings_per_item"][1] - changes["ratings_per_item"][0]))
     told = {name: {"old": before, "new": after} for name, (before, after) in changes.items()}
     record(study=now, actor=actor, action="change", changes=told)
     return now
@@ -332,16 +334,15 @@ def _locked_on_platform(study: Study, platform: str, setting: str) -> str | None
     """Why a setting for a platform is locked; None if it is not."""
     if study.status == Status.CLOSED:
         return _CLOSED
-    if setting in known_platforms()[platform].later or not study.postings.filter(platform=platform).exists():
-        return None
-    return "Locked when the study was posted on the platform."
+    posted = study.postings.filter(platform=platform).exclude(state=Posting.State.PLANNED).exists()
+    is_locked = posted and setting not in known_platforms()[platform].later
+    return "Locked when the study was posted on the platform." if is_locked else None
 
 
 def _raise_wanted(study: Study, *, by: int) -> None:
     """Add ``by`` places to every hit. Locks rows in the order of their ids, as `reclaim_expired` does.
 
-    Another transaction that takes back abandoned hits may wait for this one while it holds some of the hits. PostgreSQL
-    then ends one of the two, and this tries again.
+    If PostgreSQL ends it, because it and another that takes back abandoned hits wait for each other, it tries again.
     """
     hits = Hit.objects.filter(study=study)
     for left in reversed(range(TRIES)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from annotation.models import Arm, Study
@@ -14,17 +14,15 @@ from common.words import counted
 from generation.decoding.prompts import TemplateError, fields_of
 from generation.models import Suggester
 from generation.suggestions.holding import hold_suggesters, release_suggesters
-from generation.suggestions.monitoring import pool_rounds
-from generation.suggestions.pool import EVERY_ROUND
+from generation.suggestions.pool_shortages import Place, Shortage, pool_shortages
 
 WHERE = "suggesters"
 
 
 def needs_of(study: Study, arms: Sequence[Arm]) -> list[SuggesterNeed]:
     """What the arms need. Each suggester appears once, with the number of texts of the arm that needs the most."""
-    configs: list[Json] = [study.config | arm.config for arm in arms] or [study.config]
     found: dict[str, SuggesterNeed] = {}
-    for config in configs:
+    for config in _configs(study, arms):
         for need in get_type(study.task_type).suggesters(config):
             known = found.get(need.name, need)
             found[need.name] = replace(
@@ -34,6 +32,11 @@ def needs_of(study: Study, arms: Sequence[Arm]) -> list[SuggesterNeed]:
                 fields=tuple(name for name in need.fields if name in known.fields),
             )
     return list(found.values())
+
+
+def _configs(study: Study, arms: Sequence[Arm]) -> list[Json]:
+    """The settings of each arm; those of the study if it has none."""
+    return [study.config | arm.config for arm in arms] or [study.config]
 
 
 def active_suggesters() -> list[str]:
@@ -54,7 +57,7 @@ def suggester_problems(study: Study) -> list[Problem]:
             problem = unknown(WHERE, need.name, known)
             fix = f"{problem.fix} Make it on the page Suggesters, or with: manage.py suggester add {need.name}"
             problems.append(Problem(WHERE, f"There is no suggester “{need.name}”.", fix))
-    return problems
+    return [*problems, *_pool_problems(study, there)]
 
 
 def _problems(need: SuggesterNeed, suggester: Suggester) -> Iterator[Problem]:
@@ -72,23 +75,41 @@ def _problems(need: SuggesterNeed, suggester: Suggester) -> Iterator[Problem]:
     if strange:
         what = f"The template of suggester {name} uses {{{'}, {'.join(strange)}}}, which this study does not have."
         yield Problem(WHERE, what, f"Use {{{'}, {'.join(need.fields)}}}.")
-    yield from _pool_problems(need, suggester)
 
 
-def _pool_problems(need: SuggesterNeed, suggester: Suggester) -> Iterator[Problem]:
-    """The pool must be large enough: if all suggestions of one story are late, each needs a different pool text."""
-    texts = {each.round: each.texts for each in pool_rounds(suggesters=[suggester])}
-    lacking = {at: need.per_round - texts.get(at, 0) for at in range(1, need.rounds + 1)}
-    lacking = {at: count for at, count in lacking.items() if count > 0}
-    missing = sum(lacking.values()) - texts.get(EVERY_ROUND, 0)
-    if missing > 0:
-        rounds = ", ".join(map(str, lacking))
-        what = (
-            f"The pool of suggester {suggester.name} lacks {counted(missing, 'text')} for a story in which all of its "
-            f"suggestions come too late (round{'s' if len(lacking) > 1 else ''} {rounds})."
+def _pool_problems(study: Study, there: Collection[str]) -> list[Problem]:
+    """What the pools lack for one story of each arm in which all suggestions come too late."""
+    problems: dict[str, Problem] = {}
+    for config in _configs(study, list(study.arms.all())):
+        places = [
+            Place(need.name, round)
+            for need in get_type(study.task_type).suggesters(config)
+            if need.name in there
+            for round in range(1, need.rounds + 1)
+            for _ in range(need.per_round)
+        ]
+        for shortage in pool_shortages(places):
+            problem = _too_few(shortage)
+            problems.setdefault(problem.what, problem)
+    return list(problems.values())
+
+
+def _too_few(shortage: Shortage) -> Problem:
+    name, texts = shortage.suggester, counted(shortage.texts, "text")
+    rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
+    what = f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late ({rounds})."
+    if shortage.shared:
+        are = "is" if shortage.shared == 1 else "are"
+        what += (
+            f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, and a story "
+            "never shows a text twice."
         )
-        fix = f"Fill it on the page Suggesters, or with: manage.py suggester pool-fill {suggester.name}"
-        yield Problem(WHERE, what, fix)
+    fix = (
+        f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
+        f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, as in "
+        "examples/cyoa_pool.run.yaml."
+    )
+    return Problem(WHERE, what, fix)
 
 
 def hold_for(study: Study, arms: Sequence[Arm]) -> None:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import Platform, PostingGone, Reported
+from annotation.queries.platforms import CONFIRMING
 from annotation.services.arrivals import end_returned
+from annotation.services.audit import record
 from annotation.services.payments import settle_approvals
+from annotation.services.settling import settle_rejections
 
 OutsideState = OutsideAssignment.State
 State = Posting.State
@@ -38,9 +42,22 @@ class Synced:
     paid: int = 0
 
 
-def sync_study(*, study: Study, platform: Platform, step: Callable[[int], None] = lambda done: None) -> Synced:
-    """Poll all of the study's postings on the platform. Raises PlatformTrouble if the platform cannot be polled."""
-    return sync_postings(study=study, postings=_in_chunks(_unsettled(study, platform)), platform=platform, step=step)
+def sync_study(
+    *,
+    study: Study,
+    platform: Platform,
+    since: datetime | None = None,
+    step: Callable[[int], None] = lambda done: None,
+) -> Synced:
+    """Poll all of the study's postings on the platform. Raises PlatformTrouble if the platform cannot be polled.
+
+    ``since`` is when a sync began that was interrupted: what was polled after that is left out, unless work that was
+    sent here is still unknown there, because it may have arrived in between.
+    """
+    postings = _unsettled(study, platform)
+    if since:
+        postings = postings.filter(Q(synced_at=None) | Q(synced_at__lt=since) | Exists(_unconfirmed()))
+    return sync_postings(study=study, postings=_in_chunks(postings), platform=platform, step=step)
 
 
 def sync_postings(
@@ -53,7 +70,33 @@ def sync_postings(
         step(found.postings)
     if platform.pays:
         found.paid = settle_approvals(study=study, actor=platform.name)
+        settle_rejections(study=study, actor=platform.name)
     return found
+
+
+def note_objections(*, platform: Platform) -> int:
+    """Store which rejections workers object to, in all studies on the platform. Returns how many are new.
+
+    Raises PlatformTrouble. Where nothing is rejected, nothing is asked.
+    """
+    on_platform = OutsideAssignment.objects.filter(posting__platform=platform.name)
+    if not on_platform.filter(state=OutsideState.REJECTED).exists():
+        return 0
+    addresses = platform.objections()
+    over = on_platform.exclude(objection_url="").exclude(external_id__in=addresses)
+    over.update(objection_url="")
+    count = 0
+    for outside in on_platform.filter(external_id__in=addresses, state=OutsideState.REJECTED).select_related("posting"):
+        if outside.objection_url == addresses[outside.external_id]:
+            continue
+        first = outside.objected_at or timezone.now()
+        values = {"objection_url": addresses[outside.external_id], "objected_at": first}
+        OutsideAssignment.objects.filter(pk=outside.pk).update(**values)
+        if outside.objected_at is None:
+            study, name = outside.posting.study, outside.external_id
+            record(study=study, actor=platform.name, action="objection", assignment=name)
+            count += 1
+    return count
 
 
 def _in_chunks(postings: QuerySet[Posting], size: int = 500) -> Iterator[Posting]:
@@ -69,6 +112,15 @@ def _unsettled(study: Study, platform: Platform) -> QuerySet[Posting]:
     posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
     deleted_here = PlatformCall.objects.filter(posting=OuterRef("pk"), key__startswith="delete/")
     return posted.exclude(Exists(deleted_here), state=State.DELETED).order_by("pk")
+
+
+def _unconfirmed() -> QuerySet[Assignment]:
+    """The work on a posting (of the outer query) that was sent here, and that the last poll did not find there."""
+    there = OutsideAssignment.objects.filter(
+        posting=OuterRef("posting"), external_id=OuterRef("platform_assignment_id"), state__in=CONFIRMING
+    )
+    sent = [Assignment.State.SUBMITTED, Assignment.State.RELEASED]
+    return Assignment.objects.filter(~Exists(there), posting=OuterRef("pk"), state__in=sent)
 
 
 def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None = None) -> Synced:
@@ -87,7 +139,17 @@ def sync_posting(*, posting: Posting, platform: Platform, found: Synced | None =
         Posting.objects.filter(pk=posting.pk).update(state=State.EXPIRED if over else State.OPEN)
     found.assignments += len(rows)
     found.changed += _store(posting, rows)
+    _note_pause(posting, platform)
     return found
+
+
+def _note_pause(posting: Posting, platform: Platform) -> None:
+    """Store whether the platform has paused a live study's posting by itself."""
+    paused = platform.has_paused(posting)
+    before, after = (State.OPEN, State.PAUSED) if paused else (State.PAUSED, State.OPEN)
+    if paused is not None:
+        mine = Posting.objects.filter(pk=posting.pk, state=before, study__status=Study.Status.LIVE)
+        mine.update(state=after)
 
 
 @transaction.atomic
@@ -111,7 +173,7 @@ def _store(posting: Posting, rows: Iterable[Reported]) -> int:
                     pk=old.pk if old else None, posting=posting, external_id=key[0], worker_id=key[1], **values
                 )
             )
-        if row.state == OutsideState.RETURNED:
+        if row.state in (OutsideState.RETURNED, OutsideState.SCREENED):
             end_returned(posting=posting, worker_id=row.worker_id, assignment_id=row.external_id)
     OutsideAssignment.objects.bulk_create(new)
     OutsideAssignment.objects.bulk_update(changed, [*REPORTED, "seen_at"], batch_size=50)
@@ -126,3 +188,20 @@ def _without_redacted(posting: Posting, rows: Iterable[Reported]) -> list[Report
     return [
         replace(row, worker_id=nobody[row.external_id], answer="") if row.external_id in nobody else row for row in rows
     ]
+
+
+def sync_assignment(*, platform: Platform, name: str) -> bool:
+    """Ask a platform that pushes for one assignment by its id there. False if it is none of this server's.
+
+    Doing it twice does no harm. Raises PlatformTrouble.
+    """
+    external_id, row = platform.look_up(name)
+    posting = Posting.objects.select_related("study").filter(platform=platform.name, external_id=external_id).first()
+    if posting is None:
+        return False
+    if row is not None:
+        synced_at = posting.synced_at
+        _store(posting, [row])
+        Posting.objects.filter(pk=posting.pk).update(synced_at=synced_at)  # the others were not asked for
+        settle_approvals(study=posting.study, actor=platform.name)
+    return True

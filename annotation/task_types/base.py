@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from analysis.description import QuestionDescription, ReportSection, Score
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
-from annotation.task_types.hooks import MembersWork, Sources
+from annotation.task_types.hooks import MembersWork, Sizes, Sources
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
@@ -186,9 +186,15 @@ class TaskType(Sources, MembersWork, ABC):
     source: ClassVar[str] = ""
     #: The heading under which researchers find the type.
     group: ClassVar[str] = "Other"
+    #: The place in its group before any study is made: types that serve more purposes come first.
+    place: ClassVar[int] = 9
+    #: The page of which the list of types has a picture, from 0; None: the last one about an item.
+    pictured: ClassVar[int | None] = None
     #: Whether workers answer about what they wrote themselves. Then nothing compares their answers with each other's.
     own_work: ClassVar[bool] = False
     config_form: ClassVar[type[ConfigForm]] = ConfigForm
+    #: The sizes of the published study, with which a new study starts.
+    suggested: ClassVar[Sizes] = Sizes()
 
     # --- 1. what a researcher gives ---
 

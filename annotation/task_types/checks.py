@@ -7,7 +7,7 @@ part of the item, the column is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.description import QuestionDescription
@@ -39,19 +39,29 @@ def attach_checks(
     wording = {text.name: text.default for text in task.texts(config)}
     asked = {each.topic: each for each in task.describe_questions(config, wording)}
     problems = [found for name in named for found in _column_problems(name, asked)]
-    if problems:
-        return list(items), problems
+    unknown = {problem.column for problem in problems}
+    named = [name for name in named if name not in unknown]
     row_of = {row.number: row for row in rows}
     made = []
     for item in items:
         row = next((row_of[at] for at in item.rows if at in row_of and _has_check(row_of[at], named)), None)
-        if row is None:
+        if row is None or _filled(row, unknown):
             made.append(item)
             continue
         reader = _Reader(row, item, named, asked)
         made.append(reader.read())
         problems += reader.problems
+    if not items:  # something else is wrong with the file; the right answers are checked all the same
+        for row in row_of.values():
+            if _has_check(row, named) and not _filled(row, unknown):
+                reader = _Reader(row, ItemData("", {}), named, asked)
+                reader.read()
+                problems += reader.problems
     return made, problems
+
+
+def _filled(row: Row, columns: Collection[str]) -> bool:
+    return any(row.cells.get(name, "").strip() for name in columns)
 
 
 def _column_problems(name: str, asked: Mapping[str, QuestionDescription]) -> list[RowProblem]:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from annotation.task_types.items import Json, Row, RowProblem, SourceOutput, SourceRow
@@ -13,6 +14,19 @@ from annotation.task_types.settings import ConfigForm
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a new study is, in fields of the study: the sizes of the published study where it tells them.
+
+    Study files and the console's form start with these. A reward is never suggested: a study that does not name one
+    must not promise money.
+    """
+
+    items_per_hit: int = 1
+    ratings_per_item: int = 10
+    hits_per_worker: int | None = 1
 
 
 class Sources:
@@ -60,7 +74,5 @@ class MembersWork:
     #: Whether members do the work, as coders who start on a page of the console. Such a study has no link, no
     #: platform and no reward.
     for_members: ClassVar[bool] = False
-    #: Initial values of a new study's own fields in the console, by field, if they differ from the usual ones.
-    suggested: ClassVar[Mapping[str, object]] = {}
     #: The topic of the question with several choices whose answers members compare and settle. Empty: none.
     adjudicates: ClassVar[str] = ""

@@ -46,8 +46,8 @@ class OfferData:
     """A suggestion as it was shown. If there was none, ``text`` is empty and ``source`` is ``none``.
 
     ``source``: ``live`` (the model wrote it in time), ``second_try`` (asked again because the first was late),
-    ``pool`` (prepared earlier). ``step`` counts the hit's pages from 0; ``number`` counts the times one side was
-    asked on a page.
+    ``pool`` (from the suggester's pool, because no text came in time). ``step`` counts the hit's pages from 0;
+    ``number`` counts the times one side was asked on a page.
     """
 
     step: int

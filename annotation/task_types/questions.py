@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import regex
-
 from analysis.description import TEXT, Kind, Point, QuestionDescription, Scale
+from common.text_length import count_characters, count_words, is_blank
 
 #: A point's value, a text, or the keys of chosen or ranked options. None: left out.
 Answer = float | str | list[str] | None
@@ -21,7 +20,6 @@ Answer = float | str | list[str] | None
 Form = Mapping[str, str]
 
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_CHARACTER = regex.compile(r"\X")
 MAX_CHARS = 20_000
 
 
@@ -224,7 +222,8 @@ class RankingQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class TextQuestion(Question):
-    """An answer in the worker's own words. Characters are counted as people count them: an emoji is one."""
+    """An answer in the worker's own words. Words and characters are counted as people count them
+    (`common.text_length`): an emoji is one character, and so is a Chinese word."""
 
     kind: ClassVar[Kind] = "text"
     min_words: int = 1
@@ -235,8 +234,7 @@ class TextQuestion(Question):
 
     def clean(self, form: Form) -> Answer:
         text = clean_text(form.get(self.key, ""))
-        words = len(text.split())
-        if not words:
+        if is_blank(text):
             if self.required:
                 raise AnswerError("Please write something here.")
             return None
@@ -247,7 +245,8 @@ class TextQuestion(Question):
             raise AnswerError(f"Please use at most {self.max_chars:,} characters; you wrote {characters:,}.")
         if characters < self.min_chars:
             raise AnswerError(f"Please write at least {self.min_chars:,} characters; you wrote {characters:,}.")
-        if words < self.min_words:
+        words = count_words(text)
+        if words < self.min_words and self.min_words > 1:
             raise AnswerError(f"Please write at least {self.min_words} words; you wrote {words}.")
         if self.max_words is not None and words > self.max_words:
             raise AnswerError(f"Please use at most {self.max_words} words; you wrote {words}.")
@@ -312,8 +311,3 @@ def target(*parts: str) -> str:
 def clean_text(raw: str) -> str:
     """``raw`` without control characters (no database stores NUL), with newlines as ``\\n`` and trimmed ends."""
     return _NOT_TEXT.sub("", raw.replace("\r\n", "\n").replace("\r", "\n")).strip()
-
-
-def count_characters(text: str) -> int:
-    """Characters as people count them (extended grapheme clusters, Unicode Annex 29)."""
-    return len(text) if text.isascii() else len(_CHARACTER.findall(text))

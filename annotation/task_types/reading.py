@@ -12,7 +12,8 @@ EXAM = "exam:"
 
 
 def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[ItemData], list[RowProblem]]:
-    """Items with payloads as `TaskType.read_items` describes them, and all problems.
+    """Items with payloads as `TaskType.read_items` describes them, and all problems. If a column is missing, there are
+    no items, and the cells of the other columns are checked all the same.
 
     The first required column contains the id. A row with a right answer is an item of an exam.
     """
@@ -20,15 +21,15 @@ def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[Item
         return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per item below the header.")]
     there = list(dict.fromkeys(name for row in rows for name in row.cells))
     problems = missing_columns(there, columns)
-    if problems:
-        return [], problems
+    complete = not problems
     identity = next(column.name for column in columns if column.required)
+    known = [column for column in columns if complete or column.name in there]
     first_with: dict[str, int] = {}
     items: list[ItemData] = []
     for row in rows:
-        wrong = cell_problems(row, columns) + _id_problems(row, identity, first_with)
+        wrong = cell_problems(row, known) + _id_problems(row, identity, first_with)
         problems += wrong
-        if not wrong:
+        if complete and not wrong:
             items.append(_item(row, columns, identity))
     return items, problems
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 
 from annotation import task_types
@@ -29,16 +30,20 @@ def all_types() -> dict[str, TaskType]:
     return dict(sorted(found.items()))
 
 
-#: The order of the groups. Any other group comes after them.
-GROUPS = ("Diversity of sets", "Judging texts", "Writing", "Coding")
+#: The order of the groups before any study is made. Any other group comes after them.
+GROUPS = ("Judging texts", "Writing", "Diversity of sets", "Coding")
 
 
-def grouped_types() -> list[tuple[str, list[TaskType]]]:
-    """Every task type under its group, by name within a group."""
-    found: dict[str, list[TaskType]] = {group: [] for group in GROUPS}
-    for task in all_types().values():
-        found.setdefault(task.group, []).append(task)
-    return [(group, types) for group, types in found.items() if types]
+def grouped_types(used: Mapping[str, int]) -> list[tuple[str, list[TaskType]]]:
+    """Every task type under its group, the most used first, and the group of the most used type first.
+
+    ``used``: how many studies have each type. Types used as often are in the order of ``TaskType.place``, then by name.
+    """
+    groups: dict[str, list[TaskType]] = {group: [] for group in GROUPS}
+    for task in sorted(all_types().values(), key=lambda task: (-used.get(task.name, 0), task.place)):
+        groups.setdefault(task.group, []).append(task)
+    filled = [(group, types) for group, types in groups.items() if types]
+    return sorted(filled, key=lambda each: -max(used.get(task.name, 0) for task in each[1]))
 
 
 def get_type(name: str) -> TaskType:

@@ -25,12 +25,15 @@ class ConfigForm(forms.Form):
     """A type's settings. Unknown names are refused automatically. Override ``clean`` for rules across settings."""
 
 
-def record_edits_field(*, initial: bool = False) -> forms.BooleanField:
-    """The setting ``record_edits``, for types with text boxes: whether each change in them is recorded."""
+def record_edits_field() -> forms.BooleanField:
+    """The setting ``record_edits``, for types with text boxes: whether each change in them is recorded.
+
+    Off unless the study asks for it: what people delete is more than what they agree to send.
+    """
     return forms.BooleanField(
         label="Record how workers write",
         required=False,
-        initial=initial,
+        initial=False,
         help_text="Saves each change in a text box with its time, for the replay and the export “events”. Workers see "
         "a notice. Needs JavaScript in their browser.",
     )

@@ -128,10 +128,10 @@ def survey_texts(config: Json) -> Sequence[Text]:
     last = "Last page"
     found = [
         Text("survey.title", "Title", "A few questions about the task", last),
-        Text("survey.statements", "Line above the statements", "How far do you agree?", last),
+        Text("survey.statements", "Line above the statements", "How much do you agree?", last),
     ]
     if config["suggestions"]:
-        about = "And about the suggestions: how far do you agree?"
+        about = "And about the suggestions: how much do you agree?"
         again = "How likely is it that you would use such suggestions again?"
         found += [
             Text("survey.suggestions", "Line above the statements about suggestions", about, last),

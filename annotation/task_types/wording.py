@@ -8,6 +8,25 @@ from functools import lru_cache
 
 from analysis.description import Scale
 from annotation.task_types.base import Text
+from annotation.task_types.items import Json
+
+#: What workers read before they agree to take part, and next to the instructions, where a study records edits.
+RECORDING = (
+    "This study records how you write: every change in a text box is saved with its time, including what you delete. "
+    "The researchers can replay it."
+)
+
+
+def recording_texts(config: Json) -> list[Text]:
+    """The notice for workers, for types with `settings.record_edits_field`: empty if the study does not record."""
+    if not config.get("record_edits"):
+        return []
+    return [Text("recording", "Notice that typing is recorded", RECORDING, lines=3)]
+
+
+def recording_notice(texts: Mapping[str, str]) -> str:
+    """The study's notice. A study that went live before there was one has the usual one."""
+    return texts.get("recording") or RECORDING
 
 
 def scale_texts(topic: str, scale: Scale, group: str) -> list[Text]:

@@ -32,6 +32,12 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 @register.filter
+def mid_sentence(name: str) -> str:
+    """A name inside a sentence: “the panel” for “The panel”."""
+    return f"the {name[4:]}" if name.startswith("The ") else name
+
+
+@register.filter
 def percent(share: float) -> str:
     """0.427 as 43%."""
     return f"{share:.0%}"

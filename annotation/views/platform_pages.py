@@ -7,9 +7,11 @@ They need no cookie, because the address identifies the worker. The worker's ids
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -17,23 +19,29 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import platform_class
-from annotation.platforms.base import BadArrival, Claim
+from annotation.platforms.base import NO_CONSENT, NOT_ELIGIBLE, BadArrival, Claim
+from annotation.queries.pay import exact_sum
 from annotation.services.allocation import NotAdmitted
 from annotation.services.arrivals import (
     accept_hit,
-    barred_by_limit,
     in_progress_elsewhere,
     known_assignment,
     note_returned,
+    starts_at_once,
+    why_barred,
 )
 from annotation.services.publishing import settings_of
-from annotation.tokens import Seat, participant_token, read_posting_token
-from annotation.views.work_pages import SeeOther, message, page, workers_page
-from annotation.views.work_start import limit_note, start_context
+from annotation.services.qualifying import ask_to_grant, is_granted
+from annotation.tokens import Seat, arrival_token, participant_token, read_arrival_token, read_posting_token, read_seat
+from annotation.views.work_pages import Link, SeeOther, message, page, workers_page
+from annotation.views.work_preview import limit_note
+from annotation.views.work_start import start_context
+from annotation.views.work_terms import payment_words
 from common.numbers import whole_number
 from common.words import counted, money
 
-#: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server.
+#: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server:
+#: its clock started when the worker accepted, just before they came here, and it is the only one that they see.
 GRACE = timedelta(minutes=5)
 DISAGREED = "Please tick this box if you agree. If you do not agree, {}"
 State = Assignment.State
@@ -43,16 +51,20 @@ REFUSALS = {
     "ended": ("This {task} has ended", "No more work is taken for it."),
     "other_arm": ("You are taking part in another version of this study", "Each person can do one version."),
     "own_text": ("You wrote a text in this {task}", "Nobody rates their own text."),
+    "had_text": (
+        "You have already rated a text of this {task}",
+        "Each text needs ratings by different people. This does not affect the work you have sent.",
+    ),
     "done": ("You have sent this {task} before", "Each person can do it once."),
     "done_elsewhere": (
-        "You have done the same work in another {task}",
-        "Each person can do it once. This {task} is for somebody else.",
+        "You have already done this task in another {task}",
+        "Each person can do it once.",
     ),
     "open_elsewhere": (
-        "You are doing the same work in another {task}",
-        "Each person can do it once, so finish that {task}. This one is for somebody else.",
+        "You are already doing this task in another {task}",
+        "Each person can do it once, so finish that {task}.",
     ),
-    "limit": ("You have done all that one person can do in this study", "There are no more tasks for you."),
+    "limit": ("You have done all the tasks that one person can do here", "Thank you for your work."),
     "taken": ("All tasks are taken right now", "Somebody is working on each of them, or they are done."),
     "full": ("This study has all the participants it needs", "Thank you for your interest."),
     "excluded": ("There are no more tasks for you in this study", "The researchers have ended your participation."),
@@ -65,6 +77,8 @@ REFUSALS = {
         "Each person can take part in only one of these studies.",
     ),
 }
+#: Reasons that are no fault of the worker, who came from the platform in good faith.
+NOT_FOR_THEM = ("other_arm", "own_text", "had_text", "taken", "full", "exam", "took_part")
 
 
 @workers_page
@@ -87,20 +101,22 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
         number = whole_number(request.POST["returned"], least=1, most=2**53)
         note_returned(posting=posting, claim=claim, assignment_id=number or 0)
         return SeeOther(request.get_full_path())
-    if request.method != "POST":
-        barred = barred_by_limit(posting=posting, claim=claim)
-        return _refused(posting, barred, claim) if barred and _is_open(study) else _start_page(posting)
-    if study.consent and request.POST.get("agree") != "yes":
-        return _start_page(posting, disagreed=True)
+    if request.method != "POST" and not (request.method == "GET" and starts_at_once(posting=posting, claim=claim)):
+        reason = why_barred(posting=posting, claim=claim)
+        return _refused(posting, reason, claim) if reason else _start_page(posting, claim)
+    if request.method == "POST" and study.consent and request.POST.get("agree") != "yes":
+        return _start_page(posting, claim, disagreed=True)
+    came_at = read_arrival_token(request.POST.get("start", ""), posting.pk, claim.assignment_id) or timezone.now()
     try:
         accepted = accept_hit(
             posting=posting,
             claim=claim,
-            expires_at=timezone.now() + timedelta(minutes=study.time_limit_minutes) + GRACE,
+            expires_at=came_at + timedelta(minutes=study.time_limit_minutes) + GRACE,
             consented=bool(study.consent),
         )
     except NotAdmitted as refusal:
         return _refused(posting, refusal.reason, claim)
+    ask_to_grant(accepted)
     return _to_work(accepted)
 
 
@@ -121,39 +137,73 @@ def _to_work(assignment: Assignment) -> HttpResponse:
     return SeeOther(reverse("work", args=[participant_token(assignment.participant_id, assignment.pk)]))
 
 
-def _start_page(posting: Posting, *, disagreed: bool = False) -> HttpResponse:
-    study = posting.study
-    way_out = platform_class(posting.platform).way_out
-    way_out = way_out[0].lower() + way_out[1:]
+def _start_page(posting: Posting, claim: Claim, *, disagreed: bool = False) -> HttpResponse:
+    study, platform = posting.study, platform_class(posting.platform)
+    way_out = platform.way_out[0].lower() + platform.way_out[1:]
+    decline = platform.way_back(posting, settings_of(study, platform), NO_CONSENT) if study.consent else None
     context: dict[str, Any] = {
-        **start_context(study, posting.hit.arm if posting.hit else None),
+        **start_context(
+            study,
+            posting.hit.arm if posting.hit and not posting.one_listing else None,
+            platform=platform,
+            offered=_offered(posting),
+        ),
         "on_platform": True,
         "limit_note": limit_note(study),
-        "reward": posting.pays,
+        "bonus_note": _bonus_note(posting),
         "known_by_address": True,
+        "start": arrival_token(posting.pk, claim.assignment_id),
+        "decline": decline,
+        "platform": platform,
         "preview_url": reverse("study_preview", args=[study.slug]),
         "problems": [("agree", "Taking part:", DISAGREED.format(way_out))] if disagreed else [],
     }
     return page("annotation/start.html", context, status=422 if disagreed else 200)
 
 
+def _offered(posting: Posting) -> set[Decimal]:
+    """What a task of this posting may pay. If all arms share one listing, the arm is drawn at the start."""
+    if not posting.one_listing:
+        return {posting.pays}
+    return {posting.pays, *posting.study.hits.order_by().values_list("reward", flat=True).distinct()}
+
+
+def _bonus_note(posting: Posting) -> str:
+    """What the start page says if all arms share one listing and some pay more: the arm is drawn at the start."""
+    most = posting.study.hits.aggregate(most=Max("reward"))["most"] if posting.one_listing else None
+    if most is None or most <= posting.pays:
+        return ""
+    return (
+        f"You get {money(posting.pays)}. Some versions of this task pay up to {money(most - posting.pays)} more, as a "
+        "bonus when your work is approved. Which version you get is decided by chance when you start."
+    )
+
+
 def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpResponse:
     platform = platform_class(posting.platform)
-    if reason == "limit_open" and claim is not None:
-        return _limit_page(posting, claim)
+    if reason in ("limit_open", "had_text_open") and claim is not None:
+        return _open_elsewhere_page(posting, claim, same_text=reason == "had_text_open")
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
-    lines = (line.format(task=platform.task), platform.way_out)
-    return message(heading.format(task=platform.task), *lines, status=403, contact=posting.study.contact)
+    heading, line, contact = heading.format(task=platform.task), line.format(task=platform.task), posting.study.contact
+    can_go_back = claim is not None and reason in NOT_FOR_THEM
+    back = platform.way_back(posting, settings_of(posting.study, platform), NOT_ELIGIBLE) if can_go_back else None
+    if back is None:
+        return message(heading, line, platform.way_out, status=403, contact=contact)
+    lines = [line, back.note, f"If you are asked for a completion code there, enter {back.code}."]
+    link = Link(back.link, f"Back to {platform.site}")
+    return message(heading, *filter(None, lines), status=403, contact=contact, link=link)
 
 
-def _limit_page(posting: Posting, claim: Claim) -> HttpResponse:
-    """With the hits in progress, the worker has all that one person can do, unless they returned one of these."""
+def _open_elsewhere_page(posting: Posting, claim: Claim, *, same_text: bool) -> HttpResponse:
+    """With the hits in progress, the worker has all that one person can do, or is rating a text of this hit already,
+    unless they returned one of these."""
     platform = platform_class(posting.platform)
     context = {
         "most": counted(posting.study.hits_per_worker or 0, platform.task),
+        "same_text": same_text,
         "task": platform.task,
         "way_out": platform.way_out,
-        "open": in_progress_elsewhere(posting=posting, claim=claim),
+        "open": in_progress_elsewhere(posting=posting, claim=claim, same_text=same_text),
         "contact": posting.study.contact,
     }
     return page("annotation/at_limit.html", context, status=403)
@@ -172,11 +222,28 @@ def _stopped_page(work: Assignment) -> HttpResponse:
     return message(f"You have stopped this {task}", *lines, status=200, contact=work.hit.study.contact)
 
 
+def _work_and_earnings() -> QuerySet[Any]:
+    """Assignments, each with ``n_sent``, how many its participant has sent in the study, and ``earns``, the sum of the
+    rewards of these in USD."""
+    sent = Assignment.objects.filter(participant=OuterRef("participant"), state__in=(State.SUBMITTED, State.RELEASED))
+    by_participant = sent.order_by().values("participant")
+    return Assignment.objects.select_related("hit__study", "participant__worker", "posting").annotate(
+        n_sent=Subquery(by_participant.annotate(n=Count("pk")).values("n")),
+        earns=Subquery(by_participant.annotate(sum=Sum("hit__reward")).values("sum")),
+    )
+
+
+def _earned(work: Any, pays: Decimal) -> str:
+    task = platform_class(work.posting.platform).task
+    own = f"You earn {money(pays)} for this {task} once it is approved."
+    if work.n_sent < 2:
+        return own
+    return f"{own} With your earlier work in this study, that makes {money(exact_sum(work.earns))}."
+
+
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
-    work = Assignment.objects.select_related("hit__study", "participant__worker", "posting").get(
-        pk=seat.assignment or 0, participant=seat.participant
-    )
+    work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
     study = work.hit.study
     if work.state == State.STOPPED:
         return _stopped_page(work)
@@ -191,7 +258,22 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     platform = platform_class(work.posting.platform)
     finish = platform.finish(work, settings_of(study, platform))
     context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
+    pays = max(work.posting.pays, work.hit.reward) if work.posting.one_listing else work.posting.pays
+    context |= {"pays": pays, "earned": _earned(work, pays) if pays else ""}
+    context["payment"] = payment_words(study.pay_note, study.platforms, platform, pays=pays > 0)
     context["record_url"] = reverse("work_record", args=[token])
+    if finish.form_url and ask_to_grant(work):
+        context["ready_url"] = reverse("work_ready", args=[token])
     response = page("annotation/hand_in.html", context)
     response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
     return response
+
+
+@workers_page
+@require_http_methods(["GET"])
+def work_ready(request: HttpRequest, token: str) -> HttpResponse:
+    """204 if the platform knows what this work means for what its worker is offered next; 202 if it does not yet."""
+    seat = read_seat(token)
+    rows = Assignment.objects.select_related("hit__study", "participant__worker", "posting")
+    work = rows.get(pk=seat.assignment or 0, participant=seat.participant)
+    return HttpResponse(status=204 if is_granted(work) else 202)

@@ -22,13 +22,13 @@ from annotation.instrument import Instrument, Walk, live_instrument
 from annotation.queries.gold_feedback import Feedback, feedback_on
 from annotation.queries.part_pay import part_of_reward
 from annotation.queries.work import OpenStep, Standing, first_step, given_answers, standing
-from annotation.services.allocation import NothingLeft, accept_next, return_assignment
+from annotation.services.allocation import NothingLeft, accept_next
 from annotation.services.answers import save_draft, submit_step
+from annotation.services.ending import return_assignment
 from annotation.services.offers import OpenPage, open_page
-from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
-from annotation.views.platform_pages import arrival
+from annotation.views.platform_pages import arrival, work_ready
 from annotation.views.work_brake import note_submission
 from annotation.views.work_done import done_page, work_done
 from annotation.views.work_events import FIELD as EDITS
@@ -53,10 +53,12 @@ from annotation.views.work_pages import (
     message,
     once_more,
     page,
+    problems_of,
     unavailable,
     workers_page,
 )
-from annotation.views.work_start import study_preview, study_start
+from annotation.views.work_preview import study_preview
+from annotation.views.work_start import study_start
 
 logger = logging.getLogger(__name__)
 MOST_TIMING = 50_000
@@ -77,6 +79,18 @@ TIME_IS_UP = Notice(
     "warn",
     "The time for this task is up",
     "Send it now: it still counts if nobody else has taken the task.",
+)
+#: On a platform, whose clock is the only one: it ran out some minutes ago.
+PLATFORM_TIME_IS_UP = Notice(
+    "warn",
+    "The time for this task is up",
+    "It ended on the site where you accepted the task. Send your answers all the same: they are saved here, so the "
+    "researchers can see what you did.",
+)
+TIME_IS_UP_WITH_WORK = Notice(
+    "warn",
+    "The time for this task is up",
+    "You can still finish it, and your pay stays the same. Do not start another task before you have sent it.",
 )
 NEW_TASK = Notice(
     "warn",
@@ -130,7 +144,7 @@ def _loads_ahead(request: HttpRequest) -> bool:
 
 
 #: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
-UNUSED = {"preview": False, "waiting": None, "events_token": "", "recording": "", "item_image": None}
+UNUSED = {"preview": False, "trying": "", "waiting": None, "events_token": "", "recording": "", "item_image": None}
 
 
 def _step_page(
@@ -144,17 +158,14 @@ def _step_page(
     status: int = 200,
 ) -> HttpResponse:
     instrument = live_instrument(found.arm_id)
-    opened = open_page(
-        instrument=instrument,
-        assignment_id=due.assignment_id,
-        hit_id=due.hit_id,
-        order=due.order,
-        number=due.number,
-    )
+    where: dict[str, Any] = {"hit_id": due.hit_id, "order": due.order, "number": due.number}
+    opened = open_page(instrument=instrument, assignment_id=due.assignment_id, **where)
     walk, due_page = opened.walk, opened.page
     if due_page is None:
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
+    on_platform = read_seat(token).assignment is not None
+    time_is_up = PLATFORM_TIME_IS_UP if on_platform else _time_is_up(due, walk.length)
     here = reverse("work", args=[token])
     context = {
         **UNUSED,
@@ -168,26 +179,30 @@ def _step_page(
         "ordinal": due.ordinal,
         "seconds_left": seconds_left,
         "minutes_left": -(-seconds_left // 60),
+        "over": time_is_up.text,
         "instructions": instrument.texts["instructions"],
         "form": form_token(due.assignment_id, due.number),
         "values": {"timing": "", "feedback": "", **(values or due_page.initial)},
         "errors": errors or {},
-        "problems": _problems(due_page, errors or {}),
-        "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else TIME_IS_UP),
+        "problems": problems_of(due_page, errors or {}),
+        "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
         "feedback_box": found.feedback_box and due.number + 1 == walk.length,
         "action": here,
-        "return_url": f"{here}return",
-        "on_platform": read_seat(token).assignment is not None,
+        **{f"{name}_url": f"{here}{name}" for name in ("return", "stop", "record")},
+        "on_platform": on_platform,
         "part_pay": _part_pay(found, due, walk.length),
-        "stop_url": f"{here}stop",
-        "record_url": f"{here}record",
         "gold": _gold(instrument, walk, due),
         **_waiting(opened, due.number, here),
         **pull_context(opened, due.number, here),
     }
     if opened.waiting is None:
-        context |= recording_context(instrument.task, instrument.config, due_page, due.assignment_id, due.number)
+        context |= recording_context(instrument, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
+
+
+def _time_is_up(due: OpenStep, in_all: int | None) -> Notice:
+    """Who has sent some pages, or has only this one to send, can finish whoever has the place."""
+    return TIME_IS_UP_WITH_WORK if due.number or in_all == 1 else TIME_IS_UP
 
 
 def _part_pay(found: Standing, due: OpenStep, in_all: int | None) -> Decimal | None:
@@ -214,17 +229,6 @@ def _waiting(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
         "offers_url": f"{here}offers",
         "reload_seconds": RELOAD_SECONDS,
     }
-
-
-def _problems(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Key, name and error of every question with an error. Questions with the same wording are named by number."""
-    asked = due.questions
-    alike = len({question.label for question in asked}) < len(asked)
-    return [
-        (question.key, f"Question {number}:" if alike else question.label, errors[question.key])
-        for number, question in enumerate(asked, start=1)
-        if question.key in errors
-    ]
 
 
 # --- what workers send ---
@@ -296,8 +300,8 @@ def _too_late(token: str, seat: Seat, *, given_back: bool) -> HttpResponse:
         )
     contact = standing(seat.participant).contact
     lines = [
-        "Somebody else has this task now, so your answer does not count. What you wrote is saved, and the researchers "
-        "can read it.",
+        "Somebody else has this task now. What you have just sent is not lost, but it came too late: it is not in the "
+        "results, and it is not paid. It is kept as a draft, not as an answer.",
         f"If you think this is wrong, write to {contact}." if contact else "",
     ]
     return message("The time for this task was up", *filter(None, lines), status=409, link=link)
@@ -355,5 +359,6 @@ urlpatterns = [
     path("w/<str:token>/record.json", work_record_json, name="work_record_json"),
     path("w/<str:token>/record.csv", work_record_csv, name="work_record_csv"),
     path("w/<str:token>/ask-deletion", work_ask_deletion, name="work_ask_deletion"),
+    path("w/<str:token>/ready", work_ready, name="work_ready"),
     path("w/<str:token>/done", work_done, name="work_done"),
 ]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.models import Study
 from annotation.queries.gold_feedback import last_feedback
-from annotation.queries.work import Summary, summary
+from annotation.queries.work import Earned, Summary, summary
 from annotation.tokens import read_seat
 from annotation.views.platform_pages import hand_in_page
 from annotation.views.work_pages import ALREADY_SENT, Notice, page, workers_page
+from annotation.views.work_terms import payment_words
 from common.words import counted, money
 
 GIVEN_BACK = Notice(
@@ -22,7 +25,7 @@ STOPPED = Notice(
 )
 
 WHY = {
-    "limit": "There are no more tasks for you: you have reached the limit for one person.",
+    "limit": "You have done all the tasks that one person can do here.",
     "done": "There are no tasks for you right now: each one is done, or somebody is working on it. Look again in a few "
     "minutes, in case one becomes free.",
     "full": "This study has all the participants it needs right now. Look again in a few minutes, in case a place "
@@ -60,6 +63,9 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "heading": "Thank you" if _has_done(found) else ("No tasks right now" if reason else "No task done yet"),
         "lines": [line for line in (_so_far(found), _because(found, reason)) if line],
         "summary": found,
+        "sums": _sums(found.earned),
+        "not_approved": _not_approved(found),
+        "payment": payment_words(found.pay_note, found.platforms, pays=found.earned.in_all > 0),
         "notice": notice,
         "gold": last_feedback(participant_id, found.arm_id) if found.n_submitted else [],
         "work_url": reverse("work", args=[token]),
@@ -89,12 +95,30 @@ def _why_not(found: Summary) -> str:
     return "done" if found.within_limit else "limit"
 
 
+def _sums(earned: Earned) -> list[tuple[str, Decimal]]:
+    """What was earned, by task and in sum, in USD; empty if nothing was."""
+    tasks = "Your task" if earned.n_tasks == 1 else f"All {counted(earned.n_tasks, 'task')}"
+    parts = [(tasks, earned.tasks), ("Stopped tasks", earned.parts), ("Bonuses", earned.bonuses)]
+    sums = [(what, amount) for what, amount in parts if amount]
+    if earned.n_tasks > 1 and earned.last:
+        sums.insert(0, ("Your last task", earned.last))
+    return sums if earned.in_all == earned.tasks else [*sums, ("In all", earned.in_all)]
+
+
+def _not_approved(found: Summary) -> str:
+    count = found.n_submitted - found.earned.n_tasks
+    if not count:
+        return ""
+    return f"{counted(count, 'task was', 'tasks were')} not approved and will not be paid."
+
+
 def _has_done(found: Summary) -> bool:
     return bool(found.n_submitted or found.completion_code)
 
 
 def _so_far(found: Summary) -> str:
-    stopped = f"You get {money(found.part_pay)} for what you did before you stopped." if found.part_pay else ""
+    parts = found.earned.parts
+    stopped = f"You get {money(parts)} for what you did before you stopped." if parts else ""
     if found.redacted:
         return stopped
     if not found.n_submitted and found.member_of:

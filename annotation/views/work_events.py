@@ -11,9 +11,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
+from annotation.instrument import Instrument
 from annotation.services.events import MOST_BATCH_BYTES, Refused, read_batch, store_batch
-from annotation.task_types.base import Page, TaskType
-from annotation.task_types.items import Json
+from annotation.task_types.base import Page
+from annotation.task_types.wording import recording_notice
 from annotation.tokens import BadToken, events_token, read_participant_token
 from annotation.views.work_pages import UNAVAILABLE, workers_page
 
@@ -23,20 +24,14 @@ FIELD = "edit_log"
 MOST_SENT_BATCHES = 50
 STATUS = {"stored": 204, "repeated": 204, "early": 429, "full": 409, "ended": 409}
 
-#: What workers read before they agree to take part, and next to the instructions.
-RECORDING = (
-    "This study records how you write: every change in a text box is saved with its time, including what you delete. "
-    "The researchers can replay it."
-)
 
-
-def recording_context(task: TaskType, config: Json, due: Page, assignment_id: int, number: int) -> dict[str, Any]:
+def recording_context(instrument: Instrument, due: Page, assignment_id: int, number: int) -> dict[str, Any]:
     """What a page needs to record edits; empty if it records none."""
-    fields: Sequence[str] = task.recorded(due, config)
+    fields: Sequence[str] = instrument.task.recorded(due, instrument.config)
     if not fields:
         return {}
     token = events_token(assignment_id, number, made_at=time.time_ns() // 1_000_000, fields=fields)
-    return {"recording": RECORDING, "events_token": token, "recorded": " ".join(fields)}
+    return {"recording": recording_notice(instrument.texts), "events_token": token, "recorded": " ".join(fields)}
 
 
 @workers_page

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +17,7 @@ from annotation.services.stopping import stop_for_part_pay
 from annotation.tokens import read_form_token, read_participant_token
 from annotation.views.work_pages import SeeOther, page, workers_page
 from common.cells import protect_cell
+from common.csv_files import csv_text
 
 
 @workers_page
@@ -42,6 +42,7 @@ def work_record(request: HttpRequest, token: str) -> HttpResponse:
     context = {
         "study": study,
         "record": found,
+        "in_all": sum((each.amount for each in found.earned if each.state != "not approved"), Decimal(0)),
         "redacted": found.participant.redacted_at,
         "work_url": reverse("work", args=[token]),
         "json_url": reverse("work_record_json", args=[token]),
@@ -67,13 +68,11 @@ def work_record_json(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 def work_record_csv(request: HttpRequest, token: str) -> HttpResponse:
     found = own_record(read_participant_token(token))
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["about", "what", "at", "value"])
+    rows = [["about", "what", "at", "value"]]
     for each in entries(found.participant):
         value = each.value if isinstance(each.value, str) else json.dumps(each.value, ensure_ascii=False)
-        writer.writerow([each.about, each.what, _utc(each.at), protect_cell(value)])
-    return _download(out.getvalue(), "text/csv", "my-data.csv")
+        rows.append([each.about, each.what, _utc(each.at), protect_cell(value)])
+    return _download(csv_text(rows), "text/csv", "my-data.csv")
 
 
 def _utc(moment: datetime | None) -> str:

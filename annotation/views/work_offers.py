@@ -21,16 +21,16 @@ from common.words import counted
 
 #: Seconds between reloads of a waiting page in a browser without JavaScript.
 RELOAD_SECONDS = 3
-FROM_POOL = Notice(
-    "",
-    "Not every suggestion came in time",
-    "At least one of those below was prepared earlier. You can use it like any other.",
-)
 NONE_CAME = Notice(
     "warn",
     "There is no suggestion this time",
     "Please write this part yourself. Everything you wrote before is saved.",
 )
+#: What to do with what is there, by whether it is only one.
+USE_WHAT_CAME = {
+    True: "Choose it, then change as much of it as you like. You can also replace it with a text of your own.",
+    False: "Choose one of them, then change as much of it as you like.",
+}
 #: Why a press of the button got no suggestions, by the parameter of the address that the button leads to.
 NOT_PULLED: dict[str, Notice] = {
     "empty": Notice(
@@ -40,7 +40,6 @@ NOT_PULLED: dict[str, Notice] = {
     ),
     "spent": Notice("warn", "There are no more suggestions for this text", "You can still use those on the page."),
 }
-SOME_CAME = Notice("", "One suggestion is missing", "It did not come in time. Please use what is here.")
 
 
 @workers_page
@@ -70,9 +69,7 @@ def told(waiting: Waiting) -> dict[str, Any]:
     if waiting.asked_again:
         left = counted(max(1, round(waiting.left)), "second")
         title = "This is taking longer than usual"
-        text = (
-            f"We have asked again. If nothing comes within {left}, you will get a suggestion that was prepared earlier."
-        )
+        text = f"We have asked again. You can continue in {left} at the latest."
     else:
         title = f"{what} being written"
         text = "This usually takes a few seconds."
@@ -80,15 +77,23 @@ def told(waiting: Waiting) -> dict[str, Any]:
 
 
 def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
-    """A notice about suggestions that did not arrive, without their sides."""
+    """A notice if the page has fewer suggestions than it promises, without their sides.
+
+    Where a text came from is recorded, and never shown: in an experiment, it would be a reason to choose another one.
+    """
     sources = [each.source for each in shown]
-    if not sources:
+    missing = sources.count("none")
+    if not missing:
         return None
-    if set(sources) == {"none"}:
+    left = len(sources) - missing
+    if not left:
         return NONE_CAME
-    if "none" in sources:
-        return SOME_CAME
-    return FROM_POOL if "pool" in sources else None
+    title = (
+        "One suggestion is missing" if missing == 1 else f"{counted(missing, 'suggestion').capitalize()} are missing"
+    )
+    what = "There is only one this time" if left == 1 else f"There are only {left} this time"
+    came = "the other one did" if missing == 1 else "the others did"
+    return Notice("", title, f"{what}, because {came} not come in time. {USE_WHAT_CAME[left == 1]}")
 
 
 @workers_page

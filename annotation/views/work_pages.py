@@ -13,6 +13,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
 from django.template.loader import get_template
 
+from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
 from annotation.tokens import BadToken
 
@@ -51,6 +52,17 @@ class SeeOther(HttpResponseRedirect):
     """After a form was sent: redirects with GET, so that reloading does not send the form again."""
 
     status_code = 303
+
+
+def problems_of(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Key, name and error of every question with an error. Questions with the same wording are named by number."""
+    asked = due.questions
+    alike = len({question.label for question in asked}) < len(asked)
+    return [
+        (question.key, f"Question {number}:" if alike else question.label, errors[question.key])
+        for number, question in enumerate(asked, start=1)
+        if question.key in errors
+    ]
 
 
 def page(template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:

@@ -6,15 +6,39 @@ and imports its library at that moment, so a process that never opens a backend 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from generation.decoding.decoders import Decoder, Limits
 
+#: Held by whatever loads a model into this process: libraries change process-wide state meanwhile, and what is free in
+#: memory can be promised only once. A model on a server needs no lock.
+LOADING = threading.RLock()
+
 
 class BackendError(Exception):
     """The model cannot be loaded or used. The message gives the problem, its place and how to fix it."""
+
+
+class ServerAway(BackendError):
+    """The server cannot answer now: unreachable, too busy (429) or broken (5xx). Another time it may. ``pause``: the
+    seconds after which it wants to be asked again, if it says so."""
+
+    def __init__(self, message: str, *, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+def is_device_broken(error: BaseException | None) -> bool:
+    """Whether a device reported an error after which this process can no longer use it (CUDA calls it sticky)."""
+    while error is not None:
+        broken = type(error).__name__ == "AcceleratorError" or "CUDA error" in str(error)
+        if broken and "out of memory" not in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class NoMemory(BackendError):
@@ -43,7 +67,8 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a loaded model. Sizes in bytes and tokens."""
+    """What is known about a loaded model. Sizes in bytes and tokens. ``origin``: see ``backends.origin``.
+    ``fixed``: parameters of decoders whose default is all that the model accepts."""
 
     parameters: int | None
     memory_bytes: int | None
@@ -53,6 +78,8 @@ class Facts:
     device: str
     gives_log_p: bool
     gives_log_q: bool
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +105,8 @@ class Generated:
     truncated). ``log_q``: the same under the distribution that the decoder drew from (temperature, truncation,
     renormalised; without the end of text while a minimum length excludes it). Both count the end-of-text token if the
     text ended with one. None: the backend does not report it, or the decoder draws nothing. ``finish_reason``: end (of
-    text), length, sentence. ``seconds``: from the request's start to its last token, shared with the others in its
+    text), length, sentence, or context (the model's context was full before the text had the tokens that were asked
+    for). ``seconds``: from the request's start to its last token, shared with the others in its
     batch. ``prompt_tokens`` after any cut; ``cut_tokens``: how many were cut.
     """
 
@@ -123,9 +151,14 @@ class Engine(Protocol):
     @property
     def n_waiting(self) -> int: ...
 
+    @property
+    def unbegun(self) -> set[Any]:
+        """The keys of the requests that nothing has been computed for yet."""
+
 
 class Backend(Protocol):
-    """An open model. Any method may raise BackendError if the model can no longer be used, such as a server."""
+    """An open model. Any method may raise BackendError if the model can no longer be used, and ServerAway if its server
+    cannot answer now."""
 
     spec: ModelSpec
 
@@ -137,9 +170,14 @@ class Backend(Protocol):
     def refusal(self, decoder: Decoder) -> str:
         """Why this backend cannot use the decoder; empty if it can. Called before a run starts."""
 
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        """Which of the requests would not be fulfilled because of their length, by key, and why. Nothing is generated.
+        A backend that cannot count tokens returns none."""
+
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """All outcomes, in the order of the requests. Calls ``on_done(key, outcome)`` as each ends. Requests are
-        grouped so that the device is filled; equal prompts are read once."""
+        """All outcomes, in the order of the requests. Calls ``on_done(key, outcome)`` as each ends, also for those
+        that end before an error is raised. Requests are grouped so that the device is filled; equal prompts are read
+        once."""
 
     def open_engine(self, *, most_active: int) -> Engine:
         """An engine for live use, with at most ``most_active`` requests in a batch."""

@@ -16,6 +16,7 @@ from transformers import GenerationConfig
 from generation.backends.base import Generated, NotGenerated, Outcome
 from generation.backends.memory import Room, is_out_of_memory, release
 from generation.backends.rows import Row, Vocabulary
+from generation.backends.sampling import refuse_nan
 
 
 def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Room) -> list[tuple[Row, Outcome]]:
@@ -91,6 +92,7 @@ def _log_p(model: Any, rows: Sequence[Row], texts: Sequence[list[int]]) -> list[
         whole = torch.tensor([[*row.prompt, *text]], device=model.device)
         logits: Tensor = model(input_ids=whole, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float()
         picked = logits.log_softmax(-1).gather(-1, whole[0, len(row.prompt) :, None])
+        refuse_nan(picked)
         found.append(picked[:, 0].tolist())
     return found
 

@@ -66,6 +66,10 @@ class TorchEngine:
     def n_waiting(self) -> int:
         return len(self._waiting) + len(self._beams) + len(self._ended)
 
+    @property
+    def unbegun(self) -> set[Any]:
+        return {row.request.key for row in (*self._waiting, *self._beams) if not row.tokens}
+
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:
             row = begin(request, self._vocabulary)

@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
+from generation.backends.base import LOADING, BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.llama_engine import LlamaEngine
 from generation.backends.options import checked_options
+from generation.backends.origin import origin_of
+from generation.backends.rows import refused
 from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "context", "threads", "gpu_layers")
@@ -35,9 +37,10 @@ class LlamaCppBackend:
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
         self._options = checked_options(spec, OPTIONS)
-        self._library = _library()
-        path = _path_of(spec)
-        self._model = self._load(path)
+        with LOADING:
+            self._library = _library()
+            path = _path_of(spec)
+            self._model = self._load(path)
         self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=self._context())
         self._for_runs: LlamaEngine | None = None
 
@@ -52,6 +55,7 @@ class LlamaCppBackend:
             device="gpu" if self._options.get("gpu_layers") else "cpu",
             gives_log_p=True,
             gives_log_q=True,
+            origin=origin_of(self.spec.source, "llama-cpp-python", "torch"),
         )
 
     def count_tokens(self, text: str) -> int:
@@ -61,6 +65,9 @@ class LlamaCppBackend:
         if decoder.beams > 1:
             return "llama.cpp has no beam search; use the backend transformers for it, or greedy."
         return ""
+
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        return refused(requests, self.vocabulary)
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         if self._for_runs is None:

@@ -60,6 +60,10 @@ class LlamaEngine:
     def n_waiting(self) -> int:
         return len(self._waiting) + len(self._ended)
 
+    @property
+    def unbegun(self) -> set[Any]:
+        return {row.request.key for row in self._waiting}
+
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:
             row = NotGenerated(NO_BEAM) if request.decoder.beams > 1 else begin(request, self._vocabulary)

@@ -13,17 +13,21 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import safe_open
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig
+from huggingface_hub import HfApi, snapshot_download
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel
 
 from generation.backends import unpacked
-from generation.backends.base import BackendError, ModelSpec, NoMemory
+from generation.backends.base import LOADING, BackendError, ModelSpec, NoMemory
 from generation.backends.memory import available_bytes, is_out_of_memory
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 GGUF_MAGIC = b"GGUF"
+HUB_SECONDS = 10
 # In addition to the weights: buffers, the first batch, the library itself.
 SPARE_BYTES = 300 * 1024**2
+# What transformers replaces for the whole process while it builds a model, as it was when it was imported.
+_TIE_WEIGHTS, _LINSPACE, _DEFAULT_DTYPE = PreTrainedModel.tie_weights, torch.linspace, torch.get_default_dtype()
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ def load(spec: ModelSpec) -> Loaded:
     where = _where(spec)
     device = device_of(spec)
     dtype = dtype_of(spec, device)
-    with plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
+    with alone(), plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
         _must_fit(spec, dtype, device)
         model, tokenizer = _read(where, spec, DTYPES.get(dtype, torch.float32))
         if dtype == "int8":
@@ -49,6 +53,20 @@ def load(spec: ModelSpec) -> Loaded:
         model = model.to(device).eval()
     _must_batch(model, spec)
     return Loaded(model, tokenizer, dtype)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One load at a time, from the state in which transformers was imported.
+
+    While transformers builds a model, weights are not tied and torch has another default dtype, for the whole process.
+    Each load puts back what it found when it began. Of two at once, the second finds what the first has set, and leaves
+    that behind: no model with tied weights could be loaded any more. So a load also repairs what it finds.
+    """
+    with LOADING:
+        PreTrainedModel.tie_weights, torch.linspace = _TIE_WEIGHTS, _LINSPACE  # type: ignore[method-assign]
+        torch.set_default_dtype(_DEFAULT_DTYPE)
+        yield
 
 
 def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
@@ -178,10 +196,14 @@ def _must_fit(spec: ModelSpec, dtype: str, device: torch.device) -> None:
     of refusing."""
     path = Path(spec.source).expanduser()
     if path.is_file():
-        _room_for(_gguf_parameters(path) * _item_size(dtype), spec, device)
-    files = [*path.glob("*.safetensors")] if path.is_dir() else []
-    if files:
-        _room_for(sum(map(_n_parameters, files)) * _item_size(dtype), spec, device)
+        parameters = _gguf_parameters(path)
+    elif path.is_dir():
+        parameters = sum(map(_n_parameters, path.glob("*.safetensors")))
+    else:
+        parameters = _hub_parameters(spec)
+    # Weights are read into the memory of the machine, whatever device they go to.
+    for each in dict.fromkeys((device.type, "cpu")) if parameters else ():
+        _room_for(parameters * _item_size(dtype), spec, device if each == device.type else torch.device(each))
 
 
 def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
@@ -196,6 +218,25 @@ def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
 def _n_parameters(path: Path) -> int:
     with safe_open(path, framework="pt") as file:  # reads only the header
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - no mapping
+
+
+def _hub_parameters(spec: ModelSpec) -> int:
+    """By the hub's description, of its files or of what lies here already; 0 if neither is known."""
+    revision = spec.revision or "main"
+    try:
+        here = Path(snapshot_download(spec.source, revision=revision, local_files_only=True))
+        if files := [*here.glob("*.safetensors")]:
+            return sum(map(_n_parameters, files))
+    except (OSError, ValueError, SafetensorError):
+        pass
+    try:
+        info = HfApi().model_info(spec.source, revision=revision, files_metadata=True, timeout=HUB_SECONDS)
+    except Exception:  # loading it gives the reason
+        return 0
+    if info.safetensors is not None:
+        return sum(info.safetensors.parameters.values())
+    sizes = [each.size or 0 for each in info.siblings or () if each.rfilename.endswith(".bin")]
+    return sum(sizes) // 4  # at most four bytes each
 
 
 def _gguf_parameters(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ LEAST = -1e30
 @dataclass(frozen=True)
 class Answer:
     """One text; ``pieces`` and ``log_ps`` by token if the server reports them. ``lists_end``: whether they may include
-    one for the end of the text."""
+    one for the end of the text. ``counted``: ``n_tokens`` is the server's own count."""
 
     text: str
     finish: str
@@ -26,6 +27,7 @@ class Answer:
     pieces: tuple[str, ...] = ()
     log_ps: tuple[float, ...] = ()
     lists_end: bool = True
+    counted: bool = True
 
     def cut_to(self, limits: Limits) -> tuple[str, float | None, str, int]:
         """Text, log p, why it ended, number of tokens; up to the end of the sentence if the limits require it."""
@@ -61,12 +63,12 @@ class Answer:
         return not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
 
 
-def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
+def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] = str) -> Answer:
     """The answer as the API defines it. Raises BackendError with what is wrong with it."""
     choices = getattr(raw, "choices", None)
     if not choices:
         shown = raw if isinstance(raw, str) else type(raw).__name__
-        raise BackendError(f"The server at {where} sent a response without a text: {str(shown)[:120]!r}.")
+        raise BackendError(f"The server at {where} sent a response without a text: {hide(str(shown))[:120]!r}.")
     choice = choices[0]
     text = getattr(getattr(choice, "message", None), "content", None) if chat else getattr(choice, "text", None)
     if not isinstance(text, str):
@@ -81,16 +83,18 @@ def read_answer(raw: Any, where: str, *, chat: bool) -> Answer:
         prompt_tokens=_whole(getattr(usage, "prompt_tokens", None)),
         pieces=pieces,
         log_ps=log_ps,
+        counted=isinstance(n_tokens, int),
     )
 
 
-def said(error: Any) -> str:
-    """The server's message about an error, in one short line. The text of an HTML page is left out."""
+def said(error: Any, hide: Callable[[str], str] = str) -> str:
+    """The server's message about an error, in one short line, with secrets hidden. The text of an HTML page is left
+    out."""
     body = getattr(error, "body", None)
     message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else body
     if not isinstance(message, str):
         message = ""
-    text = str(message or getattr(error, "message", "") or error).strip()
+    text = hide(str(message or getattr(error, "message", "") or error).strip())
     kind = getattr(getattr(error, "response", None), "headers", {}).get("content-type", "")
     if "<html" in text.lower() or "html" in kind:
         return "a page of HTML"

@@ -21,6 +21,7 @@ from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
 from generation.backends.openai_servers import Server, described, named, owned_by
 from generation.backends.options import checked_options
+from generation.backends.origin import versions
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -30,6 +31,8 @@ CHARACTERS_A_TOKEN = 4
 # A prompt that is too long by an unknown amount loses this share of its beginning until the server accepts it. If the
 # surplus is known, it loses this much more than that, because tokens differ in length.
 CUT, SPARE, MOST_CUTS = 0.25, 1.05, 12
+#: With these, a server shows which parameters it accepts.
+PROBED, PROBED_TOKENS = Decoder(temperature=0.5, top_p=0.5), 16
 TOO_LONG = ("context length", "context size", "maximum context", "too long", "exceeds the available", "max_model_len")
 
 
@@ -51,6 +54,7 @@ class OpenAIBackend:
         self._gives_any: bool | None = None
 
     def facts(self) -> Facts:
+        gives_any = self._has_log_probabilities()
         return Facts(
             parameters=self._listing.parameters,
             memory_bytes=None,
@@ -58,31 +62,45 @@ class OpenAIBackend:
             vocabulary=self._listing.vocabulary,
             dtype="as served",
             device=urlsplit(self.spec.base_url).netloc,
-            gives_log_p=self._has_log_probabilities() and not self._processed,
-            gives_log_q=self._has_log_probabilities() and self._processed,
+            origin={"server": self.server.name, "versions": versions("openai")},
+            gives_log_p=gives_any and not self._processed,
+            gives_log_q=gives_any and self._processed,
+            fixed=tuple(sorted(self._client.fixed)),
         )
 
     def count_tokens(self, text: str) -> int:
         return -(-len(text) // CHARACTERS_A_TOKEN)
 
     def refusal(self, decoder: Decoder) -> str:
-        return self.server.refusal(decoder)
+        request = Request(None, "The", decoder, Limits(), seed=1)
+        return self.server.refusal(decoder) or self._client.why_fixed(self.server.body(request))
+
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        return {}
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         with ThreadPoolExecutor(self.concurrency) as pool:
             waiting = {pool.submit(self.answer, request): number for number, request in enumerate(requests)}
             outcomes: dict[int, Outcome] = {}
+            failure: BackendError | None = None
             try:
                 while waiting:
                     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in done:
                         number = waiting.pop(future)
-                        outcomes[number] = future.result()
-                        if on_done is not None:
-                            on_done(requests[number].key, outcomes[number])
+                        try:
+                            outcomes[number] = future.result()
+                        except BackendError as error:  # calls that have begun may still be answered, and paid for
+                            failure = failure or error
+                            waiting = {each: its for each, its in waiting.items() if not each.cancel()}
+                        else:
+                            if on_done is not None:
+                                on_done(requests[number].key, outcomes[number])
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        if failure is not None:
+            raise failure
         return [outcomes[number] for number in range(len(requests))]
 
     def open_engine(self, *, most_active: int) -> OpenAIEngine:
@@ -124,8 +142,8 @@ class OpenAIBackend:
         return prompt, found
 
     def _surplus(self, found: Answer | NotGenerated, limits: Limits, length: int) -> int:
-        """How many characters to remove from the prompt. It fits if it leaves room for the requested tokens, or for
-        half the context if that is less. A server that stopped because its context was full has shown its length."""
+        """How many characters to remove from the prompt. It fits if it leaves the room that ``Limits.reserved``
+        names. A server that stopped because its context was full has shown its length."""
         if isinstance(found, NotGenerated):
             return int(length * CUT) + 1 if _is_too_long(found) else 0
         used = found.prompt_tokens + found.n_tokens
@@ -133,7 +151,7 @@ class OpenAIBackend:
         context = self._context or (used if stopped_short else None)
         if context is None or not found.prompt_tokens:
             return 0
-        room = context - min(limits.most, context // 2)
+        room = context - limits.reserved(context)
         over = (found.prompt_tokens - room) / found.prompt_tokens
         return int(length * over * SPARE) + 1 if over > 0 else 0
 
@@ -145,9 +163,12 @@ class OpenAIBackend:
                 f"The prompt has {found.prompt_tokens} tokens and the model's context is {context}; shorten it, or let "
                 "it be cut from the left."
             )
-        if found.finish != "length" and found.n_tokens < (limits.exact or limits.min_new_tokens):
+        if found.counted and found.n_tokens < limits.least:
             wanted = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
-            return NotGenerated(f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.")
+            why = " The model's context may be full: shorten the prompt." if found.finish == "length" else ""
+            return NotGenerated(
+                f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.{why}"
+            )
         return replace(found, lists_end=found.lists_end and self.server.lists_end)
 
     def _find_server(self, kind: str | None) -> tuple[Server, Listing]:
@@ -175,8 +196,10 @@ class OpenAIBackend:
 
     def _has_log_probabilities(self) -> bool:
         if self._gives_any is None:
-            body = self.server.body(Request(None, "The", Decoder(), Limits(max_new_tokens=2), seed=1))
-            found = self._client.ask("The", body)
+            limits = Limits(max_new_tokens=PROBED_TOKENS)
+            if self.server.name == "openai":  # hosted models may refuse these; the client remembers it
+                self._client.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
+            found = self._client.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
             if isinstance(found, NotGenerated):
                 raise BackendError(found.reason)
             self._gives_any = bool(found.log_ps)
@@ -200,6 +223,10 @@ class OpenAIEngine:
     @property
     def n_waiting(self) -> int:
         return max(len(self._waiting) - self._most, 0)
+
+    @property
+    def unbegun(self) -> set[Any]:
+        return {key for future, key in self._waiting.items() if not future.running() and not future.done()}
 
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:
@@ -227,6 +254,8 @@ def _generated(
     answer: Answer, request: Request, cut: int, seconds: float, *, barred: int, processed: bool
 ) -> Generated:
     text, found, reason, count = answer.cut_to(request.limits)
+    if reason == "length" and answer.counted and count < request.limits.most:
+        reason = "context"
     # Without temperature, truncation and excluded ends, the two distributions are the same.
     plain = request.decoder.name == "ancestral" and not barred
     return Generated(

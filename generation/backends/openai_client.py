@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
+from common.numbers import whole_number
 from generation.backends import allowed
-from generation.backends.base import BackendError, ModelSpec, NotGenerated
+from generation.backends.base import BackendError, ModelSpec, NotGenerated, ServerAway
 from generation.backends.openai_answers import Answer, read_answer, said
 
 TIMEOUT, RETRIES = 120, 4
+TOO_BUSY, BROKEN = 429, 500
+#: What a model does that accepts no other value of these.
+DEFAULTS = {"temperature": 1.0, "top_p": 1.0}
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,11 @@ class Client:
 
     def __init__(self, spec: ModelSpec, *, timeout: int, retries: int) -> None:
         self.spec, self._timeout, self._retries = spec, timeout, retries
+        self._key = ""
         self._client = self._opened()
         self._asks_log_p = True
+        self._renames_most = False
+        self.fixed: frozenset[str] = frozenset()
 
     def close(self) -> None:
         self._client.close()
@@ -41,19 +50,54 @@ class Client:
         """One text, with log-probabilities unless the server has refused them before."""
         import openai
 
-        asked_log_p = self._asks_log_p  # calls run in several threads
+        if why := self.why_fixed(body):
+            return NotGenerated(why)
+        asked_log_p, sent = self._asks_log_p, self._accepted(body)  # calls run in several threads
         try:
-            raw = self._send(prompt, body, log_p=asked_log_p)
+            raw = self._send(prompt, sent, log_p=asked_log_p)
         except openai.APIStatusError as error:
-            if asked_log_p and "logprobs" in said(error):
+            if asked_log_p and "logprobs" in said(error, self._hide):
                 self._asks_log_p = False
                 return self.ask(prompt, body)
+            if self._learns(error, sent):
+                return self.ask(prompt, body)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
-                return NotGenerated(f"The server at {self.spec.base_url} refused it: {said(error)}")
+                return NotGenerated(f"The server at {self.spec.base_url} refused it: {said(error, self._hide)}")
             raise self.plain(error) from error
         except Exception as error:
             raise self.plain(error) from error
-        return read_answer(raw, self.spec.base_url, chat=self.spec.chat)
+        return read_answer(raw, self.spec.base_url, chat=self.spec.chat, hide=self._hide)
+
+    def why_fixed(self, body: Mapping[str, Any]) -> str:
+        """Why the model cannot use these parameters, if the server has refused them before; empty if it can."""
+        changed = [name for name in sorted(self.fixed) if body[name] != DEFAULTS[name]]
+        if not changed:
+            return ""
+        return (
+            f"The model {self.spec.source} accepts only the default {' and '.join(changed)}, and this decoder needs "
+            "another; use ancestral."
+        )
+
+    def _accepted(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters as the server wants them, by what it has refused before."""
+        sent = {name: value for name, value in body.items() if name not in self.fixed}
+        if self._renames_most and "max_tokens" in sent:
+            sent["max_completion_tokens"] = sent.pop("max_tokens")
+        return sent
+
+    def _learns(self, error: Any, sent: Mapping[str, Any]) -> bool:
+        """Remember a parameter that the server refuses, if it can be left out or renamed. OpenAI's newer models take
+        ``max_completion_tokens`` in place of ``max_tokens``, and only the default temperature and top_p."""
+        refused = str(getattr(error, "param", None) or "")
+        if error.status_code not in (400, 422) or refused not in sent:
+            return False
+        if refused == "max_tokens":
+            self._renames_most = True
+        elif refused in DEFAULTS:
+            self.fixed |= {refused}
+        else:
+            return False
+        return True
 
     def _send(self, prompt: str, body: dict[str, Any], *, log_p: bool) -> Any:
         if self.spec.chat:
@@ -119,7 +163,7 @@ class Client:
         if self.spec.key_variable:
             if not allowed.is_key_variable(self.spec.key_variable):
                 raise BackendError(f"The model names a variable that may not hold a key. {allowed.key_fix()}")
-            key = os.environ.get(self.spec.key_variable, "")
+            self._key = key = os.environ.get(self.spec.key_variable, "")
             if not key:
                 raise BackendError(
                     f"The environment variable {self.spec.key_variable}, which holds the server's key, is not set for "
@@ -132,6 +176,13 @@ class Client:
             base_url=self.spec.base_url, api_key=key, timeout=timeout, max_retries=self._retries, http_client=http
         )
 
+    def _hide(self, text: str) -> str:
+        """The text without the key, which a server may repeat, also as it is written in addresses and in JSON."""
+        written = {self._key, quote(self._key, safe=""), json.dumps(self._key)[1:-1]} - {""}
+        for each in written:
+            text = text.replace(each, "(the key)")
+        return text
+
     def plain(self, error: Exception) -> BackendError:
         """An error of the library or of the server as a message for the user."""
         import openai
@@ -140,23 +191,31 @@ class Client:
         if isinstance(error, BackendError):
             return error
         if isinstance(error, openai.APITimeoutError):
-            return BackendError(f"The server at {where} did not respond within {self._timeout} s, {times} times.")
+            return ServerAway(f"The server at {where} did not respond within {self._timeout} s, {times} times.")
         if isinstance(error, openai.APIConnectionError):
-            return BackendError(f"The server at {where} cannot be reached or broke off: {error.__cause__ or error}.")
+            return ServerAway(
+                f"The server at {where} cannot be reached or broke off: {self._hide(str(error.__cause__ or error))}."
+            )
         if isinstance(error, (openai.AuthenticationError, openai.PermissionDeniedError)):
             named = self.spec.key_variable or "no variable is named for it"
-            return BackendError(f"The server at {where} does not accept the key ({named}): {said(error)}")
+            return BackendError(f"The server at {where} does not accept the key ({named}): {said(error, self._hide)}")
         if isinstance(error, openai.NotFoundError):
             return BackendError(
-                f"The server at {where} has no model {self.spec.source!r}, or no such path: {said(error)}"
+                f"The server at {where} has no model {self.spec.source!r}, or no such path: {said(error, self._hide)}"
             )
         if isinstance(error, openai.APIStatusError):
-            return BackendError(
-                f"The server at {where} responded with {error.status_code} {times} times: {said(error)}"
-            )
-        return BackendError(
-            f"The server at {where} sent a response that cannot be read: {type(error).__name__}: {error}"
-        )
+            pause = _pause(error.response.headers.get("retry-after", ""))
+            how = f"and asks for a pause of {pause:.0f} s" if pause else f"{times} times"
+            message = f"The server at {where} responded with {error.status_code} {how}: {said(error, self._hide)}"
+            away = error.status_code == TOO_BUSY or error.status_code >= BROKEN
+            return ServerAway(message, pause=pause) if away else BackendError(message)
+        why = f"{type(error).__name__}: {self._hide(str(error))}"
+        return BackendError(f"The server at {where} sent a response that cannot be read: {why}")
+
+
+def _pause(seconds: str) -> float:
+    """Seconds by the header Retry-After; 0 if it is missing or a date."""
+    return float(whole_number(seconds.strip(), least=0, most=86_400) or 0)
 
 
 def _size(value: Any) -> int | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from common.text_length import count_words
 from generation.backends.base import Generated, NotGenerated, Request
 from generation.decoding.sentences import first_sentence_end
 
@@ -82,7 +83,7 @@ class Row:
         if not self._reads_text:
             return self._finished(self._vocabulary.decode(self.tokens), "length") if full else None
         text = self._vocabulary.decode(self.tokens)
-        self._n_words = len(text.split())
+        self._n_words = count_words(text) if self.request.limits.min_words else 0
         ended = self._ended_sentence(text, complete=full)
         return ended or (self._finished(text, "length") if full else None)
 
@@ -108,7 +109,7 @@ class Row:
             n_tokens=len(self.tokens),
             log_p=sum(self._log_p),
             log_q=sum(self._log_q) if self.request.decoder.samples else None,
-            finish_reason=reason,
+            finish_reason="context" if reason == "length" and self.most < self.request.limits.most else reason,
             seconds=time.perf_counter() - self.started,
             prompt_tokens=len(self.prompt),
             cut_tokens=self.cut_tokens,
@@ -120,19 +121,30 @@ def uniforms(seed: int, count: int) -> npt.NDArray[np.float64]:
     return np.random.Generator(np.random.Philox(key=seed & (2**64 - 1))).random(count)
 
 
+def refused(requests: Sequence[Request], vocabulary: Vocabulary) -> dict[Any, str]:
+    """Which requests cannot be rows, by key, and why."""
+    begun = ((request.key, begin(request, vocabulary)) for request in requests)
+    return {key: row.reason for key, row in begun if isinstance(row, NotGenerated)}
+
+
 def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
     """The request as a row, or why it cannot be one.
 
-    A prompt fits if it leaves room for the requested tokens, or for half the context if that is less. If it does not
-    fit, its beginning is removed after the first ``keep`` characters; if that is not allowed, it is accepted as long
-    as there is room for one token.
+    A prompt fits if it leaves the room that ``Limits.reserved`` names. If it does not fit, its beginning is removed
+    after the first ``keep`` characters; if that is not allowed, it is accepted as long as there is room for the tokens
+    that the text needs.
     """
     if not request.prompt.strip():
         return NotGenerated("The prompt is empty. A text needs at least one word to continue from.")
     context, around = vocabulary.context_length, len(vocabulary.head) + len(vocabulary.tail)
     tokens = vocabulary.encode(request.prompt)
-    room = context - around - min(request.limits.most, context // 2)
-    cut = 0
+    limits, cut = request.limits, 0
+    if limits.needed + around >= context:
+        return NotGenerated(
+            f"The text should have {limits.shortest} and the model's context is {context} tokens, including the "
+            "prompt; ask for fewer."
+        )
+    room = context - around - limits.reserved(context)
     if len(tokens) > room and request.cut_left:
         kept = vocabulary.encode(request.prompt[: request.keep]) if request.keep else []
         rest = vocabulary.encode(request.prompt[request.keep :]) if request.keep else tokens
@@ -143,9 +155,10 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
             )
         cut = max(len(kept) + len(rest) - room, 0)
         tokens = kept + rest[cut:]
-    elif len(tokens) + around >= context:
+    elif len(tokens) + around + limits.needed > context:
+        text = f" and the text should have {limits.shortest}" if limits.needed > 1 else ""
         return NotGenerated(
-            f"The prompt has {len(tokens)} tokens and the model's context is {context}; shorten it, or let it be cut "
-            "from the left."
+            f"The prompt has {len(tokens)} tokens and the model's context is {context}{text}; shorten it, or let it be "
+            "cut from the left."
         )
     return Row(request, (*vocabulary.head, *tokens, *vocabulary.tail), cut, vocabulary)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from generation.backends.base import BackendError
 from generation.backends.rows import Row
 
 # What a sort begins with; it grows eightfold until the mass is reached.
@@ -41,11 +42,21 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
             pending.append((part, _draw(picked, [rows[number] for number in part], kind, ends)))
     for part, drawn in pending:
         found[:, part] = drawn.to("cpu")
+    refuse_nan(found[1])
     tokens, log_p, log_q = found.tolist()
     return [
         (int(token), p, q if row.request.decoder.samples else None)
         for row, token, p, q in zip(rows, tokens, log_p, log_q, strict=True)
     ]
+
+
+def refuse_nan(log_p: Tensor) -> None:
+    """Raise BackendError if a log-probability is not a number; one such logit makes all of its row so."""
+    if bool(log_p.isnan().any()):
+        raise BackendError(
+            "The model gives NaN (not a number) instead of probabilities; use bfloat16, or float32: register it under "
+            "another name with that dtype. If it has that dtype, its files may be damaged."
+        )
 
 
 def _kind(row: Row) -> str:
@@ -76,9 +87,10 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     if any(row.request.decoder.temperature != 1.0 for row in rows):
         scores = scores / _numbers([row.request.decoder.temperature for row in rows], scores)[:, None]
     weights = scores.softmax(-1)
-    log_sum = _log_sum(raw, weights if scores is raw else raw.softmax(-1))
+    sums = _sums(weights)
+    log_sum = _log_sum(raw, weights, sums) if scores is raw else _log_sum(raw, raw.softmax(-1))
     if kind != "all":
-        weights = _truncated(weights, scores, rows, kind)
+        weights = _truncated(weights, sums, scores, rows, kind)
     tokens, total = _inverse(weights, _numbers([row.uniform for row in rows], scores, torch.float64))
     at = tokens[:, None]
     log_p = raw.gather(-1, at)[:, 0] - log_sum
@@ -86,12 +98,19 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     return torch.stack([tokens.double(), log_p.double(), log_q])
 
 
-def _log_sum(logits: Tensor, softmax: Tensor) -> Tensor:
-    """The logarithm of the sum of exponentials, in two quick passes, from the likeliest token's logit and share."""
-    return logits.amax(-1) - softmax.amax(-1).log()
+def _log_sum(logits: Tensor, softmax: Tensor, sums: Tensor | None = None) -> Tensor:
+    """The logarithm of the sum of exponentials, in quick passes, from the likeliest token's logit and share."""
+    sums = _sums(softmax) if sums is None else sums
+    return logits.amax(-1).double() - softmax.amax(-1).double().log() + sums.log()
 
 
-def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) -> Tensor:
+def _sums(weights: Tensor) -> Tensor:
+    """What the weights of each row sum to (float64). A softmax in float32 over a large vocabulary does not sum to 1:
+    shares of it, for the log-probability as for a nucleus, are of this number."""
+    return weights.sum(-1, dtype=torch.float64)
+
+
+def _truncated(weights: Tensor, sums: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) -> Tensor:
     """The weights, up to one factor per row, with those outside of each row's truncation set to 0."""
     decoders = [row.request.decoder for row in rows]
     if kind == "top_k":
@@ -100,12 +119,12 @@ def _truncated(weights: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) 
         least = largest.gather(-1, torch.tensor(counts, device=scores.device)[:, None] - 1)
         return weights.masked_fill_(scores < least, 0.0)
     if kind == "top_p":
-        masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], scores)[:, None]
+        masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], sums)[:, None] * sums[:, None]
         least = _at_mass(weights, weights, masses, largest=True)
         # Divide by the least weight that is kept: comparing with one number takes a tenth of the time of comparing with
         # one per row, and the quotient of two floats is below 1 exactly where the first is less.
         return torch.threshold_(weights.div_(least.clamp_(min=TINY)), BELOW_ONE, 0.0)
-    masses = _numbers([decoder.typical or 1.0 for decoder in decoders], scores)[:, None]
+    masses = _numbers([decoder.typical or 1.0 for decoder in decoders], sums)[:, None] * sums[:, None]
     surprise = -scores.log_softmax(-1)
     entropy = (weights * surprise).nan_to_num_(0.0).sum(-1, keepdim=True)
     distance = surprise.sub_(entropy).abs_()
@@ -116,12 +135,12 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
     """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed weights
     reach the mass. Only rows that have not reached it yet are sorted further."""
     size = order.shape[-1]
-    found = torch.empty_like(masses)
+    found = torch.empty_like(masses, dtype=order.dtype)
     left = torch.arange(len(order), device=order.device)
     count = min(FIRST_SORTED, size)
     while True:
         values, at = order.topk(count, -1, largest=largest, sorted=True)
-        summed = weights.gather(-1, at).cumsum(-1)
+        summed = weights.gather(-1, at).cumsum(-1, dtype=torch.float64)
         found[left] = values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=count - 1))
         short = (summed[:, -1] < masses[:, 0]).nonzero()[:, 0]
         if count == size or not len(short):
@@ -133,18 +152,20 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
 def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     """The token in whose share of the summed weights the number falls, and the sum (float64). Sums are computed in
     blocks: two short cumulative sums instead of one over the vocabulary."""
-    rest = -weights.shape[-1] % BLOCK
+    size = weights.shape[-1]
+    rest = -size % BLOCK
     if rest:
         weights = torch.nn.functional.pad(weights, (0, rest))
     blocks = weights.view(weights.shape[0], -1, BLOCK)
     before = blocks.sum(-1).double().cumsum(-1)
     total = before[:, -1]
     aim = _below(uniforms * total, total)[:, None]
-    block = torch.searchsorted(before, aim, right=True)
+    # With NaN, a search ends behind the last place, which a GPU answers by stopping for good.
+    block = torch.searchsorted(before, aim, right=True).clamp_(max=blocks.shape[1] - 1)
     inside = blocks.gather(1, block[:, :, None].expand(-1, -1, BLOCK))[:, 0].double().cumsum(-1)
     started = torch.where(block > 0, before.gather(-1, (block - 1).clamp(min=0)), torch.zeros_like(aim))
     place = torch.searchsorted(inside, _below((aim - started)[:, 0], inside[:, -1])[:, None], right=True)
-    return (block * BLOCK + place)[:, 0], total
+    return (block * BLOCK + place)[:, 0].clamp_(max=size - 1), total
 
 
 def _below(aim: Tensor, total: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from transformers.utils.hub import cached_file
 from analysis.diversity.nli import CLASSES, Pair
 from analysis.diversity.reduction import reduce_matrix
 from generation.backends.base import BackendError, ModelSpec
-from generation.backends.loading import device_of, plainly
+from generation.backends.loading import alone, device_of, plainly
 
 BATCH = 64
 LONGEST = 512
@@ -37,7 +37,7 @@ class _Loaded:
         spec = ModelSpec("transformers", source, device=device)
         self.source, self.device = source, device_of(spec)
         where = str(Path(source).expanduser()) if Path(source).expanduser().exists() else source
-        with plainly(spec):
+        with alone(), plainly(spec):
             self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
             model = kind.from_pretrained(where, dtype=torch.float32, trust_remote_code=False)
             self.model: Any = model.to(self.device).eval()

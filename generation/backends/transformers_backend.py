@@ -19,7 +19,9 @@ from generation.backends.engine import Pace, TorchEngine
 from generation.backends.loading import load
 from generation.backends.memory import PASSES, Room, release, token_bytes
 from generation.backends.options import checked_options
+from generation.backends.origin import origin_of
 from generation.backends.prompt_cache import PromptCache
+from generation.backends.rows import refused
 from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "max_batch_tokens", "prefill_tokens", "kept_prompt_tokens", "threads", "context")
@@ -27,6 +29,7 @@ OPTIONS = ("batch", "max_batch_tokens", "prefill_tokens", "kept_prompt_tokens", 
 BATCH = {"cpu": 128, "cuda": 512}
 PREFILL_TOKENS = {"cpu": 2048, "cuda": 32768}
 KEPT_PROMPT_TOKENS = 8192
+LIBRARIES = ("torch", "transformers", "tokenizers")
 UNKNOWN_CONTEXT = 1024
 # Names of special tokens that end a text.
 ENDS = ("<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>", "<end_of_turn>", "</s>", "<|end_of_text|>")
@@ -67,6 +70,7 @@ class TransformersBackend:
             device=str(self._device),
             gives_log_p=True,
             gives_log_q=True,
+            origin=origin_of(self.spec.source, *LIBRARIES, commit=getattr(self.model.config, "_commit_hash", None)),
         )
 
     def count_tokens(self, text: str) -> int:
@@ -74,6 +78,9 @@ class TransformersBackend:
 
     def refusal(self, decoder: Decoder) -> str:
         return ""
+
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        return refused(requests, self.vocabulary)
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See ``base.Backend``. The longest come first, so that memory runs out at once or not at all."""

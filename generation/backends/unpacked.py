@@ -17,12 +17,14 @@ import transformers
 from huggingface_hub.constants import HF_HOME
 
 MOST_BYTES = 2 * 1024**3
+# The first copies could have weights of another dtype, if two models were loaded at once. They are not used any more.
+FORMAT = 2
 
 
 def folder_of(path: Path, dtype: torch.dtype) -> Path:
     """The folder of the unpacked file; another file, dtype or version of the library has another folder."""
     state = path.stat()
-    named = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}|{dtype}|{transformers.__version__}"
+    named = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}|{dtype}|{transformers.__version__}|{FORMAT}"
     return Path(HF_HOME) / "hitserver-unpacked" / hashlib.sha256(named.encode()).hexdigest()[:32]
 
 

@@ -109,6 +109,24 @@ class Limits:
     def least(self) -> int:
         return self.exact or self.min_new_tokens
 
+    @property
+    def needed(self) -> int:
+        """The fewest tokens that a text of these limits can have. Every word is a token or more."""
+        return self.exact or min(max(self.min_new_tokens, self.min_words, 1), self.most)
+
+    def reserved(self, context: int) -> int:
+        """How many tokens of a model's context are for the text: all that are asked for, or half the context if that is
+        less, but at least those that the text needs."""
+        return max(self.needed, min(self.most, context // 2))
+
+    @property
+    def shortest(self) -> str:
+        """The least length, in words."""
+        if self.exact is not None:
+            return f"exactly {self.exact} tokens"
+        words = self.min_words > self.min_new_tokens
+        return f"at least {self.min_words} words" if words else f"at least {self.min_new_tokens} tokens"
+
 
 def parse_decoder(text: str) -> Decoder:
     """The decoder with this name. Raises DecoderError that names the part that cannot be read."""

@@ -8,10 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from common.text_length import count_words
+
 # A sentence ends with one or more of these marks, any closing quotes or brackets, and then white space. Chinese and
 # Japanese marks need no space after them.
 _END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]」』]*)")
 _WIDE = "。！？"
+_OPENING = "\"'“‘«‹„([「『¿¡–— "
+_AFTER_WORDS = ",;:.!?…)]}”’»%&/，、。！？；："
+_SINGLE_CLOSE = re.compile(r"['’](?!\w)")
+_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _BLANK_LINE = re.compile(r"\S[^\S\n]*(\n[^\S\n]*\n)")
 _WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
 # Written with a full stop, and hardly ever the last word of a sentence.
@@ -119,7 +125,7 @@ LEAST_ECHO_WORDS = 4
 def first_sentence_end(text: str, *, min_words: int = 0, complete: bool = True) -> int | None:
     """The index just after the first sentence end, including closing quotes; None if no sentence ends.
 
-    ``min_words``: an end before that many words (counted between spaces) is skipped. ``complete``: nothing will follow,
+    ``min_words``: an end before that many words (`common.text_length`) is skipped. ``complete``: nothing will follow,
     so a mark at the very end of the text counts. Otherwise it does not count yet, because “3.” may become “3.5” and
     “end.” may become “end.””. A blank line ends a sentence too, with or without a mark.
 
@@ -128,9 +134,30 @@ def first_sentence_end(text: str, *, min_words: int = 0, complete: bool = True) 
     said; well… maybe).
     """
     for end in _ends(text, complete=complete):
-        if len(text[:end].split()) >= min_words:
+        if count_words(text[:end]) >= min_words:
             return end
     return None
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether the text ends where a sentence ends. An empty text does not."""
+    whole = text.rstrip()
+    return any(match.end() == len(whole) for match in _END.finditer(whole))
+
+
+def begins_sentence(text: str) -> bool:
+    """Whether the text can begin a sentence: after opening quotes, brackets and dashes, there is neither a small letter
+    nor a mark that follows a word. Scripts without capital letters always can."""
+    opened = text.lstrip().lstrip(_OPENING)
+    return bool(opened) and not opened[0].islower() and opened[0] not in _AFTER_WORDS
+
+
+def has_whole_quotations(text: str) -> bool:
+    """Whether every double quotation mark has its partner, and a single one that the text begins with. Others could be
+    apostrophes, and do not count."""
+    if text.startswith(("'", "‘")) and not _SINGLE_CLOSE.search(text, 1):
+        return False
+    return text.count('"') % 2 == 0 and all(text.count(begin) == text.count(end) for begin, end in _PAIRS)
 
 
 def without_echo(text: str, prompt: str) -> str:

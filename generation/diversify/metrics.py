@@ -1,4 +1,4 @@
-"""The metrics of Diversity Threshold Generation by name, and the relevance of a response to its context."""
+"""The metrics of Diversity Threshold Generation by name, and the relevance of a response to human references."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from generation.backends.requirements import why_not
 EMBEDDING = "embedding"
 #: Metrics that need a model: one for sentence embeddings, or one that classifies inference.
 WITH_MODEL = (EMBEDDING, *VARIANTS)
-#: From a response and its context to a number.
-Relevance = Callable[[str, str], float]
+#: From a response and the human references of its context to a number.
+Relevance = Callable[[str, Sequence[str]], float]
 
 
 def known_metrics() -> str:
@@ -64,7 +64,9 @@ def find_relevance(*, model: str = "", device: str = "auto") -> dict[str, Releva
     """BLEU, and BERTScore if there is a model for it."""
     found: dict[str, Relevance] = {"bleu": sentence_bleu}
     if model:
-        found["bertscore"] = _text_models().TokenMatcher(model, device=device).f1
+        f1 = _text_models().TokenMatcher(model, device=device).f1
+        # As in the authors' program: the reference that is most like it counts.
+        found["bertscore"] = lambda text, references: max(f1(text, each) for each in references)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +9,10 @@ from statistics import fmean
 from typing import TextIO
 
 from common.cells import protect_cell
+from common.csv_files import CsvWriter
 from common.words import counted
 from generation.diversify.metrics import Relevance
+from generation.diversify.references import References
 from generation.diversify.run_sets import DiversifiedSet
 from generation.runs.samples import label_of, shown_context
 
@@ -43,25 +44,28 @@ def write_sets(
     swept: Collection[str] = (),
     stop: bool = False,
     relevance: Mapping[str, Relevance] | None = None,
+    references: References | None = None,
 ) -> dict[tuple[str, str], Summary]:
     """Write one row for each trial of each set, in the columns of diversity evaluation. Returns a summary for each
     model and decoder.
 
     ``stop``: whether a metric other than that of the scores is compared with the threshold; it gets two more columns.
-    ``relevance``: the mean over a set's responses is written for the first and for the last set.
+    ``relevance``: the mean over a set's responses is written for the first and for the last set, against the
+    ``references`` of the context; without references it is not written.
     """
-    measures = dict(relevance or {})
+    measures = dict(relevance or {}) if references is not None else {}
     stops = ("start_stop", "end_stop") if stop else ()
     relevances = [f"{end}_{name}" for name in measures for end in ("start", "end")]
-    writer = csv.writer(file, lineterminator="\n")
+    writer = CsvWriter(file)
     writer.writerow([*HEAD, *(f"resp_{place}" for place in range(size)), *TAIL, *stops, *relevances, "samples"])
     found: dict[tuple[str, str], Summary] = {}
     for each in sets:
         parameter = label_of(each.decoder, swept) or ("decoder", each.decoder)
         context, result = each.context, each.result
+        human = (references or {}).get(context.external_id, ())
         shown = shown_context(context.fields, context.prompt, context.keep)
         figures = {"start_score": result.start_score, "end_score": result.end_score, "n_sampled": result.n_sampled,
-                   "overlap": result.overlap} | _relevance(shown, each, measures)  # fmt: skip
+                   "overlap": result.overlap} | _relevance(human, each, measures)  # fmt: skip
         head = (context.external_id, shown, each.model, *parameter, each.decoder, each.trial + 1)
         tail = (*list(figures.values())[:4], int(result.reached))
         also = (result.start_stop, result.end_stop) if stop else ()
@@ -90,11 +94,11 @@ def summary_lines(found: Mapping[tuple[str, str], Summary], *, threshold: float,
         yield f"  {model}, {decoder}: {'; '.join(parts)}"
 
 
-def _relevance(context: str, each: DiversifiedSet, measures: Mapping[str, Relevance]) -> dict[str, float]:
-    """The mean of each measure between the context and the responses, before and after."""
+def _relevance(references: Sequence[str], each: DiversifiedSet, measures: Mapping[str, Relevance]) -> dict[str, float]:
+    """The mean of each measure of the responses against the context's references, before and after."""
     sets: dict[str, Sequence[str]] = {"start": each.result.start, "end": each.result.end}
     return {
-        f"{end}_{name}": fmean(measure(text, context) for text in texts)
+        f"{end}_{name}": fmean(measure(text, references) for text in texts)
         for name, measure in measures.items()
         for end, texts in sets.items()
     }

@@ -129,12 +129,12 @@ def reproduction_lines(sample: Sample, text: str, same_tokens: bool, here: str, 
         return
     yield f"The texts differ. Stored by: {then or 'unknown'}. Made now: {here}."
     if then and then != here:
-        yield "Another device or dtype gives slightly different probabilities, and so different texts."
+        yield "Another device, dtype or library gives slightly different probabilities, and so different texts."
     else:
         yield (
             "On the same device and dtype, probabilities still depend slightly on the batch a text was made in, as "
-            "floating-point numbers are summed in another order; now and then this changes a draw. Versions of "
-            "libraries matter too, and a server (backend openai) may ignore the seed."
+            "floating-point numbers are summed in another order; now and then this changes a draw. A "
+            "server (backend openai) may ignore the seed."
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from common.commands import aligned
-from generation.models import Suggester
+from generation.models import PoolText, Suggester
 from generation.suggestions.asking import SuggestionStatus
 from generation.suggestions.monitoring import PoolRound, Process, Waits
 from generation.suggestions.pool_filling import Filled
@@ -41,7 +41,7 @@ def process_lines(processes: Sequence[Process]) -> Iterator[str]:
     if not living:
         yield "No suggester process is running. To start one, run script/server, or: manage.py suggester run"
     for each in living:
-        yield f"{each.name}: {each.state}. {each.message}."
+        yield f"{each.name}: {each.state}. {each.message}"
     for each in processes:
         if not each.alive:
             yield f"{each.name}: last seen {each.silent_seconds:.0f} s ago."
@@ -55,6 +55,13 @@ def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[st
         yield from aligned(rows)
     for name in empty:
         yield f"{name}: the pool is empty. Fill it with: manage.py suggester pool-fill {name} --run RUN or --csv FILE"
+
+
+def pool_text_lines(texts: Iterable[PoolText]) -> Iterator[str]:
+    """The texts in a pool, one on each line."""
+    rows = [("id", "round", "text")]
+    rows += [(str(each.pk), str(each.round or "every"), each.text) for each in texts]
+    yield from aligned(rows)
 
 
 def filled_lines(filled: Filled) -> Iterator[str]:

@@ -136,7 +136,7 @@ class Migration(migrations.Migration):
                 ('least_characters', models.PositiveSmallIntegerField(default=20)),
                 ('most_characters', models.PositiveSmallIntegerField(default=260)),
                 ('word_list', models.TextField(blank=True, help_text='Words that no suggestion may contain, one per line.')),
-                ('wait_seconds', models.FloatField(default=10.0, help_text='How long a writer waits before the pool steps in.')),
+                ('wait_seconds', models.FloatField(default=10.0, help_text='How long a writer waits before a prepared text is used.')),
                 ('tries', models.PositiveSmallIntegerField(default=3)),
                 ('active', models.BooleanField(default=True)),
                 ('created_by', models.CharField(blank=True, max_length=150)),

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import Any
 
-from generation.backends.base import Backend, BackendError, Generated, Request
+from generation.backends.base import Backend, BackendError, Generated, Request, is_device_broken
 from generation.backends.requirements import why_not
 from generation.decoding.decoders import Decoder, Limits
 from generation.models import LanguageModel
@@ -24,18 +24,30 @@ def check_model(*, model_id: int, backend_of: BackendOf | None = None) -> Langua
     Loading takes seconds to minutes. Use this in workers and on the command line, never in a web process.
     """
     model = LanguageModel.objects.get(pk=model_id)
+    broken: Exception | None = None
     try:
         found = _measured(model, backend_of or open_models.backend_of)
     except Exception as error:  # any error from a library becomes a message
         logger.warning("The check of model %s failed.", model.name, exc_info=not isinstance(error, BackendError))
         found = {"check_state": LanguageModel.Check.FAILED, "check_message": describe_error(error)}
+        broken = error if is_device_broken(error) else None
     LanguageModel.objects.filter(pk=model_id).update(**found)
     model.refresh_from_db()
+    end_process_if(broken)
     return model
+
+
+def end_process_if(broken: Exception | None) -> None:
+    """End this process if its device is broken. Who started it starts another, for which the device works again."""
+    if broken is not None:
+        raise SystemExit(describe_error(broken)) from broken
 
 
 def describe_error(error: BaseException) -> str:
     """An exception as a message: a backend's own message, or the type and first line of any other exception."""
+    if is_device_broken(error):
+        first = str(error).strip().partition("\n")[0]
+        return f"The device failed: {first}. This process cannot use it any more, so it ends and a new one starts."
     if isinstance(error, BackendError):
         return str(error)
     if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
@@ -64,6 +76,7 @@ def _measured(model: LanguageModel, backend_of: BackendOf) -> dict[str, Any]:
         "gives_log_p": facts.gives_log_p,
         "gives_log_q": facts.gives_log_q,
         "load_seconds": round(load_seconds, 2),
+        "found": {"origin": dict(facts.origin), "fixed": list(facts.fixed)},
     }
 
 

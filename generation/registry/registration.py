@@ -17,7 +17,7 @@ from generation.registry.open_models import EMBEDDED_SOURCE
 
 EMBEDDED_NAMES = {"transformers": "smollm2-135m", "llama_cpp": "smollm2-135m-llama"}
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
-_DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,2})?")
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 

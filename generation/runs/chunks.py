@@ -1,4 +1,5 @@
-"""Workers claim chunks under a lease, make them, and store them whole or not at all.
+"""Workers claim chunks under a lease, make them, and store them whole. A chunk that is not finished is split: finished
+samples become a chunk of their own, which is stored, and the rest waits.
 
 Each lease is a unique word in ``leased_by``: a worker that is late, after another has claimed its chunk, finds a
 different word there and stores nothing. All times are the database's, because workers' clocks may differ. Locks are
@@ -20,7 +21,7 @@ from django.utils import timezone
 
 from generation.backends.base import Generated
 from generation.models import Chunk, GenerationRun, Sample
-from generation.runs.places import Place, places_of
+from generation.runs.places import Place, listed, places_of
 
 ACTIVE = (GenerationRun.State.WAITING, GenerationRun.State.RUNNING)
 MOST_FAILURES = 3
@@ -56,9 +57,11 @@ def lease_time() -> timedelta:
 
 
 def claimable(now: datetime) -> QuerySet[Chunk]:
-    """Chunks of active runs that nobody works on: never claimed, released, or with a lease that has run out."""
+    """Chunks of active runs that nobody works on: never claimed, released, or with a lease that has run out. None whose
+    model server is away."""
     free = Q(leased_until__isnull=True) | Q(leased_until__lt=now)
-    return Chunk.objects.filter(free, state=Chunk.State.WAITING, run__state__in=ACTIVE)
+    there = Q(model__away_until__isnull=True) | Q(model__away_until__lt=now)
+    return Chunk.objects.filter(free, there, state=Chunk.State.WAITING, run__state__in=ACTIVE)
 
 
 def leased(now: datetime) -> QuerySet[Chunk]:
@@ -87,8 +90,14 @@ def claim(*, run_id: int, worker: str, backends: Sequence[str], most: int = 1) -
                 chunk.losses += 1  # its last worker neither stored nor released it
             chunk.leased_by, chunk.leased_until, chunk.preview = lease, now + lease_time(), {}
         Chunk.objects.bulk_update(found, ["leased_by", "leased_until", "losses", "preview"])
-    taken = Chunk.objects.filter(pk__in=[chunk.pk for chunk in found]).select_related("run", "model")
-    return [ClaimedChunk(chunk, chunk.run, lease, places_of(chunk)) for chunk in taken.order_by("number")]
+    if not found:
+        return []
+    taken = list(
+        Chunk.objects.filter(pk__in=[chunk.pk for chunk in found]).select_related("run", "model").order_by("number")
+    )
+    return [
+        ClaimedChunk(chunk, chunk.run, lease, places) for chunk, places in zip(taken, places_of(taken), strict=True)
+    ]
 
 
 def _goes_with(chunk: Chunk, first: Chunk) -> bool:
@@ -133,17 +142,48 @@ def store(
     )
     if not done:
         return False
-    samples = (_sample(taken, place, made) for place, made in zip(taken.places, outcomes, strict=True))
+    samples = (_sample(taken, taken.chunk, place, made) for place, made in zip(taken.places, outcomes, strict=True))
     Sample.objects.bulk_create(samples, batch_size=INSERT_AT_ONCE)
     return True
 
 
-def _sample(taken: ClaimedChunk, place: Place, made: Generated) -> Sample:
+@transaction.atomic
+def split(
+    taken: ClaimedChunk, finished: Sequence[tuple[Place, Generated]], *, seconds: float, made_with: Mapping[str, Any]
+) -> bool:
+    """Store the finished samples of a chunk whose others are missing. They become a chunk that is done; the chunk keeps
+    the rest, and its lease. False, with nothing stored, if the lease is lost."""
+    run = GenerationRun.objects.select_for_update(no_key=True).get(pk=taken.run.pk)
+    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=taken.chunk.pk)
+    if chunk.leased_by != taken.lease or chunk.state != Chunk.State.WAITING or run.state == run.State.CANCELLED:
+        return False
+    stored = {(place.context.number, place.decoder, place.number) for place, _ in finished}
+    rest = [place for place in taken.places if (place.context.number, place.decoder, place.number) not in stored]
+    last = run.chunks.order_by("-number").values_list("number", flat=True)[0]
+    done = Chunk.objects.create(
+        run=run,
+        number=last + 1,
+        model_id=chunk.model_id,
+        places=listed([place for place, _ in finished]),
+        n_samples=len(finished),
+        state=Chunk.State.DONE,
+        seconds=seconds,
+        n_tokens=sum(outcome.n_tokens for _, outcome in finished),
+        made_with=dict(made_with),
+        ended_at=timezone.now(),
+    )
+    samples = (_sample(taken, done, place, outcome) for place, outcome in finished)
+    Sample.objects.bulk_create(samples, batch_size=INSERT_AT_ONCE)
+    Chunk.objects.filter(pk=chunk.pk).update(places=listed(rest), n_samples=len(rest), preview={})
+    return True
+
+
+def _sample(taken: ClaimedChunk, chunk: Chunk, place: Place, made: Generated) -> Sample:
     return Sample(
         run=taken.run,
         context=place.context,
-        model_id=taken.chunk.model_id,
-        chunk=taken.chunk,
+        model_id=chunk.model_id,
+        chunk=chunk,
         decoder=place.decoder,
         number=place.number,
         seed=place.seed,

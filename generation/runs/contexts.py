@@ -52,13 +52,7 @@ class Source:
 
 def read_contexts(source: Source) -> tuple[list[Context], list[Problem]]:
     """The contexts and the problems of the file. If a row or a column cannot be read, there are no contexts."""
-    try:
-        rows, problems = _read_rows(source.path)
-    except UnicodeDecodeError as error:
-        what = f"{source.path.name} is not UTF-8 (byte {error.start + 1:,})."
-        return [], [Problem("contexts", what, "Save it as UTF-8.")]
-    except OSError as error:
-        return [], [Problem("contexts", f"{source.path} cannot be read: {error.strerror}.", "Check the path.")]
+    rows, problems = read_rows(source.path)
     if not rows and not problems:
         problems = [Problem("contexts", f"{source.path.name} has no rows.", "Add one row per context.")]
     if rows:
@@ -100,6 +94,17 @@ def _column_problems(source: Source, columns: list[str]) -> list[Problem]:
         for key, column in wanted.items()
         if column not in columns
     ]
+
+
+def read_rows(path: Path) -> tuple[list[tuple[str, dict[str, str]]], list[Problem]]:
+    """The rows of a file by column, each with its place, and the problems of the file."""
+    try:
+        return _read_rows(path)
+    except UnicodeDecodeError as error:
+        what = f"{path.name} is not UTF-8 (byte {error.start + 1:,})."
+        return [], [Problem("contexts", what, "Save it as UTF-8.")]
+    except OSError as error:
+        return [], [Problem("contexts", f"{path} cannot be read: {error.strerror}.", "Check the path.")]
 
 
 def _read_rows(path: Path) -> tuple[list[tuple[str, dict[str, str]]], list[Problem]]:

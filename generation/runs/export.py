@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from common.cells import protect_cell
+from common.csv_files import csv_text
 from generation.models import GenerationRun
 from generation.runs.samples import SampleRow, samples_of
 
 COLUMNS = (
     *("sample", "context_id", "context", "model", "decoder", "parameter", "value", "number", "seed", "text"),
     *("n_tokens", "log_p", "log_q", "finish_reason", "seconds", "prompt_tokens", "cut_tokens", "token_ids"),
+    *("model_source", "revision", "dtype", "device", "versions"),
 )
 
 
 def csv_pieces(run: GenerationRun) -> Iterator[str]:
     """The CSV file: its header, then the samples of one context after the other. Cells are safe for spreadsheets."""
-    yield _csv([COLUMNS])
+    yield csv_text([COLUMNS])
     for samples in samples_of(run):
-        yield _csv([map(protect_cell, _cells(sample)) for sample in samples])
+        yield csv_text([[protect_cell(cell) for cell in _cells(sample)] for sample in samples])
 
 
 def json_pieces(run: GenerationRun) -> Iterator[str]:
@@ -38,13 +38,8 @@ def _cells(sample: SampleRow) -> tuple[str, ...]:
         *(str(sample.number), str(sample.seed), sample.text, str(sample.n_tokens), _number(sample.log_p)),
         *(_number(sample.log_q), sample.finish_reason, f"{sample.seconds:.4f}", str(sample.prompt_tokens)),
         *(str(sample.cut_tokens), " ".join(map(str, sample.token_ids))),
+        *(sample.model_source, sample.revision, sample.dtype, sample.device, sample.versions),
     )
-
-
-def _csv(rows: Iterable[Iterable[str]]) -> str:
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
 
 
 def _number(value: float | None) -> str:

@@ -22,6 +22,7 @@ from generation.models import Chunk, GenerationRun, LanguageModel, RunContext
 from generation.registry import presence
 from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_model
 from generation.runs.chunks import ACTIVE, claimable, database_now, give_up_lost
+from generation.runs.fitting import too_long, unusable_decoders
 from generation.runs.planning import plan_chunks
 from generation.runs.run_files import Prompted, RunFile
 
@@ -160,6 +161,8 @@ def _models(file: RunFile, actor: str) -> list[LanguageModel]:
         elif model.check_state == LanguageModel.Check.FAILED:
             fix = f"Fix that, then run: manage.py generate check {name}"
             problems.append(Problem("models", f"“{name}” does not work: {model.check_message}", fix))
+    problems += unusable_decoders(file, (there[name] for name in file.models if name in there))
+    problems += too_long(file, (there[name] for name in file.models if name in there))
     refuse_if_any(problems)
     return [there[name] for name in file.models]
 

@@ -10,15 +10,17 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from generation.backends.base import Outcome
+from generation.backends.base import Outcome, ServerAway, is_device_broken
 from generation.backends.requirements import runnable
 from generation.models import GenerationRun
 from generation.registry import open_models, presence
-from generation.registry.checking import describe_error
+from generation.registry.away import note_away, note_back
+from generation.registry.checking import describe_error, end_process_if
 from generation.registry.open_models import BackendOf
 from generation.runs import chunks
+from generation.runs.first_use import Unsuitable, check_first_use
 from generation.runs.lifecycle import end_run_if_over
-from generation.runs.turns import FAILED, LOST, STORED, LeaseKeeper, LeaseLost, Turn
+from generation.runs.turns import AWAY, FAILED, LOST, STORED, LeaseKeeper, LeaseLost, Turn
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +99,13 @@ class TurnSize:
 
 
 def make(taken: Sequence[chunks.ClaimedChunk], *, worker: str, backend_of: BackendOf) -> list[str]:
-    """Make and store chunks of one model. Returns for each whether it was stored, failed, or lost to another worker."""
+    """Make and store chunks of one model. Returns for each whether it was stored, failed, went to another worker, or
+    waits for its server."""
     turn: Turn | None = None
     try:
         with LeaseKeeper(taken) as keeper:
             backend = backend_of(taken[0].chunk.model)
+            check_first_use(taken[0].run, taken[0].chunk.model, backend)
             turn = Turn(taken, worker=worker, backend=backend)
 
             def on_done(key: Any, outcome: Outcome) -> None:
@@ -113,27 +117,49 @@ def make(taken: Sequence[chunks.ClaimedChunk], *, worker: str, backend_of: Backe
         logger.warning("Chunk %s went to another worker, or its run was cancelled.", taken[0].chunk)
         return _ends(taken, turn, LOST)
     except SoftTimeLimitExceeded:
+        _store_finished(turn)
         _fail_all(taken, OVERTIME)
         raise
+    except ServerAway as error:
+        logger.warning("Chunk %s waits for its server: %s", taken[0].chunk, error)
+        answered = turn is not None and turn.answered
+        _store_finished(turn)
+        note_away(model_id=taken[0].chunk.model_id, error=error, answered=answered, now=chunks.database_now())
+        _release_all(taken)
+        return _ends(taken, turn, AWAY)
     except Exception as error:  # any error from a library becomes a message
         logger.exception("Chunk %s failed.", taken[0].chunk)
-        _fail_all(taken, describe_error(error))
+        _store_finished(turn)
+        _fail_all(taken, describe_error(error), final=isinstance(error, Unsuitable))
+        end_process_if(error if is_device_broken(error) else None)
         return _ends(taken, turn, FAILED)
     except BaseException:  # Ctrl-C, or a request to end
-        for each in taken:
-            chunks.release(each)
+        _store_finished(turn)
+        _release_all(taken)
         raise
+    if taken[0].chunk.model.away_since is not None:
+        note_back(model_id=taken[0].chunk.model_id)
     return _ends(taken, turn, FAILED)
+
+
+def _store_finished(turn: Turn | None) -> None:
+    if turn is not None:
+        turn.store_finished()
+
+
+def _release_all(taken: Sequence[chunks.ClaimedChunk]) -> None:
+    for each in taken:
+        chunks.release(each)
 
 
 def _ends(taken: Sequence[chunks.ClaimedChunk], turn: Turn | None, otherwise: str) -> list[str]:
     return [end or otherwise for end in (turn.ends if turn else [None] * len(taken))]
 
 
-def _fail_all(taken: Sequence[chunks.ClaimedChunk], message: str) -> None:
+def _fail_all(taken: Sequence[chunks.ClaimedChunk], message: str, *, final: bool = False) -> None:
     """Fail them all. Those already stored stay stored, because their leases have ended."""
     for each in taken:
-        chunks.fail(each, message)
+        chunks.fail(each, message, final=final)
 
 
 def is_active(run_id: int) -> bool:

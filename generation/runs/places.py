@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,16 +27,31 @@ def place_of(run: GenerationRun, context: RunContext, model: str, decoder: str, 
     return Place(context, decoder, number, sample_seed(run.seed, context.external_id, model, decoder, number))
 
 
-def places_of(chunk: Chunk) -> list[Place]:
-    """Every place of the chunk, in order."""
-    run, model = chunk.run, chunk.model.name
-    numbers = {number for number, *_ in chunk.places}
-    contexts = {context.number: context for context in RunContext.objects.filter(run=run, number__in=numbers)}
+def places_of(chunks: Sequence[Chunk]) -> list[list[Place]]:
+    """Every place of each chunk of one run, in order. One query."""
+    numbers = {number for chunk in chunks for number, *_ in chunk.places}
+    found = RunContext.objects.filter(run__in={chunk.run_id for chunk in chunks}, number__in=numbers)
+    contexts = {context.number: context for context in found}
     return [
-        place_of(run, contexts[number], model, decoder, sample)
-        for number, decoder, first, count in chunk.places
-        for sample in range(first, first + count)
+        [
+            place_of(chunk.run, contexts[number], chunk.model.name, decoder, sample)
+            for number, decoder, first, count in chunk.places
+            for sample in range(first, first + count)
+        ]
+        for chunk in chunks
     ]
+
+
+def listed(places: Sequence[Place]) -> list[list[Any]]:
+    """Places as a chunk lists them: [context number, decoder name, first sample, number of samples]."""
+    rows: list[list[Any]] = []
+    for place in places:
+        number, decoder = place.context.number, place.decoder
+        if rows and rows[-1][:2] == [number, decoder] and rows[-1][2] + rows[-1][3] == place.number:
+            rows[-1][3] += 1
+        else:
+            rows.append([number, decoder, place.number, 1])
+    return rows
 
 
 def request_of(place: Place, spec: Mapping[str, Any]) -> Request:

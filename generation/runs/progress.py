@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from common.problems import Invalid, unknown
-from generation.models import Chunk, GenerationRun, Sample
+from generation.models import Chunk, GenerationRun, LanguageModel, Sample
 from generation.registry import presence
 from generation.runs.chunks import ACTIVE, database_now, leased
 
@@ -159,8 +159,24 @@ def _rate(drawn: Sequence[Mapping[str, Any]], key: str) -> float:
     return sum(float(each[key]) / float(each["seconds"]) for each in drawn)
 
 
+def _away(run: GenerationRun) -> str:
+    """Which model server the run waits for, and when it is asked again."""
+    waiting = run.chunks.filter(state=Chunk.State.WAITING, model=OuterRef("pk"))
+    away = LanguageModel.objects.filter(Exists(waiting), name__in=run.spec["models"], away_since__isnull=False)
+    model = away.order_by("name").first()
+    if model is None or model.away_since is None or model.away_until is None:
+        return ""
+    again = f"at {model.away_until:%H:%M:%S} UTC" if model.away_until > timezone.now() else "now"
+    return (
+        f"{model.name}: {model.away_message.rstrip('.')}. It has been away since {model.away_since:%Y-%m-%d %H:%M} "
+        f"UTC. The run tries again {again}, for as long as it takes. No attempt is counted; finished texts are stored."
+    )
+
+
 def _note(run: GenerationRun, at_work: int, workers: int) -> str:
     """Why nothing happens, or the run's message."""
+    if run.state in ACTIVE and (away := _away(run)):
+        return away
     if run.state not in ACTIVE or at_work:
         return run.message
     failed_before = run.chunks.filter(state=Chunk.State.WAITING, attempts__gt=0).order_by("-attempts").first()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from common.problems import invalid
 from generation.backends.base import BackendError, Generated
+from generation.backends.origin import WEIGHTS
 from generation.backends.requirements import why_not
 from generation.models import Sample
 from generation.registry import open_models
 from generation.registry.open_models import BackendOf
 from generation.runs.chunks import storable
+from generation.runs.first_use import made_with
 from generation.runs.places import Place, request_of
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """The stored sample and the text its seed gives now. ``here`` and ``then``: device and dtype."""
+    """The stored sample and the text its seed gives now. ``here``, ``then``: dtype, device, weights, libraries."""
 
     sample: Sample
     text: str
@@ -44,11 +48,19 @@ def reproduce_sample(*, run_id: int, sample_id: int, backend_of: BackendOf | Non
     outcome = backend.generate([request_of(place, sample.run.spec)])[0]
     if not isinstance(outcome, Generated):
         raise BackendError(f"The model refused the prompt: {outcome.reason}")
-    facts, made = backend.facts(), sample.chunk.made_with
     return Reproduced(
         sample=sample,
         text=storable(outcome.text),
         same_tokens=list(outcome.token_ids) == sample.token_ids,
-        here=f"{facts.dtype} on {facts.device}",
-        then=f"{made['dtype']} on {made['device']}" if made else "",
+        here=_shown(made_with(backend)),
+        then=_shown(sample.chunk.made_with),
     )
+
+
+def _shown(made: Mapping[str, Any]) -> str:
+    """In words; empty if nothing was recorded."""
+    if not made:
+        return ""
+    weights = [f"{name} {made[name]}" for name in WEIGHTS if name in made]
+    libraries = [f"{name} {number}" for name, number in made.get("versions", {}).items()]
+    return ", ".join([f"{made.get('dtype', '')} on {made.get('device', '')}", *weights, *libraries])

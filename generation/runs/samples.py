@@ -9,7 +9,11 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
+from django.db.models import F
+
+from generation.backends.origin import WEIGHTS
 from generation.decoding.decoders import parse_decoder
 from generation.models import GenerationRun, Sample
 
@@ -22,6 +26,7 @@ class SampleRow:
 
     ``context``: what raters may see of the prompt. ``label``: the decoder's parameter and value, if it has exactly one.
     ``priming``: the text before the prompt that showed the model what is wanted; empty if there was none.
+    ``revision``: the commit of a hub model, or the checksum of a file or folder.
     """
 
     id: int
@@ -43,6 +48,11 @@ class SampleRow:
     finish_reason: str = ""
     seconds: float = 0.0
     priming: str = ""
+    model_source: str = ""
+    revision: str = ""
+    dtype: str = ""
+    device: str = ""
+    versions: str = ""
 
 
 def samples_of(run: GenerationRun) -> Generator[list[SampleRow]]:
@@ -50,7 +60,7 @@ def samples_of(run: GenerationRun) -> Generator[list[SampleRow]]:
     models = {name: place for place, name in enumerate(run.spec.get("models", ()))}
     decoders = {name: place for place, name in enumerate(run.spec.get("decoders", ()))}
     swept = swept_parameters(decoders)
-    stored = Sample.objects.filter(run=run).select_related("context", "model")
+    stored = Sample.objects.filter(run=run).select_related("context", "model").annotate(made_with=F("chunk__made_with"))
     stored = stored.order_by("context_id", "model_id", "decoder", "number")  # as the unique index has them
     with closing(stored.iterator(chunk_size=FETCH_AT_ONCE)) as fetched:  # type: ignore[type-var]  # it is a generator
         for _, found in groupby(fetched, key=lambda each: each.context_id):
@@ -77,6 +87,7 @@ def shown_context(fields: Mapping[str, str], prompt: str, keep: int) -> str:
 
 def _row(sample: Sample, swept: Collection[str]) -> SampleRow:
     context = sample.context
+    made: dict[str, Any] = sample.made_with or {}  # type: ignore[attr-defined]  # annotated by the query
     return SampleRow(
         id=sample.pk,
         context_id=context.external_id,
@@ -97,4 +108,9 @@ def _row(sample: Sample, swept: Collection[str]) -> SampleRow:
         finish_reason=sample.finish_reason,
         seconds=sample.seconds,
         priming=context.prompt[: context.keep],
+        model_source=sample.model.source,
+        revision=next((made[name] for name in WEIGHTS if name in made), sample.model.revision),
+        dtype=made.get("dtype", ""),
+        device=made.get("device", ""),
+        versions=", ".join(f"{name} {number}" for name, number in made.get("versions", {}).items()),
     )

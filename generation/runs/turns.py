@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -18,13 +18,14 @@ from django.db import DatabaseError, OperationalError, connection
 
 from generation.backends.base import Backend, Generated, NotGenerated, Outcome
 from generation.runs import chunks
+from generation.runs.first_use import made_with
+from generation.runs.fitting import refusals
 from generation.runs.places import Place, request_of
 
 logger = logging.getLogger(__name__)
 
-STORED, FAILED, LOST = "stored", "failed", "lost"
+STORED, FAILED, LOST, AWAY = "stored", "failed", "lost", "away"
 STORE_TRIES = 3
-SHOWN_REFUSALS = 20
 #: How often texts that are drawn but not stored are saved for display, and how many of them.
 PREVIEW_SECONDS = 2.0
 PREVIEWED = 12
@@ -75,8 +76,7 @@ class Turn:
     """
 
     def __init__(self, taken: Sequence[chunks.ClaimedChunk], *, worker: str, backend: Backend) -> None:
-        facts = backend.facts()
-        self._made_with = {"worker": worker, "device": facts.device, "dtype": facts.dtype}
+        self._made_with = {"worker": worker} | made_with(backend)
         self._taken = taken
         self._outcomes: list[dict[int, Outcome]] = [{} for _ in taken]
         self.ends: list[str | None] = [None] * len(taken)
@@ -103,6 +103,31 @@ class Turn:
         elif time.perf_counter() - self._shown_at >= PREVIEW_SECONDS:
             self._show()
 
+    @property
+    def answered(self) -> bool:
+        """Whether any text was generated."""
+        return any(isinstance(outcome, Generated) for outcomes in self._outcomes for outcome in outcomes.values())
+
+    def store_finished(self) -> None:
+        """Store the texts of chunks that will not be completed in this turn, so that nobody makes them again."""
+        for number, taken in enumerate(self._taken):
+            if self.ends[number] is None:
+                self._store_finished(number, taken)
+
+    def _store_finished(self, number: int, taken: chunks.ClaimedChunk) -> None:
+        outcomes = sorted(self._outcomes[number].items())
+        finished = [(taken.places[at], made) for at, made in outcomes if isinstance(made, Generated)]
+        if not finished:
+            return
+        now = time.perf_counter()
+        seconds, self._stored_at = now - self._stored_at, now
+        try:
+            chunks.split(taken, finished, seconds=seconds, made_with=self._made_with)
+        except DatabaseError as error:  # they are made again
+            logger.warning("The finished texts of chunk %s could not be stored: %s", taken.chunk, error)
+            if not connection.in_atomic_block:
+                connection.close()
+
     def _finish(self, number: int) -> None:
         """Store one chunk, or fail it for good if the model refused a prompt, because it would refuse it again."""
         taken, found = self._taken[number], self._outcomes[number]
@@ -113,7 +138,8 @@ class Turn:
             if isinstance(made, NotGenerated)
         }
         if reasons:
-            chunks.fail(taken, _refusals(reasons), final=True)
+            self._store_finished(number, taken)
+            chunks.fail(taken, refusals(reasons), final=True)
             self.ends[number] = FAILED
         else:
             texts = [made for made in outcomes if isinstance(made, Generated)]
@@ -121,7 +147,6 @@ class Turn:
             seconds, self._stored_at = now - self._stored_at, now
             self.ends[number] = STORED if _stored(taken, texts, seconds, self._made_with) else LOST
         self._latest = [each for each in self._latest if each[0] != number]
-        self._shown_at = 0.0  # this chunk may have held the preview of the others
 
     def _show(self) -> None:
         """Write the latest texts, and how many there are, to the first chunk that is not complete."""
@@ -161,10 +186,3 @@ def _stored(taken: chunks.ClaimedChunk, texts: Sequence[Generated], seconds: flo
             connection.close()
             time.sleep(2.0)
     return False
-
-
-def _refusals(reasons: Mapping[str, str]) -> str:
-    """Which contexts a model refused, and why."""
-    listed = [f"context “{name}”: {reason}" for name, reason in list(reasons.items())[:SHOWN_REFUSALS]]
-    more = f" … and {len(reasons) - SHOWN_REFUSALS} more" if len(reasons) > SHOWN_REFUSALS else ""
-    return f"The model refused {len(reasons)} prompt{'s' if len(reasons) > 1 else ''}: {'; '.join(listed)}{more}"

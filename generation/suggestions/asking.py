@@ -41,9 +41,9 @@ class SuggestionStatus:
     """A suggestion as plain data that the page can show.
 
     ``state``: waiting, done, failed (no text will come: the writer continues alone) or cancelled. ``waited``: seconds
-    from asking to the answer, or until now. ``left``: seconds until the pool steps in. ``notice``: a sentence for the
-    writer, empty once there is a text. ``same_as``: the id of an earlier suggestion, among those read together, with
-    the same words; both are shown unchanged.
+    from asking to the answer, or until now. ``left``: seconds until a prepared text is used. ``notice``: a sentence for
+    the writer, empty once there is a text. ``same_as``: the id of an earlier suggestion, among those read together,
+    with the same words; both are shown unchanged.
     """
 
     id: int

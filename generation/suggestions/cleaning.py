@@ -11,12 +11,21 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generation.decoding.sentences import first_sentence_end, without_echo
+from generation.decoding.sentences import (
+    begins_sentence,
+    ends_sentence,
+    first_sentence_end,
+    has_whole_quotations,
+    without_echo,
+)
 
 EMPTY = "nothing was written"
 NO_END = "no sentence ends in it"
 TOO_SHORT = "shorter than {least} characters"
 TOO_LONG = "longer than {most} characters"
+MID_SENTENCE = "begins in the middle of a sentence"
+NO_MARK = "does not end with the mark of a sentence's end"
+HALF_QUOTED = "has a quotation mark without its partner"
 FORBIDDEN = "contains “{word}”, which is on the word list"
 
 
@@ -25,12 +34,14 @@ class Rules:
     """The rules for a suggestion. Characters are counted as on the writer's page, including spaces.
 
     ``one_sentence``: the first sentence, or the first few if one is too short; otherwise as many whole sentences as
-    fit. ``word_list`` has one word or phrase per line; lines that begin with # are comments.
+    fit. ``continues``: the text continues a story, so it begins a sentence if the story has just ended one.
+    ``word_list`` has one word or phrase per line; lines that begin with # are comments.
     """
 
     least: int = 20
     most: int = 260
     one_sentence: bool = True
+    continues: bool = False
     word_list: str = ""
 
 
@@ -51,12 +62,23 @@ def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
     text = _whole_sentences(text, rules, ended=ended)
     if not text:
         return Cleaned(why=NO_END)
+    if rules.continues and ends_sentence(prompt) and not begins_sentence(text):
+        return Cleaned(why=MID_SENTENCE)
     if len(text) < rules.least:
         return Cleaned(why=TOO_SHORT.format(least=rules.least))
     if len(text) > rules.most:
         return Cleaned(why=TOO_LONG.format(most=rules.most))
     word = forbidden_word(text, rules.word_list)
     return Cleaned(why=FORBIDDEN.format(word=word)) if word else Cleaned(text=text)
+
+
+def why_no_whole_sentence(text: str) -> str:
+    """Why a text cannot stand after any story, whatever its last word is; empty if it can."""
+    if not begins_sentence(text):
+        return MID_SENTENCE
+    if not ends_sentence(text):
+        return NO_MARK
+    return "" if has_whole_quotations(text) else HALF_QUOTED
 
 
 def bare(text: str) -> str:

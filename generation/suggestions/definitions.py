@@ -25,6 +25,8 @@ MOST_CHARACTERS = 2000
 LEAST_WAIT, LONGEST_WAIT = 0.5, 120.0
 MOST_TRIES = 10
 MOST_ROUNDS = 1000
+#: The field of a template that holds a story to continue.
+STORY = "story"
 
 
 def create_suggester(*, name: str, model: LanguageModel, decoder: str = "ancestral", **values: Any) -> Suggester:
@@ -90,6 +92,7 @@ def rules_of(suggester: Suggester) -> Rules:
         least=suggester.least_characters,
         most=suggester.most_characters,
         one_sentence=limits_of(suggester).stop == "sentence",
+        continues=STORY in fields_of(suggester.template),
         word_list=suggester.word_list,
     )
 

@@ -7,7 +7,7 @@ request.
 - When half of the suggester's ``wait_seconds`` has passed without a text, `deliver` asks for a second suggestion, with
   its own seed. Whichever text comes first counts, and the other request is cancelled. The same happens when the first
   attempt ends without any text.
-- At the deadline of the first attempt the pool steps in.
+- At the deadline of the first attempt a prepared text is used.
 - If a request was cancelled and is needed after all (its writer came back), it is asked for again.
 """
 
@@ -51,7 +51,7 @@ class Request:
 class Delivery:
     """The state of a request. ``source`` is ``none`` while it waits, and remains so if no text will come.
 
-    ``waited``: seconds from asking to the text, or until now. ``left``: seconds until the pool steps in.
+    ``waited``: seconds from asking to the text, or until now. ``left``: seconds until a prepared text is used.
     ``suggestion``: the row that has the text.
     """
 

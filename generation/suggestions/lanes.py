@@ -12,8 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from common.problems import Invalid
@@ -27,7 +25,9 @@ from generation.backends.base import (
     NotGenerated,
     Outcome,
     Request,
+    is_device_broken,
 )
+from generation.backends.origin import WEIGHTS, versions
 from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
 from generation.models import LanguageModel, Suggestion
 from generation.registry.open_models import spec_of
@@ -41,7 +41,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 MOST_REFUSED_KEPT = 10
 WARM_UP = "Once upon a time there was a small house at the edge of the forest."
 _OF_MODEL = ("name", "backend", "source", "revision", "dtype", "device", "base_url", "chat", "options")
-LIBRARIES = ("torch", "transformers", "llama-cpp-python", "openai")
 UNUSABLE = "No usable suggestion in {tries} tries: {why}."
 
 
@@ -101,6 +100,7 @@ class Lane:
         self._engine: Engine | None = None
         self._facts: Facts | None = None
         self._pause, self._again_at = FIRST_PAUSE, 0.0
+        self.device_error: Exception | None = None
         self._begin()
 
     # --- Opening and closing ---
@@ -119,6 +119,7 @@ class Lane:
         except BackendError as error:
             self._failed(str(error))
         except Exception as error:  # any error from a library: the other models continue
+            self.device_error = error if is_device_broken(error) else None
             logger.exception("Model %s could not be opened.", self.name)
             self._failed(f"{type(error).__name__}: {error}")
         else:
@@ -132,6 +133,15 @@ class Lane:
         self.state = "failed"
         logger.error("Model %s: %s", self.name, self.message)
 
+    def in_words(self) -> str:
+        """The state as a sentence."""
+        if self.state == "loading":
+            return f"{self.name} is being loaded."
+        if self.state == "ready":
+            return f"{self.name} is ready."
+        reason = self.message.strip()
+        return f"{self.name} does not work: {reason}{'' if reason.endswith(('.', '!', '?')) else '.'}"
+
     def tend(self) -> None:
         """Open the model again if it failed long enough ago."""
         if self.state == "failed" and time.monotonic() >= self._again_at:
@@ -141,6 +151,7 @@ class Lane:
         """The engine failed: close it and return the suggestions that were in it. If memory ran out, the next engine
         gets less room."""
         lost = list(self.jobs)
+        self.device_error = error if is_device_broken(error) else None
         if isinstance(error, NoMemory):
             self.rows = max(1, self.rows // 2)
         self.close()
@@ -199,6 +210,11 @@ class Lane:
         self._pause = FIRST_PAUSE
         return results
 
+    @property
+    def unbegun(self) -> set[int]:
+        """The jobs that the engine has not begun to compute."""
+        return {pk for pk, _ in self._engine.unbegun} & self.jobs.keys() if self._engine is not None else set()
+
     def drop(self, suggestions: Iterable[int]) -> None:
         """Stop working on these."""
         for pk in suggestions:
@@ -245,20 +261,9 @@ class Lane:
             "limits": asdict(job.limits),
             "keep": job.suggestion.keep,
             "refused": job.refused[:MOST_REFUSED_KEPT],
+            "weights": {name: facts.origin[name] for name in WEIGHTS if facts and name in facts.origin},
             "versions": versions(),
         }
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of the installed libraries that affect what is drawn."""
-    found = {}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _warm_up(engine: Engine) -> None:

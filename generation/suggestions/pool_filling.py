@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,11 +15,12 @@ from common.numbers import whole_number
 from common.problems import Invalid, invalid, unknown
 from generation.decoding.decoders import DecoderError, parse_decoder
 from generation.models import GenerationRun, PoolText, RunContext, Sample, Suggester
-from generation.suggestions.cleaning import Rules, clean
+from generation.suggestions.cleaning import Rules, clean, why_no_whole_sentence
 from generation.suggestions.definitions import MOST_ROUNDS, rules_of
 from generation.suggestions.pool import EVERY_ROUND
 
 ROUND_FIELD = "round"
+OTHERS = "is for suggester {name}"
 MOST_CSV_BYTES = 64 * 1024 * 1024
 
 
@@ -41,6 +42,7 @@ class Offered:
     prompt: str = ""
     sample: int | None = None
     ended: bool = True
+    suggester: str = ""
 
 
 def fill_from_run(
@@ -68,11 +70,23 @@ def fill_from_run(
 
 
 def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
-    """Put the texts of a CSV file with a column ``text`` and an optional column ``round`` into the pool.
+    """Put the texts of a CSV file into the pool: column ``text``, and optionally ``round`` and ``suggester``.
 
-    White space is cleaned up, and length and word list apply. Raises Invalid that names the line.
+    White space is cleaned up, and length and word list apply. A text that names another suggester is left to it. Raises
+    Invalid that names the line.
     """
     return _fill(suggester, replace(rules_of(suggester), one_sentence=False), _lines_of(path))
+
+
+@transaction.atomic
+def remove_texts(*, suggester: Suggester, ids: Collection[int]) -> int:
+    """Take texts out of the pool, such as those that fit no story. Returns how many. What writers have seen of them is
+    stored with their offers. Raises Invalid if the pool does not have one of them; then none is removed."""
+    texts = PoolText.objects.filter(suggester=suggester, pk__in=ids)
+    if missing := sorted(set(ids) - set(texts.values_list("pk", flat=True))):
+        what = f"The pool of {suggester.name} has no text {missing[0]}."
+        raise invalid("ids", what, f"List its texts: manage.py suggester pool-texts {suggester.name}")
+    return texts.delete()[1].get(PoolText._meta.label, 0)
 
 
 def _decoder_name(text: str) -> str:
@@ -129,7 +143,11 @@ def _lines_of(path: Path) -> Iterator[Offered]:
                 raise invalid(str(path), what, "Write the names of the columns there, separated by commas: round,text.")
             for row in reader:
                 where = f"{path}, line {reader.line_num}, column round"
-                yield Offered(round=round_number(row.get("round") or EVERY_ROUND, where), text=row["text"] or "")
+                yield Offered(
+                    round=round_number(row.get("round") or EVERY_ROUND, where),
+                    text=row["text"] or "",
+                    suggester=(row.get("suggester") or "").strip(),
+                )
     except OSError as error:
         raise invalid(str(path), f"It cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -154,9 +172,14 @@ def _fill(suggester: Suggester, rules: Rules, offered: Iterable[Offered]) -> Fil
     known = set(PoolText.objects.filter(suggester=suggester).values_list("round", "text"))
     new: list[PoolText] = []
     for each in offered:
+        if each.suggester not in ("", suggester.name):
+            filled.unusable[OTHERS.format(name=each.suggester)] += 1
+            continue
         cleaned = clean(each.text, prompt=each.prompt, rules=rules, ended=each.ended)
-        if cleaned.why:
-            filled.unusable[cleaned.why] += 1
+        # Nobody knows which story a text from the pool will follow, so it must stand on its own.
+        why = cleaned.why or (why_no_whole_sentence(cleaned.text) if rules.continues else "")
+        if why:
+            filled.unusable[why] += 1
         elif (each.round, cleaned.text) in known:
             filled.known += 1
         else:

@@ -88,10 +88,12 @@ def extend(*, name: str, lease: timedelta, now: datetime) -> int:
     return Suggestion.objects.filter(pk__in=ids).update(leased_until=now + lease) if ids else 0
 
 
-def cancelled(*, suggestions: Iterable[int]) -> list[int]:
-    """Which of these were cancelled."""
-    rows = Suggestion.objects.filter(pk__in=suggestions, state=State.CANCELLED)
-    return list(rows.values_list("pk", flat=True))
+def needless(*, suggestions: Iterable[int], unbegun: Collection[int], now: datetime) -> list[int]:
+    """Which of these no writer needs any more: all that were cancelled and, of those that are ``unbegun``, also those
+    that were answered or are past their deadline. A text in progress is finished, although it is late."""
+    rows = Suggestion.objects.filter(pk__in=suggestions).exclude(state=State.WAITING, deadline__gt=now)
+    ended = rows.order_by().values_list("pk", "state")
+    return [pk for pk, state in ended if state == State.CANCELLED or pk in unbegun]
 
 
 @transaction.atomic

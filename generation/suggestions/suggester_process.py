@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from generation.models import LanguageModel, ModelWorker
 from generation.registry import presence
+from generation.registry.checking import end_process_if
 from generation.suggestions import serving
 from generation.suggestions.asking import close_abandoned
 from generation.suggestions.lanes import Lane, OpenBackend
@@ -41,6 +42,9 @@ HOUSEKEEPING_SECONDS = 60.0
 PAUSE_WITHOUT_DATABASE = 1.0
 # A token of the largest batch takes seconds at most. A process that has made none for this long is stuck in a library.
 STUCK_SECONDS = 60.0
+# Another model that loads meanwhile slows every step down. If the process ended itself for that, it would have to load
+# the same models again, for ever.
+STUCK_WHILE_LOADING_SECONDS = 600.0
 # An engine that waits for a server is idle most of the time.
 NOTHING_DONE_SECONDS = 0.005
 
@@ -89,9 +93,12 @@ class SuggesterProcess:
         """Look for new requests, make one token with every model, store what ended. Returns the seconds to pause."""
         self.turn_at = time.monotonic()
         self._with_database(self._look)
+        if self.busy and self._is_due("needless", self._poll):
+            self._with_database(self._drop_needless)
         began = time.monotonic()
         for lane in self.lanes.values():
             self._work(lane, lane.step)
+            end_process_if(lane.device_error)
         worked = time.monotonic() - began
         if self._results:
             self._with_database(self._store)
@@ -102,6 +109,12 @@ class SuggesterProcess:
     @property
     def busy(self) -> bool:
         return any(lane.jobs for lane in list(self.lanes.values()))
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it has been working on the same step for so long that it cannot be trusted to end it."""
+        loads = any(lane.state == "loading" for lane in list(self.lanes.values()))
+        return self.busy and time.monotonic() - self.turn_at > (STUCK_WHILE_LOADING_SECONDS if loads else STUCK_SECONDS)
 
     def _jobs(self) -> list[int]:
         return [pk for lane in self.lanes.values() for pk in lane.jobs]
@@ -114,8 +127,8 @@ class SuggesterProcess:
         if self._is_due("housekeeping", HOUSEKEEPING_SECONDS):
             close_abandoned()
             presence.delete_old_rows()
-        if self.lanes and self._is_due("cancelled", PULSE_SECONDS):
-            self._check_jobs()
+        if self.lanes and self._is_due("exhausted", PULSE_SECONDS):
+            serving.answer_exhausted_from_pool(now=timezone.now())
         if self._is_due("take", self._poll):
             self._take()
 
@@ -140,12 +153,14 @@ class SuggesterProcess:
             if pk not in self.lanes:
                 self.lanes[pk] = Lane(model=model, open_backend=self._open_backend, rows=self._rows)
 
-    def _check_jobs(self) -> None:
-        jobs = self._jobs()
-        gone = serving.cancelled(suggestions=jobs) if jobs else []
+    def _drop_needless(self) -> None:
+        """Called right before the next tokens are made: nothing is computed for a writer who has left meanwhile."""
+        unbegun = {pk for lane in self.lanes.values() for pk in lane.unbegun}
+        dropped = serving.needless(suggestions=self._jobs(), unbegun=unbegun, now=timezone.now())
         for lane in self.lanes.values():
-            lane.drop(gone)
-        serving.answer_exhausted_from_pool(now=timezone.now())
+            lane.drop(dropped)
+        if dropped:
+            serving.release(name=self.name, suggestions=dropped)
 
     def _take(self) -> None:
         room = {pk: lane.room for pk, lane in self.lanes.items() if lane.room > 0}
@@ -228,9 +243,8 @@ class SuggesterProcess:
 
     def message(self) -> str:
         lanes = list(self.lanes.values())
-        parts = [f"{lane.name} is {lane.state}{f': {lane.message}' if lane.message else ''}" for lane in lanes]
         count = sum(len(lane.jobs) for lane in lanes)
-        return ". ".join([*parts, f"{count} being written, {self.answered} answered"])
+        return " ".join([*(lane.in_words() for lane in lanes), f"{count} being written, {self.answered} answered."])
 
 
 class Pulse(threading.Thread):
@@ -266,6 +280,7 @@ class Pulse(threading.Thread):
             self._process.beat()
 
     def _check(self) -> None:
-        if self._process.busy and time.monotonic() - self._process.turn_at > STUCK_SECONDS:
-            logger.critical("No token in %.0f s: this process hangs and ends itself.", STUCK_SECONDS)
+        if self._process.stuck:
+            seconds = time.monotonic() - self._process.turn_at
+            logger.critical("No token in %.0f s: this process hangs and ends itself.", seconds)
             os._exit(1)

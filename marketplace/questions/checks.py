@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from common.text_length import is_blank
 from marketplace.questions.patterns import Patience, first_unmatched
 from marketplace.questions.question_form import Form, FormQuestion, TextRule
 
@@ -34,7 +35,7 @@ class Given:
     upload: Upload | None = None
 
     def __bool__(self) -> bool:
-        return any(value.strip() for value in (*self.values, self.other)) or self.upload is not None
+        return not all(map(is_blank, (*self.values, self.other))) or self.upload is not None
 
 
 Answer = str | Sequence[str] | Given
@@ -72,7 +73,7 @@ def _wrong(question: FormQuestion, answer: Given, patience: Patience) -> str:
 
 def _wrong_text(rule: TextRule, text: str, patience: Patience) -> str:
     """Expressions apply even to an empty text, as in AWS's examples. Its length and number are not checked."""
-    if text.strip():
+    if not is_blank(text):
         if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
             return problem
         if rule.shortest is not None and len(text) < rule.shortest:
@@ -101,13 +102,13 @@ def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) 
         return "Please choose from the options shown."
     if question.kind == "one" and len(chosen) > 1:
         return "Please choose one."
-    if question.least is not None and len(chosen) + bool(answer.other.strip()) < question.least:
+    if question.least is not None and len(chosen) + (not is_blank(answer.other)) < question.least:
         return f"Please choose at least {question.least}."
     if question.most is not None and len(chosen) > question.most:
         return f"Please choose at most {question.most}."
     if question.other is None:
         return "Please choose from the options shown." if answer.other else ""
-    problem = _wrong_text(question.other, answer.other, patience) if answer.other.strip() else ""
+    problem = _wrong_text(question.other, answer.other, patience) if not is_blank(answer.other) else ""
     return f"In your own words: {problem}" if problem else ""
 
 

@@ -21,7 +21,7 @@ from marketplace.questions import Form, check_answers, parse_question
 from marketplace.questions.answers_xml import Answers, answers_xml
 from marketplace.services import files, payments, reviews
 from marketplace.services.events import note_event
-from marketplace.services.hits import offered
+from marketplace.services.hits import not_returned, offered
 from marketplace.services.lifecycle import end_work, pay_and_approve, price, refuse_work, update_hit
 from marketplace.services.refusals import InvalidParameter, NotFound, Refusal, WrongState
 from marketplace.services.requirements import Standing
@@ -37,6 +37,7 @@ MOST_RUNNING = 25
 MOST_TRIES = 50
 ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
 NONE_LEFT = "There are no more of these tasks for you."
+ONLY_RETURNED = "You returned the tasks that are left. If you want one of them now, accept it again below."
 
 
 # --- Workers ------------------------------------------------------------------------------------------------
@@ -45,7 +46,10 @@ NONE_LEFT = "There are no more of these tasks for you."
 def accept(
     *, worker: Worker, hit: Hit | None = None, hit_type: HITType | None = None, now: datetime | None = None
 ) -> Assignment:
-    """Accept this HIT, or any HIT of the group. Returns the assignment in progress if there is one. Raises Refusal."""
+    """Accept this HIT, or any HIT of the group that the worker has not returned. Raises Refusal.
+
+    Returns the assignment in progress if there is one.
+    """
     now = now or clock.now()
     _refuse_worker(worker)
     if hit is not None:
@@ -58,6 +62,8 @@ def accept(
     for candidates in (_unlocked, _free):
         with suppress(_Gone):
             return candidates(worker, hit_type, now)
+    if offered(worker=worker, now=now).filter(hit_type=hit_type).exists():
+        raise Refusal(ONLY_RETURNED, code="HITNotAvailable")
     raise Refusal(NONE_LEFT, code="HITNotAvailable")
 
 
@@ -86,7 +92,8 @@ def _free(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
 
 
 def _on_offer(worker: Worker, hit_type: HITType, now: datetime) -> QuerySet[Hit]:
-    return offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
+    hits = not_returned(offered(worker=worker, now=now), worker)
+    return hits.filter(hit_type=hit_type).order_by("created_at", "pk")
 
 
 def _refuse_worker(worker: Worker) -> None:

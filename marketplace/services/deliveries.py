@@ -7,6 +7,7 @@ reason to check the HIT, not a replacement for checking. The requester's pages s
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from logging import getLogger
 from typing import Any
 
@@ -14,6 +15,7 @@ from celery import shared_task
 from django.db.models import F
 from django.utils.crypto import salted_hmac
 
+from common.task_queue import handed_over
 from marketplace import clock, faults
 from marketplace.ids import new_id
 from marketplace.models import NotificationDelivery, Requester
@@ -117,6 +119,4 @@ def deliver_due() -> int:
     """Send again what did not arrive or lost its task. Returns how many deliveries it queued."""
     open_ones = NotificationDelivery.objects.filter(delivered_at=None, given_up=False)
     keys = list(open_ones.order_by("pk").values_list("pk", flat=True)[:MOST_AT_ONCE])
-    for key in keys:
-        deliver.delay(key)
-    return len(keys)
+    return sum(handed_over(partial(deliver.delay, key)) for key in keys)

@@ -6,9 +6,10 @@ Everything happens under the HIT's lock. Statements never change, and nobody can
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from marketplace import clock
-from marketplace.models import Assignment, DisputeStatement, Worker
+from marketplace.models import Assignment, DisputeStatement, Requester, Worker
 from marketplace.services import assignments, messages
 from marketplace.services.log import record
 from marketplace.services.refusals import Refusal, WrongState
@@ -21,6 +22,13 @@ MOST_STATEMENTS = 5
 MOST_TEXT = 4000
 DECIDED = "This dispute has been decided."
 NO_DISPUTE = "There is no open dispute about this assignment."
+
+
+def open_objections(requester: Requester) -> QuerySet[Assignment, str]:
+    """IDs of the requester's assignments whose rejection a worker disputes and nobody has decided, newest first."""
+    rejected = Assignment.objects.filter(hit__requester=requester, state=Assignment.State.REJECTED)
+    disputed = rejected.filter(statements__party=Party.WORKER).exclude(statements__party=Party.OPERATOR).distinct()
+    return disputed.order_by("-pk").values_list("assignment_id", flat=True)
 
 
 @transaction.atomic

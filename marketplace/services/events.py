@@ -10,6 +10,7 @@ from functools import partial
 
 from django.db import transaction
 
+from common.task_queue import handed_over
 from marketplace.models import Assignment, Hit, NotificationDelivery, NotificationSetting
 
 
@@ -40,4 +41,4 @@ def note_event(*, event: str, hit: Hit, assignment: Assignment | None = None, no
 def _deliver_soon(delivery_id: int) -> None:
     from marketplace.services.deliveries import deliver  # imports boto3, which most processes never need
 
-    deliver.delay(delivery_id)
+    handed_over(lambda: deliver.delay(delivery_id))  # if not, ``deliver_due`` does it within a minute

@@ -16,7 +16,7 @@ from django.db.models import Max, Q, QuerySet, Sum
 from marketplace import clock
 from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, HITLayout, HITType, Requester, Worker, WorkerBlock
-from marketplace.money import MANY
+from marketplace.money import MANY, fee_rises_at_many
 from marketplace.questions import BadXml, TooLarge, parse_question
 from marketplace.services import files, reviews
 from marketplace.services import requirements as rules
@@ -163,7 +163,7 @@ def _check_work(work: Work) -> str:
 
 
 def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | None = None) -> Hit:
-    """Add assignments. A HIT created with fewer than ten stays below ten, because the fee depends on it."""
+    """Add assignments. A HIT created with fewer than ten stays below ten where the fee depends on it."""
     now = now or clock.now()
     _check_range("NumberOfAdditionalAssignments", additional, 1, MOST_ASSIGNMENTS)
     bring_up_to_date(requester=hit.requester, now=now)  # money held by expired HITs may be needed
@@ -182,7 +182,7 @@ def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | No
 
 def _add_places(hit: Hit, additional: int) -> None:
     total = hit.max_assignments + additional
-    if hit.max_assignments < MANY <= total or total > MOST_ASSIGNMENTS:
+    if (fee_rises_at_many() and hit.max_assignments < MANY <= total) or total > MOST_ASSIGNMENTS:
         raise Refusal(
             f"HIT {hit.hit_id} has MaxAssignments {hit.max_assignments}. A HIT with fewer than {MANY} cannot be "
             f"extended to {MANY} or more, and none to more than {MOST_ASSIGNMENTS:,}.",
@@ -329,14 +329,21 @@ def offered(*, worker: Worker | None, now: datetime) -> QuerySet[Hit]:
     return hits.exclude(pk__in=had.values("hit")).exclude(requester__in=blocks.values("requester"))
 
 
+def not_returned(hits: QuerySet[Hit], worker: Worker | None) -> QuerySet[Hit]:
+    """Those that the worker has not given back: nobody gets such a HIT again without asking for it."""
+    returned = Assignment.objects.filter(worker=worker, state=Assignment.State.RETURNED)
+    return hits if worker is None else hits.exclude(pk__in=returned.values("hit"))
+
+
 def preview_hit(*, hit_type: HITType, worker: Worker | None, now: datetime | None = None) -> Hit:
-    """One HIT of the group, for a preview. Raises Refusal."""
+    """One HIT of the group, for a preview; a HIT that the worker returned only if no other is left. Raises Refusal."""
     now = now or clock.now()
     give_places_back(hit_type=hit_type, now=now)
     reasons = rules.Standing(worker, now=now).unmet(hit_type.requirements, action="Preview")
     if reasons:
         raise Refusal(" ".join(reasons), code="QualificationNotMet")
-    hit = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk").first()
+    on_offer = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
+    hit = not_returned(on_offer, worker).first() or on_offer.first()
     if hit is None:
         raise Refusal("There are no more of these tasks for you.", code="HITNotAvailable")
     return hit

@@ -12,8 +12,8 @@ from celery import shared_task
 from django.core.mail import send_mail
 from django.urls import reverse
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
+from common.task_queue import handed_over
 from marketplace.models import LoginLink, Worker
 from marketplace.services import accounts
 
@@ -30,10 +30,8 @@ def request_links(*, email: str, base: str) -> None:
 
     If the queue does not answer, only the log shows it: the page is the same for everybody.
     """
-    try:
-        send_links.apply_async(args=[email, base], expires=SECONDS_TO_SEND, retry=False)
-    except (OperationalError, OSError):
-        logger.exception("A sign-in link could not be requested: the task queue does not answer")
+    if not handed_over(lambda: send_links.apply_async(args=[email, base], expires=SECONDS_TO_SEND)):
+        logger.error("A sign-in link could not be requested: the task queue does not answer")
 
 
 @shared_task(name="marketplace.services.login_links.send_links")  # type: ignore[untyped-decorator]  # Celery has no types

@@ -2,7 +2,8 @@
 
 A request uses one token, or is refused if there is none. No two use the same token: the bucket is read and written
 under a lock, or inside Redis. With Redis (`CELERY_BROKER_URL`), all machines share the buckets and Redis's clock
-refills them. Without it, the processes of one machine share them as files, and each machine allows the full rate.
+refills them. Without it, and while it does not answer, the processes of one machine share them as files, and each
+machine allows the full rate.
 """
 
 import fcntl
@@ -17,10 +18,14 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.utils.crypto import salted_hmac
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
+from common.outage import Outage
 from marketplace.wire.errors import ThrottlingError
 
 logger = logging.getLogger(__name__)
+outage = Outage("Redis, which counts requesters' requests,", "Until it does, each machine allows the full rate.")
 
 _BUCKET = struct.Struct("<dd")  # tokens, and the time of that count
 _FOLDER = "marketplace-buckets"
@@ -52,12 +57,15 @@ def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
     address = _redis_address()
     if not address:
         return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
-    try:
-        return taken_from_redis(address, _bucket_key(requester_id), rate=rate, burst=burst)
-    except redis.RedisError:
-        # The limit protects others from one requester's mistake. Work need not stop because requests cannot be counted.
-        logger.exception("Requests are not counted: Redis does not answer.")
-        return True
+    if not outage.skips():
+        try:
+            was_taken = taken_from_redis(address, _bucket_key(requester_id), rate=rate, burst=burst)
+        except redis.RedisError as error:
+            outage.begin(logger, error)
+        else:
+            outage.end(logger)
+            return was_taken
+    return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
 
 
 def _redis_address() -> str:
@@ -68,7 +76,8 @@ def _redis_address() -> str:
 @lru_cache(maxsize=4)
 def _client(address: str) -> "redis.Redis":
     """The client, created at the first request of a process (not before it forks). Threads share its connections."""
-    return redis.Redis.from_url(address, socket_timeout=2, socket_connect_timeout=2)
+    once_more = Retry(NoBackoff(), 1)  # the server may have closed an idle connection
+    return redis.Redis.from_url(address, socket_timeout=1, socket_connect_timeout=1, retry=once_more)
 
 
 def _bucket_key(requester_id: int) -> str:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Session
+from accounts.users import open_sessions
 from tests.annotation.console_helpers import PASSWORD, make_user, signed_in
 from tests.factories import make_study
 
@@ -50,6 +51,24 @@ def test_a_session_has_its_user_browser_and_address(ann: User) -> None:
     sign_in()
     session = Session.objects.get()
     assert (session.user, session.entrance, session.address, session.device) == (ann, "console", "192.0.2.7", FIREFOX)
+
+
+def test_it_ends_some_days_after_the_sign_in_however_often_it_is_used(ann: User) -> None:
+    client = sign_in()
+    Session.objects.update(created_at=timezone.now() - timedelta(days=7) + timedelta(minutes=1))
+    assert is_in(client)
+    Session.objects.update(created_at=timezone.now() - timedelta(days=7, seconds=1))
+    assert open_sessions(ann) == []
+    assert not is_in(client)
+    assert not Session.objects.filter(user=ann).exists()
+
+
+def test_a_new_password_does_not_make_a_session_younger(ann: User) -> None:
+    client = sign_in()
+    signed_in_at = Session.objects.get().created_at
+    form = {"old_password": PASSWORD, "new_password1": "another-long-walk", "new_password2": "another-long-walk"}
+    assert client.post(reverse("console_password"), form).status_code == 302
+    assert Session.objects.get(user=ann).created_at == signed_in_at
 
 
 def test_it_ends_after_the_idle_time_and_not_while_it_is_used(ann: User, settings: object) -> None:

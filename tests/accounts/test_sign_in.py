@@ -90,6 +90,46 @@ def test_a_program_can_tell_that_it_has_to_wait(page: str) -> None:
     assert statuses == [422] * MOST_FOR_A_NAME + [429]
 
 
+NEW = "another-horse-battery"
+OWN_PASSWORD = {
+    "console_password": {"old_password": "", "new_password1": NEW, "new_password2": NEW},
+    "operate_password": {"old_password": "", "new_password1": NEW, "new_password2": NEW},
+    "market_account": {"present_password": "", "new_password": NEW, "name": "Ada", "email": "ada@example.org"},
+}
+
+
+@pytest.mark.parametrize("page", OWN_PASSWORD)
+@pytest.mark.usefixtures("everywhere")
+def test_the_current_password_cannot_be_guessed_in_an_open_session(page: str) -> None:
+    """Whoever finds a browser signed in could otherwise try passwords until one is right."""
+    client = Client(REMOTE_ADDR="192.0.2.7")
+    client.force_login(User.objects.get(username="ada"))
+
+    def change(typed: str) -> int:
+        form = {name: value or typed for name, value in OWN_PASSWORD[page].items()}
+        return client.post(reverse(page), form).status_code
+
+    assert {change("guess") for _ in range(MOST_FOR_A_NAME)} <= {200, 422}
+    assert change(PASSWORD) in (422, 429)
+    assert sign_in("market_sign_in") == "wait"
+    assert User.objects.get(username="ada").check_password(PASSWORD)
+    cache.clear()
+    assert change(PASSWORD) == 302
+    assert User.objects.get(username="ada").check_password(NEW)
+    assert LogEntry.objects.filter(action="current password wrong", about="ada").count() == MOST_FOR_A_NAME
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("wanted", ["foo", "foo:bar", "%2Ffoo", "a b", "javascript:alert(1)", "//other.example"])
+@pytest.mark.usefixtures("everywhere")
+def test_a_strange_way_back_is_no_error(page: str, wanted: str) -> None:
+    for where in (f"{reverse(page)}?next={wanted}", reverse(page)):
+        client = Client()
+        response = client.post(where, {"username": "ada", "password": PASSWORD, "next": wanted})
+        assert response.status_code == 302
+        assert "other.example" not in response["Location"]
+
+
 @pytest.mark.usefixtures("everywhere")
 def test_guesses_from_many_addresses_slow_the_account_but_not_where_its_user_has_signed_in() -> None:
     assert sign_in("console_login", address="203.0.113.1") == "in"

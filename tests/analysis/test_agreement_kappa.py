@@ -39,10 +39,11 @@ labels = st.tuples(st.integers(3, 20), st.integers(2, 6)).flatmap(
 
 def test_the_table_of_fleiss_1971() -> None:
     case = TEXTBOOK["fleiss_1971"]
-    estimate = fleiss_kappa(case["ratings"])
+    # Six psychiatrists rated each patient, not always the same six.
+    estimate = fleiss_kappa(ratings_from_matrix(case["ratings"]).counts())
     assert estimate.value == pytest.approx(case["kappa"], abs=5e-5)
     assert estimate.n == 30
-    assert percent_agreement(case["ratings"], draws=0).value == pytest.approx(case["percent"], abs=5e-5)
+    assert percent_agreement(case["ratings"], interval=False).value == pytest.approx(case["percent"], abs=5e-5)
     # Fleiss' standard error of 0.028 assumes κ = 0; the interval over patients is wider but contains κ.
     assert 0.25 < estimate.low < 0.43 < estimate.high < 0.6
 
@@ -52,7 +53,7 @@ def test_the_table_of_fleiss_1971() -> None:
 def test_equal_to_statsmodels_where_all_units_have_as_many_ratings(matrix: Any) -> None:
     assume(len(np.unique(matrix)) > 1)
     expected = reference_fleiss(aggregate_raters(matrix)[0])
-    assert fleiss_kappa(matrix, draws=0).value == pytest.approx(expected, abs=1e-9)
+    assert fleiss_kappa(matrix, interval=False).value == pytest.approx(expected, abs=1e-9)
 
 
 def exact_fleiss(table: Any) -> Any:
@@ -70,8 +71,8 @@ def exact_fleiss(table: Any) -> Any:
 def test_unequal_numbers_of_ratings_follow_the_general_form_exactly(table: Any) -> None:
     assume((table.sum(axis=1) > 1).any() and (table.sum(axis=0) > 0).sum() > 1)
     kappa, percent = exact_fleiss(table)
-    assert fleiss_kappa(counts_from_table(table), draws=0).value == pytest.approx(kappa, abs=1e-9)
-    assert percent_agreement(counts_from_table(table), draws=0).value == pytest.approx(percent, abs=1e-9)
+    assert fleiss_kappa(counts_from_table(table), interval=False).value == pytest.approx(kappa, abs=1e-9)
+    assert percent_agreement(counts_from_table(table), interval=False).value == pytest.approx(percent, abs=1e-9)
 
 
 def test_random_labels_by_two_or_five_raters_agree_by_chance_only() -> None:
@@ -86,28 +87,11 @@ def test_random_labels_by_two_or_five_raters_agree_by_chance_only() -> None:
 
 
 def test_single_ratings_count_in_the_shares_of_categories_only() -> None:
-    estimate = fleiss_kappa([["a", "a"], ["b", "b"], ["a", "b"], ["b", None]], draws=0)  # type: ignore[arg-type]
+    estimate = fleiss_kappa([["a", "a"], ["b", "b"], ["a", "b"], ["b", None]], interval=False)  # type: ignore[arg-type]
     # P̄ = 2/3, shares 3/7 and 4/7, P_e = 25/49: (2/3 − 25/49)/(24/49) = 23/72
     assert estimate.value == pytest.approx(23 / 72)
     assert estimate.n == 3
     assert "1 with fewer than 2" in estimate.note
-
-
-def test_literal_resampling_of_units_gives_the_interval() -> None:
-    rng = np.random.default_rng(2)
-    matrix = np.where(rng.random((50, 4)) < 0.6, rng.integers(0, 3, (50, 1)), rng.integers(0, 3, (50, 4)))
-    draws = [reference_fleiss(aggregate_raters(matrix[rng.integers(0, 50, 50)])[0]) for _ in range(2000)]
-    low, high = np.quantile(draws, [0.025, 0.975])
-    estimate = fleiss_kappa(matrix, draws=4000)
-    assert estimate.low == pytest.approx(low, abs=0.1 * (high - low))
-    assert estimate.high == pytest.approx(high, abs=0.1 * (high - low))
-
-
-@pytest.mark.parametrize("statistic", [fleiss_kappa, percent_agreement])
-def test_the_same_seed_gives_the_same_interval(statistic: Any) -> None:
-    data = TEXTBOOK["fleiss_1971"]["ratings"]
-    assert statistic(data, draws=200, seed=3) == statistic(data, draws=200, seed=3)
-    assert statistic(data, draws=200, seed=3) != statistic(data, draws=200, seed=4)
 
 
 def test_one_value_throughout_has_no_kappa() -> None:
@@ -145,7 +129,7 @@ def test_the_worked_example_of_wikipedia() -> None:
 @pytest.mark.parametrize("weighting", ["unweighted", "linear", "quadratic"])
 @settings(max_examples=100, deadline=None)
 @given(matrix=labels)
-def test_equal_to_statsmodels_with_its_interval(weighting: Any, matrix: Any) -> None:
+def test_two_raters_give_what_statsmodels_gives(weighting: Any, matrix: Any) -> None:
     table = np.zeros((5, 5))
     np.add.at(table, (matrix[:, 0], matrix[:, 1]), 1)
     assume(len(np.unique(matrix[:, :2])) > 1)
@@ -155,8 +139,6 @@ def test_equal_to_statsmodels_with_its_interval(weighting: Any, matrix: Any) -> 
         mean_cohen_kappa(ratings_from_matrix(matrix[:, :2], categories=range(5)), weighting),
     ):
         assert estimate.value == pytest.approx(expected.kappa, abs=1e-9)
-        uncut = estimate.value - estimate.low if estimate.low > -1 else estimate.high - estimate.value
-        assert (uncut / 1.959963984540054) ** 2 == pytest.approx(expected.var_kappa, abs=1e-9)
 
 
 @pytest.mark.parametrize("case", R.values(), ids=R)
@@ -178,14 +160,6 @@ def test_the_average_is_that_of_all_pairs(matrix: Any) -> None:
             figures.append(cohens_kappa(table, return_results=False))
     assume(figures)
     assert mean_cohen_kappa(matrix).value == pytest.approx(np.mean(figures), abs=1e-9)
-
-
-def test_the_interval_of_the_average_is_that_of_resampled_units() -> None:
-    rng = np.random.default_rng(0)
-    matrix = np.where(rng.random((150, 4)) < 0.6, rng.integers(0, 3, (150, 1)), rng.integers(0, 3, (150, 4)))
-    estimate = mean_cohen_kappa(matrix, "linear")
-    draws = [mean_cohen_kappa(matrix[rng.integers(0, 150, 150)], "linear").value for _ in range(500)]
-    assert (estimate.high - estimate.low) / 3.92 == pytest.approx(np.std(draws), rel=0.12)
 
 
 def test_pairs_who_share_too_little_or_never_vary_are_counted() -> None:
@@ -211,16 +185,6 @@ def test_two_pools_of_raters_compare_all_ratings_of_a_unit() -> None:
     estimate = cohen_kappa(first, second)
     assert estimate.value == pytest.approx(1 / 3)
     assert estimate.n == 3
-
-
-def test_the_interval_of_pools_is_that_of_resampled_units() -> None:
-    rng = np.random.default_rng(4)
-    truth = rng.integers(1, 6, (200, 1))
-    pools = [np.where(rng.random((200, 3)) < 0.5, truth, rng.integers(1, 6, (200, 3))) for _ in range(2)]
-    estimate = cohen_kappa(pools[0], pools[1], "quadratic")
-    rows = [rng.integers(0, 200, 200) for _ in range(500)]
-    draws = [cohen_kappa(pools[0][row], pools[1][row], "quadratic").value for row in rows]
-    assert (estimate.high - estimate.low) / 3.92 == pytest.approx(np.std(draws), rel=0.12)
 
 
 def test_both_sides_with_one_value_have_no_kappa() -> None:

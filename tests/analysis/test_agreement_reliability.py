@@ -10,17 +10,12 @@ from scipy import stats
 
 from analysis.agreement import (
     ceiling_of_means,
-    cohen_kappa,
     icc,
-    krippendorff_alpha,
     noise_ceiling,
-    percent_agreement,
     reliability,
     spearman_brown,
     split_half,
 )
-from analysis.agreement.cohen import NO_VARIANCE
-from analysis.estimate import NO_WIDTH
 
 NAN = math.nan
 
@@ -198,18 +193,3 @@ def test_very_many_ratings_have_fewer_splits(monkeypatch: pytest.MonkeyPatch) ->
     fewer = split_half(scores)
     assert "10 splits" in fewer.method
     assert (fewer.value, fewer.low, fewer.high) == pytest.approx((whole.value, whole.low, whole.high), abs=0.05)
-
-
-@pytest.mark.parametrize("statistic", [split_half, noise_ceiling, percent_agreement, krippendorff_alpha])
-def test_the_note_of_an_interval_without_width_says_that_it_shows_no_uncertainty(statistic: Any) -> None:
-    agreed = np.repeat([[1.0], [2.0], [4.0], [5.0], [3.0], [2.0]], 3, axis=1)
-    found = statistic(agreed)
-    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
-    assert NO_WIDTH in found.note
-    agreed[0, 0] = 5.0
-    assert NO_WIDTH not in statistic(agreed).note
-
-
-def test_kappa_of_raters_who_agree_on_everything_has_a_note() -> None:
-    assert NO_VARIANCE in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 1]).note
-    assert NO_VARIANCE not in cohen_kappa([1, 2, 3, 1], [1, 2, 3, 2]).note

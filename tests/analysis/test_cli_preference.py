@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.__main__ import main
+from analysis.inference import Dimensions
+from analysis.preference import preference
 
 TOGETHER = ("--task", "hit", "--system", "system", "--value", "rating")
 CHOSEN = ("--first", "a", "--second", "b", "--choice", "chosen")
@@ -30,7 +33,7 @@ def write(tmp_path: Path, content: str) -> str:
 
 
 def figures(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    status = main([*words, "--json", "--draws", "100"])
+    status = main([*words, "--json"])
     out, err = capsys.readouterr()
     assert (status, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
@@ -49,7 +52,7 @@ def test_scores_from_ratings_given_together(tmp_path: Path, capsys: pytest.Captu
     values = {name: found["estimates"][f"score.{name}"]["value"] for name in "ABC"}
     assert values == {"A": pytest.approx(-1 / 3), "B": 0.0, "C": 0.5}
     assert found["data"] == {
-        "rows": 6, "missing": 1, "comparisons": 4, "systems": 3, "clusters": 2, "same_system": 0,
+        "rows": 6, "missing": 1, "comparisons": 4, "systems": 3, "texts": 5, "workers": 2, "same_system": 0,
     }  # fmt: skip
     assert found["figures"]["pairs"] == {"A": 3, "B": 3, "C": 2}
     assert found["estimates"]["strength.C"]["value"] > found["estimates"]["strength.A"]["value"]
@@ -61,18 +64,25 @@ def test_published_choices_give_their_p(tmp_path: Path, capsys: pytest.CaptureFi
     """Clark 2021, B.5: 76 to 122 with ties dropped, p = .0013; strengths differ by log(76/122)."""
     rows = "".join(f"mil,solo,{choice}\n" * times for choice, times in ((1, 76), (-1, 122)))
     path = write(tmp_path, f"a,b,chosen\n{rows}")
-    assert main(["preference", path, *CHOSEN, "--draws", "100"]) == 0
+    assert main(["preference", path, *CHOSEN]) == 0
     out, _ = capsys.readouterr()
-    assert "mil – solo       76        0      122  0.0013" in out
+    assert "mil – solo       76        0      122  0.384 [" in out
+    assert "paper’s test: p (binomial, ties dropped)" in out and out.split("mil – solo")[1].split("\n")[0].endswith(
+        " 0.0013"
+    )
+    assert "without --worker, every task or choice is by another worker: if not, they are too sure" in out
     assert "198 comparisons, 2 systems" in out
     found = figures(capsys, "preference", path, *CHOSEN)
     assert found["estimates"]["strength.mil"]["value"] == pytest.approx(-0.2366, abs=1e-4)  # log(76/122) / 2
     assert found["figures"]["ranks"]["solo"] == {"rank": 1, "from": 1, "to": 1}
 
 
-def test_what_to_resample_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workers_and_items_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, RATINGS)
-    assert figures(capsys, "preference", path, *TOGETHER, "--resample-by", "worker")["data"]["clusters"] == 2
+    named = figures(capsys, "preference", path, *TOGETHER, "--worker", "worker", "--item", "system")
+    assert (named["data"]["workers"], named["data"]["texts"]) == (2, 3)
+    # Every system has one text here.
+    assert named["estimates"]["score.A"]["note"] == "based on 1 text only: an interval needs at least 5"
     found = figures(capsys, "preference", path, *TOGETHER, "--where", "hit=2")
     assert found["estimates"]["score.A"]["value"] == -1
     # In this task A lost every comparison.
@@ -106,11 +116,11 @@ def test_accuracy_and_related_measures(tmp_path: Path, capsys: pytest.CaptureFix
     assert found["estimates"]["f1"]["value"] == pytest.approx(4 / 7)
     assert found["data"] == {"judgements": 8, "missing": 0, "workers": 2, "texts": 4}
     # Means 0.5 and 0.75: t = 0.125 / (0.17678 / √2) = 1.
-    assert found["figures"]["against_chance"]["all"]["t"] == pytest.approx(1)
+    assert found["figures"]["published_against_chance"]["all"]["t"] == pytest.approx(1)
     by = figures(capsys, "detection", path, *JUDGED, "--by", "domain")
     assert by["estimates"]["news.accuracy"]["value"] == 0.75
-    assert by["figures"]["against_chance"]["news"]["t"] is None
-    assert main(["detection", path, *JUDGED, "--draws", "100"]) == 0
+    assert by["figures"]["published_against_chance"]["news"]["t"] is None
+    assert main(["detection", path, *JUDGED]) == 0
     assert "t(1) = 1.00" in capsys.readouterr().out
 
 
@@ -128,3 +138,23 @@ def test_bad_judgements_are_refused_in_one_line(
 ) -> None:
     err = refused(capsys, "detection", write(tmp_path, content), *JUDGED)
     assert message in err and err.count("\n") == 1
+
+
+def test_choices_have_the_interval_of_items_and_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same share, interval and p as `preference` gives for these items and workers; p is never printed as zero."""
+    rng = np.random.default_rng(1)
+    choices = np.where(rng.random((10, 9)) < 0.95, 1, -1)
+    rows = "".join(f"A,B,{choices[i, w]},i{i},w{w}\n" for i in range(10) for w in range(9))
+    path = write(tmp_path, f"a,b,chosen,item,worker\n{rows}")
+    found = figures(capsys, "preference", path, *CHOSEN, "--item", "item", "--worker", "worker")
+    items, workers = np.indices((10, 9))
+    expected = preference(choices.ravel(), Dimensions.of(items=items.ravel(), workers=workers.ravel()))
+    share = found["estimates"]["share.A.B"]
+    assert (share["value"], share["low"], share["high"]) == pytest.approx(
+        (expected.share.value, expected.share.low, expected.share.high)
+    )
+    (pair,) = found["figures"]["outcomes"]
+    assert pair["p"] == pytest.approx(expected.p) and 0 < pair["p_binomial"] < 0.0001
+    assert main(["preference", path, *CHOSEN, "--item", "item", "--worker", "worker"]) == 0
+    out = capsys.readouterr().out
+    assert "0.0000" not in out and "< 0.0001" in out and "about new texts and workers (10 texts, 9 workers)" in out

@@ -18,8 +18,6 @@ from analysis.report.stories import lines_of
 from tests.analysis.support.studies import study_data
 from tests.analysis.support.writing import writing_study
 
-FEW = ["--draws", "40"]
-
 
 def run(capsys: pytest.CaptureFixture[str], *command: str | Path) -> tuple[int, str, str]:
     status = main([str(word) for word in command])
@@ -28,7 +26,7 @@ def run(capsys: pytest.CaptureFixture[str], *command: str | Path) -> tuple[int, 
 
 
 def figures(capsys: pytest.CaptureFixture[str], *command: str | Path) -> dict[str, Any]:
-    status, out, err = run(capsys, *command, *FEW, "--json")
+    status, out, err = run(capsys, *command, "--json")
     assert (status, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
@@ -77,7 +75,7 @@ def test_ratings_of_words_add_concreteness(capsys: pytest.CaptureFixture[str], t
 
 def test_text_output_and_the_table_of_edits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out_file = tmp_path / "edits.csv"
-    status, out, _ = run(capsys, "writing", bundle(tmp_path), *FEW, "--out", out_file)
+    status, out, _ = run(capsys, "writing", bundle(tmp_path), "--out", out_file)
 
     assert status == 0
     assert "3 stories by 3 writers, 12 suggestions, 6 accepted" in out
@@ -163,7 +161,7 @@ def test_tags_embeddings_writers_and_a_table(capsys: pytest.CaptureFixture[str],
     ]
 
     found = figures(capsys, *command)["estimates"]
-    status, text, _ = run(capsys, *command, *FEW)
+    status, text, _ = run(capsys, *command)
 
     # Rows 1 and 2 are at right angles; row 3, the model's, is like row 1.
     assert found["people.semantic.mu_human"]["value"] == 1
@@ -194,10 +192,10 @@ def test_a_missing_model_is_told_and_refused_only_if_it_is_asked_for(
     capsys: pytest.CaptureFixture[str], rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analysis.similarity.embedding.find_spec", lambda name: None)
-    status, out, err = run(capsys, "variability", rows, *FEW, "--tagger", "none")
+    status, out, err = run(capsys, "variability", rows, "--tagger", "none")
     assert (status, err) == (0, "") and "Semantic distances are left out: the model" in out
     assert figures(capsys, "variability", rows, "--tagger", "none")["settings"]["embedder"] == "none"
-    status, out, err = run(capsys, "variability", rows, *FEW, "--embedder", "minilm")
+    status, out, err = run(capsys, "variability", rows, "--embedder", "minilm")
     assert (status, out) == (2, "")
     assert '--embedder, "minilm": the model for sentence embeddings is not installed' in err
 

@@ -25,7 +25,7 @@ TWO_CONTEXTS = samples(
 
 
 def figure(frame: pd.DataFrame, key: str) -> float:
-    return decoder_figures(frame, draws=10)[0].estimates[key].value
+    return decoder_figures(frame)[0].estimates[key].value
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,14 @@ def test_a_measure_is_the_mean_over_contexts(key: str, expected: float) -> None:
 
 
 def test_the_interval_is_over_contexts() -> None:
-    # Two contexts with 4 and 9: a resample's mean is 4, 6.5 or 9 (¼, ½, ¼), so the 95% quantiles are 4 and 9.
-    found = decoder_figures(TWO_CONTEXTS, draws=2000)[0].estimates["entropy"]
-    assert (found.low, found.high, found.n, found.n_of) == (4.0, 9.0, 2, "contexts")
+    # Five contexts with entropies 1 to 5: Student's t with 4 degrees of freedom, s.e. √(2.5/5).
+    five = samples(*((str(at), "d", "a", 1, -1.0, -float(at), "end") for at in range(1, 6)))
+    found = decoder_figures(five)[0].estimates["entropy"]
+    half = 2.7764451 * math.sqrt(0.5)
+    assert (found.low, found.high) == pytest.approx((3 - half, 3 + half))
+    assert (found.n, found.n_of) == (5, "contexts")
+    # Two contexts say next to nothing.
+    assert math.isnan(decoder_figures(TWO_CONTEXTS)[0].estimates["entropy"].low)
 
 
 def test_one_context_gives_no_interval() -> None:

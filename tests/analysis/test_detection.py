@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 from statsmodels.stats.weightstats import DescrStatsW, ttest_ind
 
 from analysis.detection import (
     Judgements,
     adjudicated_shares,
+    against_chance,
     anova,
     breakdown,
+    differences,
+    forced_choice,
     judgements_from_arrays,
     label_agreement,
     mean_against,
@@ -29,9 +36,6 @@ from analysis.detection import (
     tukey,
     worker_scores,
 )
-from analysis.diversity.resampling import Bootstrap
-
-PLAN = Bootstrap(draws=200, seed=1)
 
 
 def small(**groups: list[str]) -> Judgements:
@@ -45,7 +49,7 @@ def small(**groups: list[str]) -> Judgements:
 
 
 def test_shares_by_hand() -> None:
-    found = measures(small(), plan=PLAN)
+    found = measures(small())
     # 5 of 8 right. Machine: called 3 times (h2 by ann, m1 twice), 2 of them right; 4 machine judgements, 2 found.
     assert found.accuracy.value == 5 / 8
     assert found.precision.value == pytest.approx(2 / 3)
@@ -54,8 +58,9 @@ def test_shares_by_hand() -> None:
     assert found.said_human.value == 5 / 8
     assert found.confident.value == 3 / 8
     assert (found.workers, found.texts) == (2, 4)
-    # ann is right on 2 of 4, ben on 3 of 4: resampled workers give 0.5, 0.625 or 0.75.
-    assert (found.accuracy.low, found.accuracy.high) == (0.5, 0.75)
+    # Two workers show nothing about workers.
+    assert math.isnan(found.accuracy.low)
+    assert found.accuracy.note == "based on 2 workers only: an interval needs at least 5"
     # Two raters; they differ on h2 only: D_o = 1/4. 8 values, 3 machine: D_e = 2·3·5 / (8·7). α = 1 − 56/120.
     assert found.alpha.value == pytest.approx(1 - 0.25 * 56 / 30)
 
@@ -74,15 +79,15 @@ def test_scores_per_worker_and_out_of_four() -> None:
 
 
 def test_breakdown_by_columns() -> None:
-    found = dict(breakdown(small(arm=["a"] * 4 + ["b"] * 4), ["arm"], plan=PLAN))
+    found = dict(breakdown(small(arm=["a"] * 4 + ["b"] * 4), ["arm"]))
     assert {key: each.accuracy.value for key, each in found.items()} == {("a",): 0.5, ("b",): 0.75}
 
 
 def test_shares_without_a_denominator_are_undefined() -> None:
     judged = judgements_from_arrays(["a", "b"], ["t", "t"], ["human"] * 2, [1, 2])
-    found = measures(judged, plan=PLAN)
+    found = measures(judged)
     assert found.precision.note == "nobody answered machine" and found.recall.note == "no text is machine-made"
-    assert math.isnan(sensitivity(judged, plan=PLAN).d_prime.value)
+    assert math.isnan(sensitivity(judged).d_prime.value)
 
 
 @pytest.mark.parametrize(
@@ -211,17 +216,103 @@ def test_a_missing_test_has_a_reason() -> None:
 
 def test_d_prime_with_the_log_linear_correction_by_hand() -> None:
     """Hits 2 of 4, false alarms 1 of 4: (2.5/5, 1.5/5) → z 0 and −0.5244 (tables of the normal distribution)."""
-    found = sensitivity(small(), plan=PLAN)
+    found = sensitivity(small())
     assert found.d_prime.value == pytest.approx(0.5244, abs=1e-4)
     assert found.criterion.value == pytest.approx(0.2622, abs=1e-4)
     assert (found.hit_rate, found.false_alarm_rate) == (0.5, 0.25)
     assert "log-linear correction (Hautus 1995)" in found.d_prime.method
 
 
+def crossed(
+    texts: int = 20, workers: int = 60, each: int = 5, sd: float = 1.0, seed: int = 1, models: int = 1
+) -> Judgements:
+    """Workers who guess, on half human and half machine texts that differ in how hard they are; so do workers."""
+    rng = np.random.default_rng(seed)
+    hard, skill = rng.normal(0, sd, texts), rng.normal(0, sd, workers)
+    worker = np.repeat(np.arange(workers), each)
+    text = np.concatenate([rng.permutation(texts)[:each] for _ in range(workers)])
+    right = rng.random(len(text)) < 1 / (1 + np.exp(-(hard[text] + skill[worker])))
+    machine = text % 2 == 1
+    source = np.where(machine, "gpt", "human")
+    answer = np.where(right == machine, 4, 1)
+    model = np.char.add("m", (text // 2 % models).astype(str))
+    return judgements_from_arrays(worker, text, source, answer, groups={"model": model})
+
+
+def test_accuracy_has_the_two_way_variance_of_statsmodels() -> None:
+    judged = crossed()
+    right = judged.frame["right"].to_numpy(dtype=float)
+    clusters = [pd.factorize(judged.frame[name])[0] for name in ("text", "worker")]
+    both, _, _ = cov_cluster_2groups(sm.OLS(right, np.ones(len(right))).fit(), *clusters)
+    accuracy = measures(judged).accuracy
+    p = right.mean()
+    ends = [math.log(end / (1 - end)) for end in (accuracy.low, accuracy.high)]
+    half = stats.t.ppf(0.975, 19) * math.sqrt(both[0, 0]) / (p * (1 - p))
+    assert (ends[1] - ends[0]) / 2 == pytest.approx(half, rel=1e-9)
+    assert accuracy.method.startswith("clustered by 20 texts and 60 workers")
+
+
+def test_an_interval_of_accuracy_never_leaves_zero_to_one() -> None:
+    judged = crossed(texts=8, workers=8, each=6, sd=2.0)
+    nearly = Judgements(judged.frame.assign(right=[True] * 46 + [False] * 2))
+    accuracy = measures(nearly).accuracy
+    assert accuracy.low < accuracy.value < accuracy.high < 1
+
+
+def test_d_prime_has_the_delta_methods_variance() -> None:
+    """Without clusters (one answer a worker and a text): z′ is 1/φ, rates are binomial (Macmillan & Creelman 2005,
+    ch. 13)."""
+    n = 400
+    rng = np.random.default_rng(4)
+    said = np.concatenate([rng.random(n) < 0.7, rng.random(n) < 0.4])
+    source = ["gpt"] * n + ["human"] * n
+    names = np.arange(2 * n)
+    found = sensitivity(judgements_from_arrays(names, names, source, np.where(said, 4, 1)))
+    hits, alarms = said[:n].mean(), said[n:].mean()
+    variance = sum(rate * (1 - rate) / n / stats.norm.pdf(stats.norm.ppf(rate)) ** 2 for rate in (hits, alarms))
+    half = (found.d_prime.high - found.d_prime.low) / 2
+    assert half == pytest.approx(1.96 * math.sqrt(variance), rel=0.01)
+
+
+def test_forced_choice_has_the_d_prime_of_two_alternatives() -> None:
+    """76 of 100 right: d′ = √2 · z(0.76) = 1.00 (Macmillan & Creelman 2005, table A5.3), before the correction."""
+    right = np.repeat([1, 0], [7600, 2400])
+    found = forced_choice(np.arange(10_000) % 500, np.arange(10_000) // 500, right)
+    assert found.accuracy.value == 0.76
+    assert found.d_prime.value == pytest.approx(1.0, abs=5e-3)
+    assert "log-linear" in found.d_prime.method
+    with pytest.raises(ValueError, match=r"right \(1\) or wrong \(0\)"):
+        forced_choice([1], [1], [2])
+
+
+def test_guessing_workers_are_told_from_chance_in_one_study_of_twenty() -> None:
+    """200 studies of 60 workers on 20 texts that differ: 10 expected, s.d. 3.1. Tests over workers alone reject 60."""
+    rejected = {"chance": 0, "published": 0, "models": 0}
+    for seed in range(200):
+        judged = crossed(seed=seed, models=2)
+        rejected["chance"] += against_chance(judged)[0].p < 0.05
+        rejected["models"] += differences(judged, "model")[0].p < 0.05
+        rejected["published"] += mean_against(worker_scores(judged)["accuracy"]).p < 0.05
+    assert rejected["chance"] <= 20
+    assert rejected["models"] <= 20
+    assert rejected["published"] >= 30
+
+
+def test_groups_are_compared_in_pairs_with_holms_correction() -> None:
+    judged = crossed(texts=60, models=3)
+    pairs = differences(judged, "model")
+    assert [(each.first, each.second) for each in pairs] == [
+        (one, two) for one, two in combinations(dict.fromkeys(judged.frame["model"]), 2)
+    ]
+    assert [each.corrected for each in pairs] == pytest.approx(multipletests([e.p for e in pairs], method="holm")[1])
+    accuracies = judged.frame.groupby("model")["right"].mean()
+    assert pairs[0].difference.value == pytest.approx(accuracies[pairs[0].first] - accuracies[pairs[0].second])
+
+
 def test_d_prime_of_perfect_answers_is_finite() -> None:
     judged = judgements_from_arrays(list("aabb"), list("hmhm"), ["human", "gpt"] * 2, [1, 4, 1, 4])
     # 2.5/3 and 0.5/3: z = ±0.9674.
-    assert sensitivity(judged, plan=PLAN).d_prime.value == pytest.approx(1.9349, abs=1e-3)
+    assert sensitivity(judged).d_prime.value == pytest.approx(1.9349, abs=1e-3)
 
 
 # --- coded comments ---
@@ -231,7 +322,7 @@ def test_labels_and_their_agreement_by_hand() -> None:
     """Four comments, two coders. grammar: x 1 1 0 0, y 1 0 0 0. P_o = 3/4, shares 1/2 and 1/4, P_e = 1/2, κ = 1/2."""
     comments = [1, 2, 3, 4] * 2
     coders = ["x"] * 4 + ["y"] * 4
-    (found,) = label_agreement(comments, coders, ["grammar"] * 8, [1, 1, 0, 0, 1, 0, 0, 0], plan=PLAN)
+    (found,) = label_agreement(comments, coders, ["grammar"] * 8, [1, 1, 0, 0, 1, 0, 0, 0])
     assert (found.chosen, found.share.value) == (3, 3 / 8)
     assert found.kappa.value == pytest.approx(0.5)
     assert found.percent.value == 0.75
@@ -240,18 +331,16 @@ def test_labels_and_their_agreement_by_hand() -> None:
 
 
 def test_one_coder_has_no_agreement() -> None:
-    (found,) = label_agreement([1, 2], ["x", "x"], ["vague"] * 2, [1, 0], plan=PLAN)
+    (found,) = label_agreement([1, 2], ["x", "x"], ["vague"] * 2, [1, 0])
     assert math.isnan(found.kappa.value) and found.kappa.note
     with pytest.raises(ValueError, match="decided twice"):
-        label_agreement([1, 1], ["x", "x"], ["a", "a"], [1, 0], plan=PLAN)
+        label_agreement([1, 1], ["x", "x"], ["a", "a"], [1, 0])
 
 
 def test_null_comments_are_dropped_at_the_end() -> None:
     """Comment 1: grammar. 2: vague only. 3: grammar and vague. 4: nothing. Left are 1 and 3."""
     comments = [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
     labels = ["grammar", "fact", "vague"] * 4
-    shares, dropped = adjudicated_shares(
-        comments, labels, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0], null_labels=["vague"], plan=PLAN
-    )
+    shares, dropped = adjudicated_shares(comments, labels, [1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0], null_labels=["vague"])
     assert dropped == 2
     assert {name: (each.value, each.n) for name, each in shares.items()} == {"grammar": (1.0, 2), "fact": (0.5, 2)}

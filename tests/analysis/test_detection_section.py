@@ -10,6 +10,7 @@ import pytest
 
 from analysis.data import StudyData
 from analysis.description import Point, QuestionDescription, ReportSection, Scale
+from analysis.report.detection import significant_if
 from tests.analysis.support.judged import DETECTION, an_item, rated_together
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.studies import arm
@@ -53,13 +54,27 @@ def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
     assert len(section["cells"]) == 12
     assert {(cell["domain"], cell["model"]) for cell in section["cells"]} == {(d, m) for d in DOMAINS for m in MODELS}
     assert sum(row["workers"] for row in section["score_counts"]) == 48
-    assert section["between_models"]["df"] == 46
-    assert section["between_models"]["mean"]["value"] > 0  # gpt2 − gpt3
-    assert section["between_domains"]["anova"]["df_within"] == 45
-    assert len(section["between_domains"]["tukey"]) == 3
-    assert section["between_arms"]["df"] == 46
-    assert all(test["threshold"] == pytest.approx(0.05 / 12) for test in section["against_chance"].values())
+    assert len(section["against_chance"]) == 12
+    (models,) = section["between_models"]
+    assert models["difference"]["value"] > 0 and models["first"] == "gpt2"
+    assert len(section["between_domains"]) == 3
+    assert section["published_between_models"]["df"] == 46
+    assert section["published_between_domains"]["anova"]["df_within"] == 45
+    assert len(section["published_between_domains"]["tukey"]) == 3
+    assert section["published_between_arms"]["df"] == 46
+    published = section["published_against_chance"].values()
+    assert all(test["threshold"] == pytest.approx(0.05 / 12) for test in published)
+    assert "the texts count as fixed" in page and "0.0000" not in page
     assert unknown_numbers(is_sound(page), sections) == []
+    assert "significant if p &lt; 0.00417 (Bonferroni, 12 tests)" in page  # 0.05 / 12 = 0.0041667
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [(2, "significant if p < 0.025 (Bonferroni, 2 tests)"), (1, "significant if p < 0.05 (1 test, no correction)")],
+)
+def test_the_limit_for_p_names_the_correction_in_use(tests: int, words: str) -> None:
+    assert significant_if(tests) == words
 
 
 def test_studies_without_answers_or_sources_say_so(tmp_path: Path) -> None:

@@ -69,3 +69,15 @@ def test_bleu_with_one_added_from_pairs_on(text: str, reference: str, score: flo
 def test_bleu_needs_an_order() -> None:
     with pytest.raises(ValueError, match="order must be 1 or more, not 0"):
         sentence_bleu("a", "a", order=0)
+
+
+def test_bleu_of_several_references_clips_by_the_most_and_compares_with_the_closest_length() -> None:
+    """By hand, n up to 2, with one added for bigrams. Text: a b a. References: a b, a a c d e.
+
+    One word: a twice (the second has two), b once: 3 of 3. Pairs: a b is in the first, b a in none: (1 + 1) of (2 + 1).
+    The closest length is 2, which is not longer than 3: no penalty. BLEU is the root of 2/3.
+    """
+    assert sentence_bleu("a b a", ["a b", "a a c d e"], order=2) == pytest.approx((2 / 3) ** 0.5)
+    assert sentence_bleu("a b a", [], order=2) == 0
+    # Lengths 2 and 4 are as close to 3: the shorter counts. Only one word is compared: a of a.
+    assert sentence_bleu("a a a", ["a a", "a a a a"], order=1) == 1

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
+from statsmodels.api import OLS
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from analysis.diversity.resampling import Bootstrap
-from analysis.preference import Choices, binomial_test, count_choices, majorities, preference_share, win_share
+from analysis.inference import Dimensions
+from analysis.preference import Choices, binomial_test, count_choices, majorities, preference, win_share
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, Values, a_set, study_data
-
-PLAN = Bootstrap(draws=500, seed=2)
 
 
 @pytest.mark.parametrize(("wins", "losses", "p"), [(76, 122, 0.0013), (108, 160, 0.0018)])
@@ -59,19 +62,47 @@ def test_a_value_that_is_not_a_choice_is_refused() -> None:
         count_choices([1, 2])
 
 
-def test_the_share_over_items_resamples_items() -> None:
-    # Two items, one all wins, one all losses: resampled shares are 0, 1/2 and 1, so that the interval says nothing.
-    found = preference_share([1] * 50 + [-1] * 50, ["a"] * 50 + ["b"] * 50, plan=PLAN)
-    assert (found.value, found.low, found.high, found.n, found.n_of) == (0.5, 0, 1, 2, "items")
-    # With an item for every choice it comes near Wilson's.
-    rng = np.random.default_rng(4)
-    alone = preference_share(rng.permutation([1] * 60 + [-1] * 40), range(100), plan=PLAN)
-    wilson = win_share(Choices(60, 0, 40))
-    assert (alone.low, alone.high) == pytest.approx((wilson.low, wilson.high), abs=0.02)
+def crossed_choices(
+    rng: np.random.Generator, items: int = 30, workers: int = 12, per_item: int = 5, sd: float = 1.0
+) -> tuple[np.ndarray[Any, Any], Dimensions]:
+    """Choices without any true preference; items and workers have effects."""
+    item = np.repeat(np.arange(items), per_item)
+    worker = np.concatenate([rng.permutation(workers)[:per_item] for _ in range(items)])
+    latent = rng.normal(0, sd, items)[item] + rng.normal(0, sd, workers)[worker] + rng.logistic(size=len(item))
+    return np.where(latent > 0, 1.0, -1.0), Dimensions.of(items=item, workers=worker)
+
+
+def test_the_share_has_the_interval_of_statsmodels_two_way_clusters() -> None:
+    choices, dimensions = crossed_choices(np.random.default_rng(4))
+    choices[::10] = 0  # ties are left out
+    found = preference(choices, dimensions)
+    kept = choices != 0
+    won = (choices[kept] == 1).astype(float)
+    fit = OLS(won, np.ones(len(won))).fit()
+    both = cov_cluster_2groups(fit, dimensions.codes["items"][kept], dimensions.codes["workers"][kept])[0][0, 0]
+    share = won.mean()
+    half = stats.t.ppf(0.975, 11) * math.sqrt(both) / (share * (1 - share))
+    bounds = [1 / (1 + math.exp(-(math.log(share / (1 - share)) + sign * half))) for sign in (-1, 1)]
+    assert (found.share.low, found.share.high) == pytest.approx(bounds)
+    assert (found.share.n, found.share.n_of) == (len(won), "answers")
+    t = math.log(share / (1 - share)) * share * (1 - share) / math.sqrt(both)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), 11))
+
+
+def test_no_preference_is_found_in_about_one_study_of_twenty() -> None:
+    """300 studies of 30 items with 5 of 12 workers each: 15 expected, s.d. 3.8. The binomial test finds over 45."""
+    rng = np.random.default_rng(11)
+    crossed = binomial = 0
+    for _ in range(300):
+        choices, dimensions = crossed_choices(rng)
+        crossed += preference(choices, dimensions).p < 0.05
+        binomial += binomial_test(count_choices(choices)) < 0.05
+    assert 4 <= crossed <= 27 and binomial > 45
 
 
 def test_ties_alone_leave_the_share_undefined() -> None:
-    assert math.isnan(preference_share([0, 0], ["a", "b"], plan=PLAN).value)
+    found = preference([0, 0], Dimensions.of(items=["a", "b"], workers=["x", "y"]))
+    assert math.isnan(found.share.value) and math.isnan(found.p) and found.share.note == "all choices are ties"
 
 
 # --- the section ---
@@ -122,10 +153,56 @@ def test_pairs_of_systems_are_kept_apart(tmp_path: Path) -> None:
 
     pairs = [(each["first"], each["second"]) for each in sections["preference"]["overall"]["pairs"]]
     assert pairs == [("A", "B"), ("B", "C"), ("A, text 1", "A, text 2"), ("text 1", "text 2")]
-    assert all(each["share_by_item"]["low"] is None for each in sections["preference"]["overall"]["pairs"])
+    assert all("1 item only" in each["share"]["note"] for each in sections["preference"]["overall"]["pairs"])
 
 
 def test_ratings_that_are_not_choices_are_named(tmp_path: Path) -> None:
     page, _ = built(study_data(["a"], {("a", "x"): 3.0}, **CHOICE), tmp_path)
 
     assert "cannot be counted: a choice is 1, 0 or −1, not 3" in page
+
+
+def test_the_headline_is_about_items_and_workers_and_p_is_never_zero(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    items = [an_item(f"i{at}", "gpt", "human") for at in range(14)]
+    values: Values = {(f"i{at}", f"w{of}"): 1 if rng.random() < 0.8 else -1 for at in range(14) for of in range(15)}
+
+    page, sections = built(study_data(items, values, **CHOICE), tmp_path)
+
+    (pair,) = sections["preference"]["overall"]["pairs"]
+    assert "14 items and 15 workers" in pair["share"]["method"]
+    assert 0 < pair["p"] < 0.0001 and pair["p_corrected"] == pair["p"]
+    assert 0 < pair["p_ties_dropped"] < 0.0001
+    assert "0.0000" not in page and "&lt; 0.0001" in page
+    assert "the paper’s test" in page and "too sure if items or workers differ" in page
+    low, high = (f"{pair['share'][end]:.2f}" for end in ("low", "high"))
+    assert f"[{low}, {high}] overall" in page
+
+
+def test_holms_correction_is_over_pairs_and_criteria(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    items = [an_item(f"i{at}", *pair) for at, pair in enumerate([("A", "B"), ("B", "C")] * 8)]
+    values: Values = {(f"i{at}", f"w{of}"): int(rng.choice([1, 1, -1])) for at in range(16) for of in range(7)}
+
+    _, sections = built(study_data(items, values, **CHOICE), tmp_path)
+
+    pairs = sections["preference"]["overall"]["pairs"]
+    expected = multipletests([each["p"] for each in pairs], method="holm")[1]
+    assert [each["p_corrected"] for each in pairs] == pytest.approx(expected.tolist())
+
+
+def test_agreement_does_not_depend_on_which_system_the_file_calls_first(tmp_path: Path) -> None:
+    """The same choices between three systems, once with half of the items turned round; one κ for a question."""
+    rng = np.random.default_rng(6)
+    pairs = [("A", "B"), ("B", "C"), ("A", "C")] * 6
+    chosen = {(f"i{at}", f"w{of}"): int(rng.choice([1, 1, 0, -1])) for at in range(18) for of in range(6)}
+    turned = {f"i{at}" for at in range(18) if at % 4 > 1}
+    found = []
+    for name, flip in (("as_filed", set()), ("turned", turned)):
+        items = [an_item(f"i{at}", *(pair[::-1] if f"i{at}" in flip else pair)) for at, pair in enumerate(pairs)]
+        values: Values = {key: -value if key[0] in flip else value for key, value in chosen.items()}
+        _, sections = built(study_data(items, values, **CHOICE), tmp_path / name)
+        agreed = sections["answers"]["overall"]["agreement"]
+        assert agreed["Fleiss’ κ"] == sections["preference"]["overall"]["fleiss_kappa"]
+        found.append(agreed)
+    assert found[0] == found[1]

@@ -7,8 +7,12 @@ import math
 import choix
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize
+from statsmodels.discrete.discrete_model import Logit
+from statsmodels.stats.sandwich_covariance import cov_cluster
 
+from analysis.inference import Dimensions
 from analysis.preference import Comparisons, bradley_terry, comparisons_from_choices, comparisons_from_ratings
 
 
@@ -33,8 +37,8 @@ def simulated(rng: np.random.Generator, systems: int, pairs: list[tuple[int, int
     return comparisons_from_choices([f"s{i:02d}" for i, _ in pairs], [f"s{j:02d}" for _, j in pairs], outcome)
 
 
-def values(comparisons: Comparisons, **options: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([each.value for each in bradley_terry(comparisons, **options).strengths.values()])
+def values(comparisons: Comparisons, *, prior_sd: float | None = None) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([each.value for each in bradley_terry(comparisons, prior_sd=prior_sd).strengths.values()])
 
 
 def test_two_systems_have_a_closed_form() -> None:
@@ -150,17 +154,31 @@ def test_clusters_widen_intervals_of_repeated_comparisons() -> None:
         np.tile(ratings, 4),
     )
     origin = np.tile(tasks, 4)[many.left]
-    alone = bradley_terry(once, clusters=tasks[once.left]).strengths["A"]
-    repeated = bradley_terry(many, clusters=origin).strengths["A"]
+    alone = bradley_terry(once, dimensions=Dimensions.of(tasks=tasks[once.left])).strengths["A"]
+    repeated = bradley_terry(many, dimensions=Dimensions.of(tasks=origin)).strengths["A"]
     naive = bradley_terry(many).strengths["A"]
     assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high), abs=1e-6)
     assert repeated.high - repeated.low > 1.5 * (naive.high - naive.low)
-    assert (repeated.n, repeated.n_of) == (200, "clusters")
+    assert (repeated.n, repeated.n_of) == (2400, "comparisons") and "200 tasks" in repeated.method
+
+
+def test_the_sandwich_is_that_of_a_logit() -> None:
+    """Without ties, Bradley and Terry's model of two systems is a logit with a constant: statsmodels' clusters."""
+    rng = np.random.default_rng(9)
+    task = np.repeat(np.arange(30), 6)
+    won = rng.random(180) < 1 / (1 + np.exp(-rng.normal(0.5, 1, 30)[task]))
+    found = comparisons_from_choices(["A"] * 180, ["B"] * 180, np.where(won, 1, -1))
+    strength = bradley_terry(found, dimensions=Dimensions.of(tasks=task)).strengths["A"]
+    fit = Logit(won.astype(float), np.ones(180)).fit(disp=0)
+    error = math.sqrt(cov_cluster(fit, task, use_correction=False)[0, 0] * 30 / 29)
+    half = stats.t.ppf(0.975, 29) * error / 2  # a strength is half of the log odds
+    assert strength.value == pytest.approx(fit.params[0] / 2, abs=1e-6)
+    assert (strength.high - strength.low) / 2 == pytest.approx(half, rel=1e-5)
 
 
 def test_bad_options_are_refused() -> None:
     comparisons = counted(("A", "B", 2, 0, 1))
     with pytest.raises(ValueError, match="prior_sd must be above 0"):
         bradley_terry(comparisons, prior_sd=0)
-    with pytest.raises(ValueError, match="two clusters or more"):
-        bradley_terry(comparisons, clusters=["x"] * 3)
+    with pytest.raises(ValueError, match="each of the 3 comparisons"):
+        bradley_terry(comparisons, dimensions=Dimensions.of(tasks=["x"] * 2))

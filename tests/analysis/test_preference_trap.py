@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 from numpy.typing import NDArray
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
-from analysis.diversity.resampling import Bootstrap
+from analysis.inference import Dimensions
 from analysis.preference import binned_means, quadratic_turn, two_lines
-
-PLAN = Bootstrap(draws=200, seed=1)
 
 
 def trap(n: int = 400, seed: int = 1, noise: float = 0.4) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -24,29 +23,32 @@ def trap(n: int = 400, seed: int = 1, noise: float = 0.4) -> tuple[NDArray[np.fl
 
 
 def test_bins_by_hand() -> None:
-    found = binned_means([1, 2, 3, 4, 5, 6, math.nan], [1, 1, 2, 4, 5, 9, 7], plan=PLAN, bins=3)
+    found = binned_means([1, 2, 3, 4, 5, 6, math.nan], [1, 1, 2, 4, 5, 9, 7], bins=3)
     assert [(each.low, each.high, each.x, each.mean.value, each.mean.n) for each in found] == [
         (1, 2, 1.5, 1.0, 2),
         (3, 4, 3.5, 3.0, 2),
         (5, 6, 5.5, 7.0, 2),
     ]
-    assert (found[1].mean.low, found[1].mean.high) == (2, 4)
+    assert "2 samples only" in found[1].mean.note
 
 
 def test_equal_values_stay_in_one_bin() -> None:
-    found = binned_means([1, 1, 1, 1, 2, 3], [0] * 6, plan=PLAN, bins=3)
+    found = binned_means([1, 1, 1, 1, 2, 3], [0] * 6, bins=3)
     assert [each.mean.n for each in found] == [4, 2]
     with pytest.raises(ValueError, match="2 samples do not fill 3 bins"):
-        binned_means([1, 2], [1, 2], plan=PLAN, bins=3)
+        binned_means([1, 2], [1, 2], bins=3)
 
 
 def test_the_quadratic_is_that_of_statsmodels() -> None:
     x, y = trap()
-    found = quadratic_turn(x, y)
-    fit = smf.ols("y ~ x + I(x**2)", pd.DataFrame({"x": x, "y": y})).fit(cov_type="HC3", use_t=True)
-    bounds = fit.conf_int().iloc[2]
+    texts, workers = np.divmod(np.arange(400), 20)
+    found = quadratic_turn(x, y, dimensions=Dimensions.of(texts=texts, workers=workers))
+    fit = smf.ols("y ~ x + I(x**2)", pd.DataFrame({"x": x, "y": y})).fit()
+    variance = cov_cluster_2groups(fit, texts, workers)[0][2, 2]
+    half = 2.093024 * math.sqrt(variance)  # t with 19 degrees of freedom
+    bounds = fit.params.iloc[2] - half, fit.params.iloc[2] + half
     assert found.curvature.value == pytest.approx(fit.params.iloc[2], rel=1e-6)
-    assert (found.curvature.low, found.curvature.high) == pytest.approx(tuple(bounds), rel=1e-5)
+    assert (found.curvature.low, found.curvature.high) == pytest.approx(bounds, rel=1e-5)
     assert found.turn.value == pytest.approx(-fit.params.iloc[1] / (2 * fit.params.iloc[2]), rel=1e-6)
 
 
@@ -85,7 +87,7 @@ def test_groups_widen_the_interval() -> None:
     groups = np.repeat(np.arange(10), 40)
     x = rng.normal(0, 1, 10)[groups] + rng.normal(0, 0.3, 400)
     y = rng.normal(0, 1, 10)[groups] + rng.normal(0, 0.3, 400)
-    alone, clustered = quadratic_turn(x, y), quadratic_turn(x, y, groups=groups)
+    alone, clustered = quadratic_turn(x, y), quadratic_turn(x, y, dimensions=Dimensions.of(contexts=groups))
     assert clustered.curvature.high - clustered.curvature.low > 2 * (alone.curvature.high - alone.curvature.low)
     assert "clustered" in clustered.curvature.method
 

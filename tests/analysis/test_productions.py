@@ -52,7 +52,7 @@ def test_the_section_by_hand(tmp_path: Path) -> None:
     anna = (distinct_n(HIGH), distinct_n(LOW))
     assert found["distinct_n"]["high"]["value"] == pytest.approx((ben[0] + anna[0]) / 2)
     assert found["difference"]["value"] == pytest.approx((ben[0] - ben[1] + anna[0] - anna[1]) / 2)
-    assert (found["difference"]["n"], found["difference"]["n_of"]) == (2, "writers")
+    assert (found["difference"]["n"], found["difference"]["n_of"]) == (2, "sets")
     assert unknown_numbers(Page(page), sections) == []
 
 

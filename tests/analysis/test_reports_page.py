@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from analysis.report import write_report
+from analysis.report.overview import completeness
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import Page, built, is_sound
 from tests.analysis.support.studies import (
@@ -128,6 +129,21 @@ def test_wide_tables_become_lists_on_a_phone(tmp_path: Path) -> None:
     assert 'data-title="95% interval"' in text  # the name of each cell, which the style prints before it
 
 
+@pytest.mark.parametrize(
+    ("items", "complete", "without", "words"),
+    [
+        (36, 36, 0, "All 36 items are complete"),
+        (36, 30, 0, "30 of 36 items complete"),
+        (36, 30, 2, "30 of 36 items complete; 2 without any submission"),
+        (1, 1, 0, "1 item, complete"),
+        (0, 0, 0, "none"),
+    ],
+)
+def test_how_many_items_are_complete_is_one_phrase(items: int, complete: int, without: int, words: str) -> None:
+    counts = {"items": items, "items_complete": complete, "items_without_rating": without}
+    assert completeness(counts) == words
+
+
 def test_plurals_are_right(tmp_path: Path) -> None:
     data = study_data(CLASSES[:1], {("low0", "anna"): 2.0})
 
@@ -135,3 +151,27 @@ def test_plurals_are_right(tmp_path: Path) -> None:
 
     assert not re.search(r"(?<![\d,.])1 (items|ratings|workers|submissions|values|sets)\b", text)
     assert "1 item has one" in text
+
+
+def test_the_list_of_contents_leads_to_every_section_and_heading(tmp_path: Path) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    contents = text.partition('<nav class="contents"')[2].partition("</nav>")[0]
+    links = re.findall(r'<a href="#([^"]*)"[^>]*>([^<]*)</a>', contents)
+    assert links[0] == ("top", "Summary")
+    sections = re.findall(r'<section id="([^"]*)"', text)
+    headings = re.findall(r'<h3 id="([^"]*)"[^>]*>([^<]*)</h3>', text)
+    assert [key for key, _ in links if key in sections] == sections
+    assert headings == [(key, title) for key, title in links[1:] if key not in sections]
+    assert len(headings) > 2
+    targets = re.findall(r' id="([^"]*)"', text)
+    assert len(set(targets)) == len(targets)
+    assert {key for key, _ in links} <= set(targets)
+
+
+def test_the_list_of_contents_stays_in_sight(tmp_path: Path) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    assert re.search(r"\.contents \{[^}]*position: sticky; top: 0", style)
+    assert "scroll-margin-top" in style

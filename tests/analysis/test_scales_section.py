@@ -6,7 +6,11 @@ import math
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from scipy import stats
+from statsmodels.api import OLS
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis import plots
 from analysis.description import ReportSection
@@ -33,10 +37,33 @@ def test_statements_by_hand(tmp_path: Path) -> None:
     assert found["sd"]["value"] == pytest.approx(math.sqrt(36 / 7))
     # One-way ANOVA: item means 2 2 6 6, MSB = 2 · 16 / 3, MSW = (2 + 0 + 2 + 0) / 4 = 1; ICC(1,k) = 1 − MSW / MSB.
     assert found["icc_1k"]["value"] == pytest.approx(1 - 3 / 32)
-    assert found["mean"]["n_of"] == "items" and found["mean"]["low"] < 4 < found["mean"]["high"]
+    assert found["mean"]["note"] == "based on 2 workers only: an interval needs at least 5"
     assert [each["creative"]["mean"] for each in sections["scales"]["items"]] == [2, 2, 6, 6]
     assert "coherent" not in sections["scales"]["statements"]
     assert unknown_numbers(Page(page), sections) == []
+
+
+def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
+    """Against statsmodels' two-way clustered standard error, on the logit scale between the ends of the scale."""
+    rng = np.random.default_rng(5)
+    tastes, levels = rng.normal(0, 1, 8), rng.normal(0, 1, 12)
+    values: Values = {
+        (f"t{item}", f"w{worker}"): float(np.clip(round(4 + levels[item] + tastes[worker] + rng.normal()), 1, 7))
+        for item in range(12)
+        for worker in range(8)
+    }
+    _, sections = built(study_data([a_set(f"t{at}") for at in range(12)], values, **LIKERT), tmp_path)
+
+    rated = np.array(list(values.values()), dtype=float)
+    items, workers = np.divmod(np.arange(96), 8)
+    both = cov_cluster_2groups(OLS(rated, np.ones(96)).fit(), items, workers)[0][0, 0]
+    mean = rated.mean()
+    centre, slope = math.log((mean - 1) / (7 - mean)), 6 / ((mean - 1) * (7 - mean))
+    half = stats.t.ppf(0.975, 7) * math.sqrt(both) * slope
+    bounds = [1 + 6 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
+    found = sections["scales"]["statements"]["creative"]["mean"]
+    assert (found["low"], found["high"]) == pytest.approx(bounds)
+    assert found["method"] == "clustered by 12 items and 8 workers; t with 7 degrees of freedom"
 
 
 def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:
@@ -51,10 +78,10 @@ def test_groups_by_parameter(tmp_path: Path) -> None:
 
     low, high = sections["scales"]["by_parameter"]
     assert (low["parameter"], low["n"], low["mean"]["value"]) == (0, 4, 2)
-    assert (high["parameter"], high["n"], high["mean"]["value"], high["mean"]["n_of"]) == (1, 4, 6, "items")
+    assert (high["parameter"], high["n"], high["mean"]["value"], high["mean"]["n_of"]) == (1, 4, 6, "answers")
 
 
-def test_groups_by_arm_resample_workers(tmp_path: Path) -> None:
+def test_groups_by_arm(tmp_path: Path) -> None:
     kind = LIKERT | {"sections": (ReportSection("scales", {"by": "arm"}),), "arms": (arm("a"), arm("b"))}
     _, sections = built(study_data(ITEMS, VALUES, arm_of={"x": "a", "y": "b"}, **kind), tmp_path)
 
@@ -83,7 +110,7 @@ def test_a_question_about_no_item_is_described_and_not_tested_for_agreement(tmp_
     page, sections = built(study_data(["i"], values, **LIKERT), tmp_path)
 
     found = sections["scales"]["statements"]["creative"]
-    assert (found["mean"]["value"], found["mean"]["n"], found["mean"]["n_of"]) == (4, 3, "workers")
+    assert (found["mean"]["value"], found["mean"]["n"], found["mean"]["n_of"]) == (4, 3, "answers")
     assert found["alpha"]["value"] is None
     assert "items" not in sections["scales"]
     assert sections["answers"]["creative"]["agreement"] == {}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.description import Score
+from analysis.description import TEXT, Scale, Score
 from analysis.scores import item_scores, own_scores
 
-DIVERSE = Score("diversity", "absHDS")
-SIMILAR = Score("similarity", "simHDS", -1)
+DIVERSE = Score("diversity", "absHDS", low=1, high=5)
+SIMILAR = Score("similarity", "simHDS", -1, low=1, high=5)
 
 
 def ratings(**sets: list[float]) -> pd.DataFrame:
@@ -38,11 +39,31 @@ def test_score_and_spread_are_as_released() -> None:
     assert (row["n"], row["workers"]) == (10, 10)
 
 
-def test_interval_is_the_t_interval_of_the_mean() -> None:
+def test_interval_of_ratings_without_known_limits_is_the_t_interval_of_the_mean() -> None:
     values = [3, 4.5, 2, 5, 3.5]
-    row = item_scores(ratings(s=values), DIVERSE, level=0.9).loc["s"]
+    row = item_scores(ratings(s=values), replace(DIVERSE, low=None, high=None), level=0.9).loc["s"]
     expected = stats.t.interval(0.9, 4, np.mean(values), stats.sem(values))
     assert (row["low"], row["high"]) == pytest.approx(expected)
+
+
+def test_interval_between_the_limits_of_the_scale() -> None:
+    # 2, 5, 5 on 1 to 5: mean 4, share 0.75, standard error of the share 1 / 4. Student's t with two degrees of freedom
+    # is 4.302653 at 97.5%. logit(0.75) = ln 3 = 1.098612; ± 4.302653 × 0.25 / 0.1875 = 5.736871, which gives −4.638259
+    # and 6.835483, as shares 0.009581 and 0.998927.
+    row = item_scores(ratings(s=[2, 5, 5]), DIVERSE).loc["s"]
+    assert (row["low"], row["high"]) == pytest.approx((1 + 4 * 0.009581, 1 + 4 * 0.998927), abs=1e-5)
+
+
+@pytest.mark.parametrize("values", [[2, 2, 2, 2], [2, 5], [3.3, 3.3, 3.3], [1, 1, 1], [5, 5, 5, 5, 5]])
+def test_ratings_that_say_nothing_about_other_workers_have_no_interval(values: list[float]) -> None:
+    row = item_scores(ratings(s=values), DIVERSE).loc["s"]
+    assert np.isnan([row["low"], row["high"]]).all()
+
+
+def test_limits_are_the_widest_scale_that_an_arm_uses() -> None:
+    seven, five = (Scale.numbered("agreement", points, low="no", high="yes") for points in (7, 5))
+    score = Score("x", "x").within(five).within(seven).within(TEXT)
+    assert (score.low, score.high) == (1, 7)
 
 
 def test_sets_keep_their_order_and_do_not_mix() -> None:
@@ -86,7 +107,7 @@ def test_equal_means_are_equal_numbers() -> None:
 def test_a_negative_sign_turns_score_and_interval() -> None:
     values = [1.0, 2.0, 4.0]
     up = item_scores(ratings(s=values), DIVERSE).loc["s"]
-    down = item_scores(ratings(s=values), Score("x", "x", -1)).loc["s"]
+    down = item_scores(ratings(s=values), replace(DIVERSE, sign=-1)).loc["s"]
     assert (down["score"], down["low"], down["high"]) == pytest.approx((-up["score"], -up["high"], -up["low"]))
     assert down["sd"] == up["sd"]
 
@@ -99,10 +120,15 @@ def test_similarity_is_minus_the_mean_over_pairs() -> None:
     row = item_scores(frame, SIMILAR).loc["set"]
     assert row["score"] == pytest.approx(-3)
     assert row["sd"] == pytest.approx(1)
-    # All workers rated all pairs: the t interval of the workers' own scores.
-    expected = stats.t.interval(0.95, 1, -3, stats.sem([-2, -4]))
-    assert (row["low"], row["high"]) == pytest.approx(expected)
     assert dict(own_scores(frame, SIMILAR)[["worker", "value"]].to_numpy()) == {"x": -2, "y": -4}
+
+
+def test_interval_of_pairs_that_all_workers_rated_is_that_of_their_own_scores() -> None:
+    # Own scores −2, −4 and −3.
+    own = {"x": 2, "y": 4, "z": 3}
+    frame = similarities(*((worker, pair, value) for worker, value in own.items() for pair in ("0-1", "0-2")))
+    row = item_scores(frame, replace(SIMILAR, low=None, high=None)).loc["set"]
+    assert (row["low"], row["high"]) == pytest.approx(stats.t.interval(0.95, 2, -3, stats.sem([-2, -4, -3])))
 
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, (5 + 1 + 1) / 3), (-1, -(5 + 1 + 1) / 3)])

@@ -44,7 +44,7 @@ def sweep_data(texts: Mapping[str, Sequence[Sequence[str]]], **values: Any) -> S
 
 
 def report(tmp_path: Path, texts: Mapping[str, Sequence[Sequence[str]]] = SWEEP, **values: Any) -> tuple[str, Any]:
-    page = write_sweep_report(sweep_data(texts, **values), out_dir=tmp_path, draws=50)
+    page = write_sweep_report(sweep_data(texts, **values), out_dir=tmp_path)
     text = page.read_text()
     is_sound(text)
     return text, json.loads((tmp_path / "report.json").read_text())
@@ -91,11 +91,12 @@ def test_the_axes_stay_within_the_range_of_a_measure(
 
 
 def test_the_curves_have_intervals_over_contexts_and_say_so(tmp_path: Path) -> None:
-    page, _ = report(tmp_path)
+    many = {name: [*contexts, ["e f g"], ["h i h i"], ["j j k"]] for name, contexts in SWEEP.items()}
+    page, _ = report(tmp_path, many)
     assert page.count("Bands are 95% intervals over contexts.") >= 4
-    alone, _ = report(tmp_path, {name: contexts[:1] for name, contexts in SWEEP.items()})
-    assert "There are no intervals, because the run has only one context." in alone
-    assert "Bands are" not in alone
+    few, _ = report(tmp_path)
+    assert "There are no intervals: an interval needs at least 5 contexts." in few
+    assert "Bands are" not in few
 
 
 def test_decoders_without_a_label_make_no_sweep(tmp_path: Path) -> None:

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from analysis.data import StudyData
-from analysis.diversity.resampling import Bootstrap
-from analysis.preference import comparisons_from_ratings, system_scores
+from analysis.preference import comparison_dimensions, comparisons_from_ratings, system_scores
 from tests.analysis.support.judged import QUALITY, an_item, rated_together
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.studies import arm
 
 
 def rated_study(contexts: int = 20, **description: Any) -> StudyData:
-    """Three systems of different quality, one text each per context, rated by three workers each. Texts of system C are
-    the likeliest; within contexts, quality peaks at −30."""
+    """Three systems of different quality, one text each per context, rated by three of six workers. Texts of system C
+    are the likeliest; within contexts, quality peaks at −30."""
     rng = np.random.default_rng(4)
     items, submissions = [], []
     for context in range(contexts):
@@ -30,7 +29,7 @@ def rated_study(contexts: int = 20, **description: Any) -> StudyData:
                 an_item(name, f"context {context}", system=system, log_prob=f"{found:.3f}", log_q=f"{found / 2:.3f}")
             )
             values[name] = 4.5 - abs(found + 30) / 10
-        for worker in "xyz":
+        for worker in "".join(rng.permutation(list("uvwxyz"))[:3]):
             given = {name: float(np.clip(round(value + rng.normal(0, 0.7)), 1, 5)) for name, value in values.items()}
             submissions.append((worker, context, given))
     return rated_together(items, submissions, **{**QUALITY, **description})
@@ -44,8 +43,9 @@ def test_the_section_has_the_librarys_numbers(tmp_path: Path) -> None:
     names = data.items.set_index("item")["cells"].map(lambda cells: cells["system"])
     ratings = data.ratings
     expected = comparisons_from_ratings(ratings["submission"], ratings["item"].map(names), ratings["value"])
-    hits = ratings["submission"].map(data.submissions.set_index("submission")["hit"]).to_numpy()
-    scores = system_scores(expected, hits[expected.left], plan=Bootstrap(draws=50, seed=1), n_of="tasks")
+    contexts = ratings["item"].map(data.items.set_index("item")["context"])
+    dimensions = comparison_dimensions(expected, workers=ratings["worker"], texts=ratings["item"], contexts=contexts)
+    scores = system_scores(expected, dimensions)
     for name, estimate in scores.estimates.items():
         assert section["scores"][name]["value"] == pytest.approx(estimate.value)
         assert section["scores"][name]["low"] == pytest.approx(estimate.low)
@@ -58,6 +58,17 @@ def test_the_section_has_the_librarys_numbers(tmp_path: Path) -> None:
     assert unknown_numbers(is_sound(page), sections) == []
     for heading in ("Strengths", "Agreement on pairs", "Quality against diversity", "Likelihood and quality"):
         assert f">{heading}<" in page
+
+
+def test_the_best_system_is_named_only_if_the_data_tell_it_apart(tmp_path: Path) -> None:
+    page, sections = built(rated_study(), tmp_path)
+    ranks = {each["system"]: (each["from"], each["to"]) for each in sections["systems"]["ranks"]}
+    assert ranks["B"] == (1, 1)
+    assert ">Best system<" in page and ">B<" in page and "no clear winner" not in page
+
+    few, sections = built(rated_study(contexts=2), tmp_path)
+    assert "no clear winner" in few
+    assert all((each["from"], each["to"]) == (1, 3) for each in sections["systems"]["ranks"])
 
 
 def test_two_pools_that_rated_the_same_tasks_are_compared(tmp_path: Path) -> None:

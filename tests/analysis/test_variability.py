@@ -157,10 +157,10 @@ def test_within_and_between_writers_by_hand() -> None:
     assert within.tolist() == [0.2] and sorted(between) == [0.4, 0.6]
 
     texts = ["red dog", "red dog", "blue cat", "blue bird"]
-    found = within_and_between(matrices([Productions("c", texts, ["a", "a", "b", "b"])]), plan=PLAN)["lexical-1"]
+    found = within_and_between(matrices([Productions("c", texts, ["a", "a", "b", "b"])]))["lexical-1"]
     # Within: 0 and 1/2; between: all four 1.
     assert (found["within"].value, found["between"].value, found["difference"].value) == (0.25, 1.0, 0.75)
-    assert math.isnan(found["within"].low) and "single context" in found["within"].note
+    assert math.isnan(found["within"].low) and "1 context only" in found["within"].note
 
 
 # --- contexts ---
@@ -179,7 +179,7 @@ def test_the_corpus_and_the_instance_view() -> None:
     assert mine["mu_model"].tolist() == pytest.approx([0, 1])
     assert mine["mu_cross"].tolist() == pytest.approx([1 / 6, 1])
 
-    views = corpus_view(table, plan=PLAN)
+    views = corpus_view(table)
     assert views["m", "lexical-1"]["model_minus_human"].value == pytest.approx((0 + 1) / 2 - 1 / 3)
     assert views[PEOPLE, "lexical-1"]["mu_human"].n == 2
     worst = worst_fit(table, decoder="m", kind="lexical-1")
@@ -230,7 +230,7 @@ def test_replies_to_dialogues_are_further_from_random_replies(released: Path) ->
 
     people = table[(table["decoder"] == PEOPLE) & (table["kind"] == "lexical-1")]
     assert (people["n_human"] == 10).all() and CONTROL not in set(table["decoder"])
-    views = corpus_view(table, plan=PLAN)
+    views = corpus_view(table)
     assert views["random", "lexical-1"]["cross_minus_human"].low > 0
     means = [views[PEOPLE, f"lexical-{n}"]["mu_human"].value for n in (1, 2, 3)]
     assert 0.5 < means[0] < means[1] < means[2] < 1

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize
+from scipy import integrate, optimize, stats
 
-from analysis.diversity.resampling import Bootstrap
 from analysis.writing import binomial_tests, choice_share, clustered_share, mixed_logit
 
 
@@ -52,14 +51,17 @@ def test_the_share_leaves_out_missing_choices() -> None:
 
 def test_alike_choices_of_a_writer_widen_the_interval() -> None:
     chosen = np.repeat([1, 1, 1, 0, 1, 0, 1, 0, 1, 1], 5)
-    plan = Bootstrap(draws=400)
+    alike, alone = (clustered_share(chosen, each) for each in (np.repeat(np.arange(10), 5), np.arange(50)))
 
-    alike = clustered_share(chosen, np.repeat(np.arange(10), 5), plan=plan)
-    alone = clustered_share(chosen, np.arange(50), plan=plan)
-
-    assert (alike.value, alone.value, alike.n, alone.n) == (0.7, 0.7, 10, 50)
-    # By hand: the s.e. of ten writers' shares is √(.21/10), of fifty choices √(.21/50): √5 times as wide.
-    assert (alike.high - alike.low) / (alone.high - alone.low) == pytest.approx(math.sqrt(5), rel=0.2)
+    assert (alike.share.value, alone.share.value, alike.share.n) == (0.7, 0.7, 50)
+    # By hand: the variance of ten writers' shares is .21/9 (10/9 · .21/10), of fifty choices .21/49; on the logit scale
+    # the slope is 1/.21, and t has 9 and 49 degrees of freedom.
+    for found, clusters, t in ((alike, 10, 2.262157), (alone, 50, 2.009575)):
+        half = t * math.sqrt(0.21 / (clusters - 1)) / 0.21
+        bounds = [1 / (1 + math.exp(-(math.log(7 / 3) + sign * half))) for sign in (-1, 1)]
+        assert (found.share.low, found.share.high) == pytest.approx(bounds, abs=1e-6)
+    # t = log(7/3) · .21 / √(.21/9) with 9 degrees of freedom.
+    assert alike.p == pytest.approx(2 * stats.t.sf(math.log(7 / 3) * 0.21 / math.sqrt(0.21 / 9), 9))
 
 
 # --- the mixed logit ---

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis.data import OWN_COLUMNS, StudyData, make_study_data, read_bundle, write_bundle
 from analysis.description import ReportSection
 from analysis.report import report_numbers
+from analysis.report.choices import counts_table
+from analysis.writing.summary import edit_shifts
 from tests.analysis.support.pages import Page, built, is_sound, unknown_numbers
 from tests.analysis.support.studies import LIKERT, NOON, TEXTS_ONLY, Texts, a_set, describe, study_data
 from tests.analysis.support.writing import WRITING, writing_study
@@ -42,12 +45,28 @@ def test_choices_by_hand(made: tuple[str, dict[str, Any]]) -> None:
     # anna a a, ben a b, cora b b.
     assert (pair["first"], pair["second"]) == ("model-a", "model-b")
     assert (pair["share"]["value"], pair["share"]["n"]) == (0.5, 6)
-    assert (pair["share_by_writer"]["value"], pair["share_by_writer"]["n"]) == (0.5, 3)
+    assert (pair["share_by_writer"]["value"], pair["share_by_writer"]["n"]) == (0.5, 6)
+    assert pair["share_by_writer"]["note"] == "based on 3 writers only: an interval needs at least 5"
     assert [(each["round"], each["wins"], each["n"]) for each in pair["rounds"]] == [(1, 2, 3), (2, 1, 3)]
     # Exact binomial, 3 of 6: p = 1; at least 3 of 6: (20 + 15 + 6 + 1)/64. Symmetric, so the mixed logit's p is 1.
     assert (pair["tests"]["two_sided"], pair["tests"]["one_sided"]) == (1.0, pytest.approx(42 / 64))
     assert pair["tests"]["mixed_logit"] == pytest.approx(1.0, abs=1e-4)
-    assert made[1]["choices"]["suggesters"]["model-b"] == {"shown": 6, "chosen": 3, "share": 0.5}
+    assert made[1]["choices"]["suggesters"]["model-b"] == {
+        "shown": 6,
+        "chosen": 3,
+        "share": 0.5,
+        "alone": 0,
+    }
+
+
+def test_a_suggestion_that_was_shown_alone_is_no_choice() -> None:
+    """Turn 2: a and b, a chosen. Turn 4: a alone, used because there was nothing else."""
+    rows = [("s", "anna", 2, 1, "a", True), ("s", "anna", 2, 1, "b", False), ("s", "anna", 4, 2, "a", True)]
+    names = ["story", "writer", "turn", "round", "author", "chosen"]
+    data: dict[str, Any] = {}
+    counts_table(pd.DataFrame(rows, columns=names).assign(text="A text.", submitted=""), data)
+    assert data["suggesters"]["a"] == {"shown": 1, "chosen": 1, "share": 1.0, "alone": 1}
+    assert data["suggesters"]["b"] == {"shown": 1, "chosen": 0, "share": 0.0, "alone": 0}
 
 
 def test_edits_by_hand(made: tuple[str, dict[str, Any]]) -> None:
@@ -60,7 +79,7 @@ def test_edits_by_hand(made: tuple[str, dict[str, Any]]) -> None:
     assert means["model-a", "all"]["jaccard"]["value"] == pytest.approx(100 * (1 + 3 / 5 + 3 / 5) / 3)
     # USER: 1; “ran home” of 4 and 4 tokens (“a” is a stop word): 2/4; case and signs do not count: 1.
     assert means["model-a", "all"]["user"]["value"] == pytest.approx(100 * (1 + 1 / 2 + 1) / 3)
-    tests = made[1]["edits"]["mann_whitney"]
+    tests = made[1]["edits"]["differences"]
     assert [each["measure"] for each in tests] == ["levenshtein", "jaccard", "user"]
     # 0, 3, 1 against 0 (ben), 3 (rained → snowed: s-n-o-w for r-a-i-n), 3 (Cats → Dogs): see the next line.
     # “rained” → “snowed” is 4 substitutions; “Cats” → “Dogs” is 3. Of nine pairs: 0 = 0; 3 = 3; 3 > 0; 1 > 0.
@@ -92,7 +111,7 @@ def test_arms_are_tested_with_one_value_per_worker(made: tuple[str, dict[str, An
     (test,) = made[1]["arm_tests"]["creative"]
     # mil: anna 6, cora 5; solo: ben 4 alone, so no t-test.
     assert (test["first"], test["mean_first"], test["mean_second"]) == ("mil", 5.5, 4.0)
-    assert test["t"] is None and "two people" in test["difference"]["note"]
+    assert test["t"] is None and "1 worker only" in test["difference"]["note"] and test["p"] is None
     assert test["shift"]["u"] == 2
 
 
@@ -139,7 +158,7 @@ def test_writers_against_third_parties_by_hand(tmp_path: Path) -> None:
     found = sections["own_ratings"]["creative"]
     # Deviations (−1, 0, 1, 0) and (−1, −1, 1, 1): r = 2/√8.
     assert found["r"]["value"] == pytest.approx(2 / math.sqrt(8))
-    assert (found["r"]["n"], found["writers"], found["own_mean"], found["others_mean"]) == (4, 4, 4.0, 3.0)
+    assert (found["texts"], found["writers"], found["own_mean"], found["others_mean"]) == (4, 4, 4.0, 3.0)
     assert "happy" not in sections["own_ratings"]
     assert unknown_numbers(is_sound(page), sections) == []
 
@@ -231,3 +250,21 @@ def test_variability_without_texts_says_so(tmp_path: Path) -> None:
     data = study_data(["i0"], **TEXTS_ONLY | {"sections": (ReportSection("variability"),)})
     page, _ = built(data, tmp_path)
     assert "No context has two texts by people yet." in page
+
+
+def test_differences_of_edits_are_about_writers() -> None:
+    """By hand: ten writers edit one suggestion of either model, d_i further for the first. Student's paired t."""
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(5, 2, 10), rng.normal(4, 2, 10)
+    rows = {"author": ["a"] * 10 + ["b"] * 10, "writer": [*range(10)] * 2}
+    values = np.concatenate([first, second])
+    edits = pd.DataFrame(rows | dict.fromkeys(("levenshtein", "jaccard", "user"), values))
+    shift = edit_shifts(edits)[0]
+    paired = stats.ttest_rel(first, second)
+    # The variance of a difference of means clustered by writer is that of the differences, 10/9 · Σ(d − mean d)²/100.
+    assert shift.difference.value == pytest.approx(float(np.mean(first - second)))
+    assert shift.p == pytest.approx(paired.pvalue)
+    bounds = paired.confidence_interval()
+    assert (shift.difference.low, shift.difference.high) == pytest.approx((bounds.low, bounds.high))
+    # Three measures with the same p: Holm's factor is 3.
+    assert shift.p_corrected == pytest.approx(min(1.0, 3 * paired.pvalue))

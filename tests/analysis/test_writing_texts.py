@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from analysis.diversity.resampling import Bootstrap
 from analysis.tables import InputError
 from analysis.tagging import NoTagger, Tagged, load_tagger, tokens_of
 from analysis.writing import (
@@ -191,30 +190,29 @@ def test_bad_ratings_are_refused(tmp_path: Path, content: str, message: str) -> 
 
 
 def test_own_ratings_against_others_by_hand() -> None:
-    # Deviations (−1, 0, 1, 0) and (−1, −1, 1, 1): r = 2 / √(2 · 4).
-    own, others = [3.0, 4.0, 5.0, 4.0, math.nan], [2.0, 2.0, 4.0, 4.0, 9.0]
-    found = own_against_others(own, others, ["a", "b", "c", "d", "e"], plan=Bootstrap(draws=200))
+    # Deviations (−1, 0, 1, 0) and (−1, −1, 1, 1): r = 2 / √(2 · 4). Two workers rate every text, one point apart.
+    others = [value + off for value in (2.0, 2.0, 4.0, 4.0) for off in (-1.0, 1.0)]
+    found = own_against_others([3.0, 4.0, 5.0, 4.0], list("abcd"), np.repeat(np.arange(4), 2), others, ["x", "y"] * 4)
 
-    assert (found.n, found.n_of) == (4, "texts")
     assert found.value == pytest.approx(2 / math.sqrt(8))
-    assert found.low <= found.value <= found.high
-    assert "writers" in found.method
+    assert (found.n, found.note) == (8, "based on 2 workers only: an interval needs at least 5")
 
 
 @pytest.mark.parametrize(
     ("own", "writers", "reason"),
-    [([1.0, 2.0], "ab", "three texts"), ([2.0, 2.0, 2.0], "abc", "all equal")],
+    [([1.0, 2.0], "ab", "three texts"), ([2.0, 2.0, 2.0], "abc", "all labels are the same")],
 )
 def test_a_missing_correlation_has_a_reason(own: list[float], writers: str, reason: str) -> None:
-    found = own_against_others(own, [1.0, 2.0, 3.0][: len(own)], list(writers), plan=Bootstrap())
+    texts = np.arange(len(own))
+    found = own_against_others(own, list(writers), texts, [1.0, 2.0, 3.0][: len(own)], ["x"] * len(own))
     assert math.isnan(found.value) and reason in found.note
 
 
 def test_a_single_writer_has_no_interval() -> None:
-    found = own_against_others([1.0, 2.0, 4.0], [1.0, 3.0, 4.0], ["a"] * 3, plan=Bootstrap())
-    assert not math.isnan(found.value) and math.isnan(found.low) and "single writer" in found.note
-    with pytest.raises(ValueError, match="one length"):
-        own_against_others([1.0], [1.0, 2.0], ["a"], plan=Bootstrap())
+    texts = np.repeat(np.arange(3), 5)
+    others = [1.0, 2.0, 1.0, 1.0, 2.0, 3.0, 3.0, 2.0, 3.0, 4.0, 5.0, 4.0, 4.0, 3.0, 5.0]
+    found = own_against_others([1.0, 2.0, 4.0], ["a"] * 3, texts, others, list("vwxyz") * 3)
+    assert not math.isnan(found.value) and math.isnan(found.low) and "1 writer only" in found.note
 
 
 # --- two groups ---

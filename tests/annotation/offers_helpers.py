@@ -25,13 +25,14 @@ LAST = dict.fromkeys(("satisfied", "collaborative", "useful", "connected", "insp
 }
 
 
-def story_study(*, rounds: int = 1, pool: bool = True, **values: Any) -> Study:
+def story_study(*, rounds: int = 1, pool: bool = True, record_edits: bool = False, **values: Any) -> Study:
     """Two suggesters, model-a and model-b, with pools for every round."""
+    config = {"rounds": rounds, "record_edits": record_edits}
     for name in ("model-a", "model-b"):
         suggester = make_suggester(name, wait_seconds=10.0)
         if pool:
             make_pool(suggester, *(f"A line from the pool of {name}, number {at}." for at in range(1, rounds + 1)))
-    return make_study(task_type="cyoa", items=1, ratings_per_item=20, config={"rounds": rounds}, **values)
+    return make_study(task_type="cyoa", items=1, ratings_per_item=20, config=config, **values)
 
 
 def writer(study: Study, *, begun: bool = True) -> WorkerBrowser:

@@ -143,7 +143,7 @@ def _with_suggestions(**values: Any) -> list[Study]:
     for name in ("ad-a", "ad-b"):
         make_pool(make_suggester(name, template=template, wait_seconds=10.0), "From the pool.")
     return [
-        make_study(task_type="cyoa", items=1, ratings_per_item=9, config={"rounds": 1}, **values),
+        make_study(task_type="cyoa", items=1, ratings_per_item=9, config={"rounds": 1, "record_edits": True}, **values),
         make_study(task_type="slogan", items=1, ratings_per_item=9, config={"suggesters": ["ad-a", "ad-b"]}, **values),
     ]
 

@@ -11,16 +11,10 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Participant, Study
 from annotation.services import allocation
-from annotation.services.allocation import (
-    NotAdmitted,
-    NothingLeft,
-    accept_next,
-    enrol,
-    reclaim_expired,
-    return_assignment,
-)
+from annotation.services.allocation import NotAdmitted, NothingLeft, accept_next, enrol, enrol_with_hit
 from annotation.services.answers import submit_step
 from annotation.services.deadlocks import again_after_deadlock
+from annotation.services.ending import reclaim_expired, return_assignment
 from tests.factories import (
     make_assignment,
     make_author,
@@ -338,3 +332,30 @@ def test_within_a_callers_transaction_a_deadlock_is_the_callers() -> None:
     with pytest.raises(OperationalError, match="deadlock"), transaction.atomic():
         service()
     assert len(calls) == 1
+
+
+# --- starting ---
+
+
+def test_who_starts_has_a_hit_and_where_none_is_left_nothing_is_stored() -> None:
+    study = make_study(items=1, ratings_per_item=1, consent="We store your ratings.")
+    first = enrol_with_hit(study=study, worker=make_worker(), consented=True)
+    assert first.assignments.get().state == "accepted"
+    with pytest.raises(NotAdmitted, match="taken"):
+        enrol_with_hit(study=study, worker=make_worker(), consented=True)
+    assert Participant.objects.get() == first
+    assert study.arms.get().n_enrolled == 1
+
+
+def test_who_starts_joins_an_arm_with_a_free_place() -> None:
+    study = make_study(items=1, ratings_per_item=1, arms=[{"name": "a"}, {"name": "b"}])
+    arms = [enrol_with_hit(study=study, worker=make_worker(), consented=False).arm.name for _ in range(2)]
+    assert sorted(arms) == ["a", "b"]
+    with pytest.raises(NotAdmitted, match="taken"):
+        enrol_with_hit(study=study, worker=make_worker(), consented=False)
+
+
+def test_who_has_started_is_found_again_whatever_is_left() -> None:
+    study, worker = make_study(items=1, ratings_per_item=1), make_worker()
+    first = enrol_with_hit(study=study, worker=worker, consented=False)
+    assert enrol_with_hit(study=study, worker=worker, consented=False) == first

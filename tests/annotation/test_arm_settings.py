@@ -291,7 +291,7 @@ def test_a_panel_needs_its_parameter_and_its_name(folder: Path) -> None:
 
 def test_a_parameter_that_nothing_uses_is_pointed_out(folder: Path) -> None:
     assert refused(folder, panel="prolific") == {
-        "panel": "“prolific”: Only used if people are told apart by a panel's id (identity: parameter). "
+        "panel": "“prolific”: Only used if a panel's id prevents repeat participation (identity: parameter). "
         "Leave it empty, or choose that option."
     }
 

@@ -13,12 +13,8 @@ from django.db import connections
 
 from annotation.instrument import live_instrument
 from annotation.models import Arm, Assignment, Participant, Study
-from annotation.services.allocation import (
-    NotAdmitted,
-    NothingLeft,
-    accept_next,
-    return_assignment,
-)
+from annotation.services.allocation import NotAdmitted, NothingLeft, accept_next
+from annotation.services.ending import return_assignment
 from tests.factories import make_assignment, make_participant, make_study, make_submission, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -61,14 +61,14 @@ def refusal(study: Study) -> str:
 
 def test_fewer_systems_than_a_hit_shows() -> None:
     assert refusal(quality_study(continuations(3, 4))).startswith(
-        "A task shows 5 different systems, but 3 contexts of 3 have fewer"
+        "A hit shows texts by 5 different systems. The context “The ferry 0” has texts by only 4."
     )
 
 
 def test_a_context_with_a_missing_sample() -> None:
     """Five systems in one context and four in the other: the second cannot fill a task of five."""
     told = refusal(quality_study(continuations(2, 5, missing=(1, 3))))
-    assert told.startswith("A task shows 5 different systems, but 1 context of 2 has fewer")
+    assert told.startswith("A hit shows texts by 5 different systems. The context “The ferry 1” has texts by only 4.")
 
 
 def test_a_missing_sample_is_no_problem_if_enough_systems_are_left() -> None:

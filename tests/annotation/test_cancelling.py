@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Assignment, Offer, Step, Study, Submission
-from annotation.services.allocation import reclaim_expired
 from annotation.services.cancelling import cancel_offers
+from annotation.services.ending import reclaim_expired
 from generation.models import Suggester, Suggestion
 from tests.annotation import test_pulls as slogans
 from tests.annotation.offers_helpers import (

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils.html import escape
+from django.utils.html import escape, strip_tags
 
 from annotation.models import Study
 from annotation.services.planning import publish
@@ -48,6 +48,14 @@ def with_arms(study: Study) -> Study:
 
 
 # --- the list of arms ---
+
+
+def test_what_differs_in_an_arm_is_said_in_words(ada: User, client: Client) -> None:
+    study = draft(ada)
+    arms: list[dict[str, Any]] = [{"name": "none"}, {"name": "short", "config": {"max_words": 9}}]
+    change_study(study=study, arms=arms, actor="ada")
+    page = " ".join(strip_tags(client.get(reverse("console_arms", args=[study.slug])).content.decode()).split())
+    assert "none: same as the study" in page and "short: 1 setting" in page
 
 
 def test_arms_are_added_renamed_and_removed(ada: User, client: Client) -> None:
@@ -233,6 +241,16 @@ def test_an_open_link_that_cannot_tell_people_apart_is_pointed_out(ada: User, cl
         assert warning not in client.get(url).content.decode()
 
 
+def test_a_panels_id_that_nobody_checks_is_pointed_out(ada: User, client: Client) -> None:
+    study = draft(ada)
+    url = reverse("console_publish", args=[study.slug])
+    warning = "whoever knows somebody&#x27;s id can start in their place"
+    assert warning not in client.get(url).content.decode()
+    panel = {"identity": "parameter", "identity_parameter": "PROLIFIC_PID", "panel": "prolific"}
+    change_study(study=study, values=panel, actor="ada")
+    assert warning in client.get(url).content.decode()
+
+
 def test_texts_of_simulated_workers_are_pointed_out(ada: User, client: Client) -> None:
     study = draft(ada)
     study.items.filter(position__lt=2).update(source={"study": "x", "outputs": [1], "simulated": True})
@@ -245,10 +263,10 @@ def test_texts_of_simulated_workers_are_pointed_out(ada: User, client: Client) -
 
 def test_identity_is_explained_where_access_is_chosen(ada: User, client: Client) -> None:
     page = client.get(reverse("console_settings", args=[draft(ada).slug])).content.decode()
-    assert "An open link cannot tell people apart" in page
+    assert "Without a check, the same person can use the open link again" in page
     assert (
         page.index('name="access"')
-        < page.index("An open link cannot tell people apart")
+        < page.index("Without a check, the same person can use the open link again")
         < page.index('name="feedback_box"')
     )
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from annotation.templatetags.humane import duration, figure, in_words, moment, points, thousands, usd
-from annotation.views.console.charts import HEIGHT, WIDTH, hourly_bars
+from annotation.views.console.charts import HEIGHT, WIDTH, Bars, hourly_bars
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,37 @@ def test_entries_of_the_activity_read_as_words(detail: dict[str, object], text: 
     assert in_words(detail) == text
 
 
-def test_bars_fill_the_width_and_the_tallest_fills_the_height() -> None:
-    start = datetime(2026, 5, 1, 8, tzinfo=UTC)
-    drawn = hourly_bars([(start + timedelta(hours=at), count) for at, count in enumerate([2, 0, 8, 4])])
-    assert (drawn.most, drawn.total) == (8, 14)
-    assert [bar.height for bar in drawn.bars] == [HEIGHT / 4, 0, HEIGHT, HEIGHT / 2]
+START = datetime(2026, 5, 1, 8, tzinfo=UTC)
+
+
+def bars(*counts: int) -> Bars:
+    return hourly_bars([(START + timedelta(hours=at), count) for at, count in enumerate(counts)])
+
+
+def test_bars_fill_the_width_and_a_round_number_fills_the_height() -> None:
+    drawn = bars(*range(12), 8)
+    assert (drawn.most, drawn.total) == (11, 74)
+    assert drawn.ticks == [12, 6, 0]
+    assert drawn.lines == [0, HEIGHT / 2, HEIGHT]
+    assert drawn.bars[6].height == HEIGHT / 2
     assert all(bar.y + bar.height == HEIGHT for bar in drawn.bars)
     assert drawn.bars[-1].x + drawn.bars[-1].width <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [(0, [1, 0]), (1, [1, 0]), (2, [2, 1, 0]), (7, [8, 4, 0]), (99, [100, 50, 0]), (300, [300, 150, 0]),
+     (301, [320, 160, 0]), (4012, [4200, 2100, 0])],
+)  # fmt: skip
+def test_the_axis_ends_at_a_round_number(most: int, ticks: list[int]) -> None:
+    assert bars(most).ticks == ticks
+
+
+def test_few_hours_do_not_make_wide_bars() -> None:
+    drawn = bars(5)
+    assert len(drawn.bars) == 12
+    assert [bar.count for bar in drawn.bars] == [0] * 11 + [5]
+    assert drawn.hours == [START - timedelta(hours=11), START - timedelta(hours=5), START]
 
 
 def test_no_bars_without_hours() -> None:

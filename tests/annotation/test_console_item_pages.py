@@ -76,14 +76,26 @@ def rate(study: Study, value: float, **of: Any) -> Submission:
 
 
 def test_the_list_shows_an_items_score_with_its_interval_and_spread() -> None:
-    # 5 and 2: mean 3.5; s.d. over two workers with n in the denominator 1.5; t interval 3.5 ± 12.706 × 1.5.
+    # 5, 2 and 3.5 on 1 to 5: mean 3.5; s.d. over three workers with n in the denominator √1.5 = 1.22. As a share 0.625
+    # with standard error 1.5 / √3 / 4 = 0.2165; logit 0.5108 ± 4.3027 × 0.2165 / (0.625 × 0.375) = −3.4636 to 4.4853.
     study = make_study(items=1, ratings_per_item=3)
-    for value in (5.0, 2.0):
+    for value in (5.0, 2.0, 3.5):
         rate(study, value)
     page = page_of_items(as_role("viewer", study), study)
     assert 'data-label="absHDS">3.50<' in page
-    assert 'data-label="s.d.">1.50<' in page
-    assert 'data-label="95% interval">−15.56 to 22.56<' in page
+    assert 'data-label="s.d.">1.22<' in page
+    assert 'data-label="95% interval">1.12 to 4.96<' in page
+
+
+def test_an_item_of_two_raters_or_of_raters_who_agree_has_no_interval() -> None:
+    study = make_study(items=1, ratings_per_item=3)
+    for value in (2.0, 3.0):
+        rate(study, value)
+    assert 'data-label="95% interval">–<' in page_of_items(as_role("viewer", study), study)
+    agreed = make_study(items=1, ratings_per_item=3)
+    for _ in range(3):
+        rate(agreed, 2.0)
+    assert 'data-label="95% interval">–<' in page_of_items(as_role("viewer", agreed), agreed)
 
 
 def test_the_score_of_an_item_leaves_excluded_submissions_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -174,3 +175,45 @@ def test_queries_of_the_upload_page_do_not_grow_with_items(
             client.get(url)
         counts.append(len(seen))
     assert counts[0] == counts[1]
+
+
+def problems_in(page: str) -> list[tuple[str, str]]:
+    """Row and column of each problem in the table."""
+    return re.findall(r'<td data-label="Row"[^>]*>([^<]*)</td><td data-label="Column"><code>([^<]*)</code>', page)
+
+
+def test_rows_are_checked_though_a_column_is_missing() -> None:
+    study, client = draft()
+    bad = "sample_id,resp_0,label_value,label_name\n1,a,much,temp\n2,b,0.5,\n"
+    page = send(client, study, "bad.csv", bad).content.decode()
+    assert problems_in(page) == [
+        ("all", "context"), ("all", "resp_1"), ("1", "label_value"), ("2", "label_name"),
+    ]  # fmt: skip
+
+
+def test_rows_are_checked_though_two_columns_have_one_name() -> None:
+    study, client = draft()
+    bad = "sample_id,context,resp_0,resp_1,resp_1,label_value,label_name\n1,,a,b,c,much,temp\n"
+    page = send(client, study, "bad.csv", bad).content.decode()
+    assert problems_in(page) == [("all", "resp_1"), ("1", "context"), ("1", "label_value")]
+
+
+def test_rows_of_the_general_reader_are_checked_though_a_column_is_missing() -> None:
+    study = make_study(task_type="quality", live=False, items=0)
+    bad = "sample_id,text,system,role\na,A text.,one,\nb,,two,boss\na,More.,three,\n"
+    page = send(as_role("editor", study), study, "bad.csv", bad).content.decode()
+    assert problems_in(page) == [("all", "context"), ("2", "text"), ("2", "role"), ("3", "sample_id")]
+
+
+def test_right_answers_are_checked_though_another_column_names_no_question() -> None:
+    study = make_study(task_type="quality", live=False, items=0)
+    bad = "sample_id,context,text,system,gold:quality,gold:taste\na,C,A text.,one,9,\nb,C,T,two,,3\n"
+    page = send(as_role("editor", study), study, "bad.csv", bad).content.decode()
+    assert problems_in(page) == [("all", "gold:taste"), ("1", "gold:quality")]
+
+
+def test_right_answers_are_checked_though_a_column_is_missing() -> None:
+    study = make_study(task_type="quality", live=False, items=0)
+    bad = "sample_id,text,system,gold:quality\na,A text.,one,9\n"
+    page = send(as_role("editor", study), study, "bad.csv", bad).content.decode()
+    assert problems_in(page) == [("all", "context"), ("1", "gold:quality")]

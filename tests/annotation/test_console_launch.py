@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -11,15 +12,19 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
+from annotation.instrument import item_data
 from annotation.models import Posting, Study
+from annotation.queries.pay import time_per_hit
+from annotation.services import planning
 from annotation.services.checking import default_config
 from annotation.services.importing import read_items
 from annotation.tables import read_table
 from annotation.task_types.registry import all_types, get_type
 from annotation.views.console.plan import plan_of
 from tests.annotation.console_helpers import as_role
+from tests.annotation.quality_helpers import gold_study
 from tests.annotation.test_console_items import send
-from tests.factories import make_study
+from tests.factories import make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
@@ -105,12 +110,47 @@ def test_an_unknown_item_is_reported_and_the_first_one_shown() -> None:
     assert "No item has" not in page(client, "console_preview", study)
 
 
-def test_a_hit_of_several_items_begins_with_the_chosen_one() -> None:
-    study, client = draft(items=4, items_per_hit=2)
-    contexts = [item.payload["context"] for item in study.items.order_by("position")]
-    url = f"{reverse('console_preview_page', args=[study.slug])}?item=s2&step="
+def test_the_hit_of_an_item_is_shown_as_the_launch_plans_it() -> None:
+    study, client = draft(items=5, items_per_hit=2)
+    planned = planning.plan(study, [], [item_data(each) for each in study.items.order_by("position")], seed=study.seed)
+    [(number, hit)] = [(at, hit) for at, hit in enumerate(planned, 1) if "s3" in hit.items]
+    outer = page(client, "console_preview", study, "?item=s3")
+    assert f"This is hit {number} of 3 as the launch would plan it, with the items {', '.join(hit.items)}." in outer
+    contexts = {item.external_id: item.payload["context"] for item in study.items.all()}
+    url = f"{reverse('console_preview_page', args=[study.slug])}?item=s3&step="
     shown = "".join(client.get(f"{url}{step}").content.decode() for step in range(1, 9))
-    assert all((context in shown) == (place in (2, 3)) for place, context in enumerate(contexts))
+    assert all((context in shown) == (name in hit.items) for name, context in contexts.items())
+
+
+def test_the_hit_of_an_item_in_a_live_study_is_the_one_that_workers_get() -> None:
+    study = make_study(items=5, items_per_hit=2)
+    client = as_role("viewer", study)
+    hit = study.hits.get(places__item__external_id="s3")
+    names = ", ".join(place.item.external_id for place in hit.places.all())
+    assert f"This is hit {hit.position + 1} of 3, with the items {names}." in page(
+        client, "console_preview", study, "?item=s3"
+    )
+
+
+def test_the_preview_starts_with_the_item_asked_for() -> None:
+    study, client = draft(items=4, items_per_hit=4)
+    context = study.items.get(external_id="s2").payload["context"]
+    outer = page(client, "console_preview", study, "?item=s2")
+    frame = re.search(r'<iframe [^>]*src="([^"]*)"', outer)
+    assert frame
+    shown = client.get(frame[1].replace("&amp;", "&")).content.decode()
+    assert context in shown
+    assert "What you will do" not in shown
+    start = re.search(r'<iframe [^>]*src="([^"]*)"', page(client, "console_preview", study))
+    assert start
+    assert "What you will do" in client.get(start[1]).content.decode()
+
+
+def test_another_width_keeps_the_step() -> None:
+    study, client = draft(items=2)
+    outer = page(client, "console_preview", study, "?item=s1&step=2&width=wide")
+    assert "item=s1&amp;width=phone&amp;step=2" in outer
+    assert "item=s1&amp;step=2" in outer.partition("<iframe")[2]
 
 
 # --- pay per hour ---
@@ -149,11 +189,27 @@ def test_a_minimum_of_zero_never_warns(settings: LazySettings) -> None:
 def test_without_a_reward_there_is_no_pay_per_hour() -> None:
     study, _ = draft(reward=Decimal(0), estimated_minutes=Decimal(60))
     assert [check.text for check in plan_of(study).checks if "reward" in check.text] == [
-        "The reward is zero: workers are not paid."
+        "The reward is zero: workers get no money. If they get credit, say so on the start page."
     ]
 
 
 # --- exams ---
+
+
+def test_an_exam_says_how_many_people_can_take_it() -> None:
+    """The type suggests two ratings of each text; the published exam had 550 people (Zhang et al. 2020, app. A)."""
+    exam = make_study(live=False, slug="exam", identity="browser", ratings_per_item=2)
+    assert warned(exam) == []
+    exam.items.update(role="exam")
+    assert warned(exam) == [
+        "Only 2 people can take this exam, because each of its items gets 2 ratings. Set “Ratings wanted per item” to "
+        "the number of people who may take it."
+    ]
+    Study.objects.filter(pk=exam.pk).update(ratings_per_item=200)
+    exam.refresh_from_db()
+    assert warned(exam) == []
+    [note] = [check.text for check in plan_of(exam).checks if "200 people can take this exam" in check.text]
+    assert note
 
 
 def warned(study: Study) -> list[str]:
@@ -198,3 +254,31 @@ def test_identical_items_are_pointed_out_after_the_import_and_before_the_launch(
     assert told in page(client, "console_publish", study)
     send(client, study, "sets.csv", SAME.replace("c,Hello", "c,Hallo"))
     assert "identical" not in page(client, "console_publish", study)
+
+
+# --- gold items ---
+
+
+def test_the_launch_page_names_gold_items_and_their_time() -> None:
+    # 4 minutes for a hit of one item and one gold item: half of it, 2 minutes, are for the gold item.
+    study = gold_study(live=False, values={"estimated_minutes": Decimal(4), "items_per_hit": 1})
+    shown = page(as_role("editor", study), "console_publish", study)
+    assert "<div><dt>Gold items, 1 in each hit</dt><dd>1</dd></div>" in shown
+    assert "Each hit also has 1 gold item. About 2 min 00 s of the time per hit are for it." in " ".join(shown.split())
+
+
+def test_a_pilot_without_gold_items_gets_their_time_added() -> None:
+    # The pilot's hits have 2 items. With a gold item, they have 3: they take half as long again.
+    pilot = make_study(slug="pilot", task_type="likert", items=2, items_per_hit=2)
+    pilot_seconds = make_submission(study=pilot).seconds
+    study = gold_study(live=False, values={"items_per_hit": 2})
+    Study.objects.filter(pk=study.pk).update(duplicated_from=pilot)
+    time = time_per_hit(Study.objects.get(pk=study.pk))
+    assert time
+    assert time.seconds == pytest.approx(1.5 * pilot_seconds)
+    assert time.for_checks == pytest.approx(0.5 * pilot_seconds)
+
+
+def test_a_study_without_gold_items_does_not_mention_them() -> None:
+    study, client = draft(estimated_minutes=Decimal(4))
+    assert "gold" not in page(client, "console_publish", study).lower()

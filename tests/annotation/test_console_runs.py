@@ -286,6 +286,17 @@ def test_only_administrators_register_models() -> None:
     sent.assert_called_once_with(LanguageModel.objects.get(name="big").pk)
 
 
+def test_the_page_of_models_refreshes_by_itself_after_a_check_was_asked_for(tiny: LanguageModel) -> None:
+    client = administrator()
+    assert b"hx-get" not in client.get("/console/models/").content
+    with patch("annotation.views.console.language_models.send_check", return_value=True):
+        response = client.post("/console/models/tiny/check/", follow=True)
+    page = response.content.decode()
+    assert "tiny is being checked; this takes up to a minute." in page
+    assert 'hx-select="#models"' in page and '<meta http-equiv="refresh"' in page
+    assert b"hx-get" not in client.get("/console/models/?until=1").content, "long ago"
+
+
 def test_an_invalid_model_is_refused_beside_the_field() -> None:
     data = {"name": "big one", "backend": "transformers", "source": "gpt2", "dtype": "auto", "device": "gpu7"}
     response = administrator().post("/console/models/", data)

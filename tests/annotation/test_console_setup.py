@@ -44,9 +44,9 @@ def test_every_type_is_offered_with_what_it_asks(client: Client) -> None:
 
 def test_types_are_listed_under_their_groups(client: Client) -> None:
     page = text_of(client, "console_new")
-    places = [page.index(f"<h2>{group}</h2>") for group in ("Diversity of sets", "Judging texts", "Writing", "Coding")]
+    places = [page.index(f"<h2>{group}</h2>") for group in ("Judging texts", "Writing", "Diversity of sets", "Coding")]
     assert places == sorted(places)
-    assert places[0] < page.index("<h3>conTest") < places[1] < page.index("<h3>Likert scales") < places[2]
+    assert places[0] < page.index("<h3>Likert scales") < places[1] < places[2] < page.index("<h3>conTest") < places[3]
     assert "<h2>Other</h2>" not in page
 
 
@@ -262,7 +262,7 @@ def test_the_preview_shows_the_start_page_and_every_step_of_a_draft() -> None:
     assert client.post(url).headers["Location"] == f"{url}?step=1"
     steps = [client.get(f"{url}?step={number}").content.decode() for number in (1, 2, 3)]
     assert ["Step 1 of 3" in steps[0], "Step 2 of 3" in steps[1], "Step 3 of 3" in steps[2]] == [True] * 3
-    assert "fieldset disabled" in steps[0]
+    assert "fieldset disabled" not in steps[0]
 
 
 @pytest.mark.parametrize("step", ["0", "99", "-1", "²", "1e3", ""])
@@ -321,6 +321,14 @@ def test_the_cost_is_hits_times_ratings_times_reward_to_the_cent() -> None:
 def test_the_least_number_of_workers(items: int, ratings: int, per_worker: int | None, least: int) -> None:
     study, _ = draft(items=items, ratings_per_item=ratings, hits_per_worker=per_worker)
     assert plan_of(study).least_workers == least
+
+
+def test_the_launch_says_how_many_different_workers_are_needed() -> None:
+    study, client = draft(items=4, ratings_per_item=3, hits_per_worker=2)
+    sentence = (
+        "This study needs at least 6 different workers: nobody rates the same item twice, and each does at most 2 hits."
+    )
+    assert sentence in text_of(client, "console_publish", study.slug)
 
 
 def test_half_a_cent_is_rounded_up() -> None:

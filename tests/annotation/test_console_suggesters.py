@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from annotation.models import Membership
 from generation.models import PoolText, Suggester, Suggestion
+from generation.registry.registration import ensure_embedded_model, retire_model
 from generation.suggestions.holding import hold_suggesters
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer, answer_all, is_waiting, story_study, writer
@@ -122,6 +123,15 @@ def test_trying_shows_the_text_when_it_comes(ana: Client) -> None:
     assert "So we stayed at home all day." in text(ana, url)
     assert "So we stayed at home all day." in text(ana, url, headers={"HX-Request": "true"})
     assert Suggestion.objects.get().prompt == "It rained on Monday."
+
+
+def test_nobody_else_reads_what_somebody_tried(ana: Client) -> None:
+    mine()
+    url = ana.post(f"{LIST}model-a/try/", {"story": "My secret draft."})["Location"]
+
+    for other in (make_user("ben"), make_user("root", is_superuser=True)):
+        assert signed_in(other).get(url).status_code == 404
+        assert signed_in(other).get(url, headers={"HX-Request": "true"}).status_code == 404
 
 
 def test_a_writers_suggestion_cannot_be_read_as_one_that_was_tried(ana: Client) -> None:
@@ -251,3 +261,22 @@ def test_the_settings_of_a_writing_study_offer_the_active_suggesters(ana: Client
     assert (
         "suggesters" not in ana.get(reverse("console_new_settings", args=["likert"])).content.decode().split("<h1")[1]
     )
+
+
+def test_the_model_that_comes_with_the_server_can_be_chosen_at_once(ana: Client) -> None:
+    page = ana.get(NEW).content.decode()
+    assert '<option value="smollm2-135m"' in page
+    assert reverse("console_models") in page.partition('for="id_model"')[2].partition("</select>")[0]
+
+    assert ana.post(NEW, FORM | {"model": "smollm2-135m"}).status_code == 302
+
+    made = Suggester.objects.select_related("model").get()
+    assert (made.model.name, made.model.source) == ("smollm2-135m", "embedded")
+    assert ana.get(NEW).content.decode().count('<option value="smollm2-135m"') == 1
+
+
+def test_the_model_that_comes_with_the_server_is_not_offered_once_it_is_retired(ana: Client) -> None:
+    model = ensure_embedded_model()
+    retire_model(model_id=model.pk)
+    assert '<option value="smollm2-135m"' not in ana.get(NEW).content.decode()
+    assert ana.post(NEW, FORM | {"model": "smollm2-135m"}).status_code == 422

@@ -13,8 +13,9 @@ from django.utils import timezone
 from annotation.models import Assignment, AuditEntry, Flag, Participant, Review, Study, Submission
 from annotation.queries.submissions import flagged_place
 from annotation.queries.workers import agreement_with_others, exclusion_effect
-from annotation.services.allocation import NothingLeft, accept_next, reclaim_expired, revive_late
+from annotation.services.allocation import NothingLeft, accept_next, revive_late
 from annotation.services.answers import submit_step
+from annotation.services.ending import reclaim_expired
 from annotation.services.reviews import exclude_worker
 from tests.annotation.console_helpers import as_role, make_user
 from tests.factories import make_assignment, make_participant, make_study, make_submission

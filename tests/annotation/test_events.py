@@ -25,7 +25,11 @@ from annotation.exports import ExportError, export, kinds_of
 from annotation.models import EventBatch, Participant, Step, Study
 from annotation.queries.events import Edit, edits_by_page, final_text
 from annotation.services import events as service
+from annotation.services.checking import default_config
+from annotation.task_types.registry import get_type
+from annotation.task_types.wording import RECORDING
 from annotation.views import work_events
+from annotation.views.console.plan import RECORDED, plan_of
 from hitserver import retention
 from tests.annotation.console_helpers import as_role
 from tests.annotation.offers_helpers import FIRST, story_study
@@ -37,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study() -> Study:
-    return story_study()
+    return story_study(record_edits=True)
 
 
 class Writer(WorkerBrowser):
@@ -82,19 +86,45 @@ def typed(text: str, at: int = 100, position: int = 0) -> list[Any]:
 
 def test_workers_read_about_it_before_they_agree_and_on_the_page(study: Study) -> None:
     client = WorkerBrowser(make_participant(study=study)).client
-    assert work_events.RECORDING in client.get(reverse("study_start", args=[study.slug])).content.decode()
-    assert work_events.RECORDING in client.get(reverse("study_preview", args=[study.slug])).content.decode()
-    assert work_events.RECORDING in Writer(make_participant(study=study)).open()
+    assert RECORDING in client.get(reverse("study_start", args=[study.slug])).content.decode()
+    assert RECORDING in client.get(reverse("study_preview", args=[study.slug])).content.decode()
+    assert RECORDING in Writer(make_participant(study=study)).open()
+
+
+@pytest.mark.parametrize("task_type", ["cyoa", "mil_story", "slogan", "production", "con_test"])
+def test_typing_is_recorded_only_where_the_study_asks_for_it(task_type: str) -> None:
+    task = get_type(task_type)
+    config = default_config(task)
+    assert not task.records_edits(config)
+    assert "recording" not in {text.name for text in task.texts(config)}
+    assert "recording" in {text.name for text in task.texts(config | {"record_edits": True})}
+
+
+def test_the_notice_can_be_worded_by_the_study() -> None:
+    study = story_study(record_edits=True, live=False, arms=())
+    study.texts = {"recording": "We watch how this text grows."}
+    study.save()
+    page = as_role("editor", study).get(reverse("study_preview", args=[study.slug])).content.decode()
+    assert "We watch how this text grows." in page
+    assert RECORDING not in page
+
+
+def test_the_launch_page_says_that_typing_is_recorded() -> None:
+    recording, other = (
+        story_study(record_edits=True, live=False, arms=()),
+        make_study(task_type="production", live=False, arms=()),
+    )
+    assert RECORDED in [check.text for check in plan_of(recording).checks]
+    assert RECORDED not in [check.text for check in plan_of(other).checks]
 
 
 def test_a_study_that_records_nothing_has_no_script_and_says_nothing() -> None:
     study = story_study()
-    study.arms.update(shown_config=study.config | {"record_edits": False})
     writer = Writer(make_participant(study=study))
     page = writer.open()
     assert not writer.key
     assert "events.js" not in page
-    assert work_events.RECORDING not in page
+    assert RECORDING not in page
     other = WorkerBrowser(make_participant(study=make_study(task_type="abs_hds")))
     assert "events.js" not in other.get().content.decode()
 

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Flag, OutsideAssignment, Posting, Stud
 from annotation.queries.fairness import comments_of, fairness_of
 from annotation.queries.left_out import left_out_submissions
 from annotation.queries.pay import pay_of
-from annotation.services.allocation import return_assignment
+from annotation.services.ending import return_assignment
 from annotation.services.redacting import _gate
 from annotation.services.reviews import review_submission
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission

@@ -132,7 +132,7 @@ def test_the_same_number_of_queries_whatever_the_size() -> None:
             study_data(study)
         counts.append(len(queries))
 
-    assert counts == [9, 9]
+    assert counts == [12, 12]
 
 
 # --- arms, roles, questions about no item ---

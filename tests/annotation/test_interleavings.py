@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Draft, Hit, Rating, Step, Study, Submission
 from annotation.services import studies
-from annotation.services.allocation import NothingLeft, accept_next, reclaim_expired, return_assignment
+from annotation.services.allocation import NothingLeft, accept_next
 from annotation.services.answers import save_draft, submit_step
+from annotation.services.ending import reclaim_expired, return_assignment
 from annotation.services.reviews import review_submission
 from tests.factories import make_participant, make_researcher, make_study
 

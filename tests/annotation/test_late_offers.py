@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from annotation.models import Rating
 from generation.models import Suggester, Suggestion
 from tests.annotation.offers_helpers import (
+    LAST,
     TEXTS,
     answer,
     answer_all,
@@ -40,7 +42,7 @@ def test_a_late_suggestion_is_asked_for_again_and_the_writer_reads_why() -> None
     assert Suggestion.objects.count() == 3, "the one that came is not asked for again"
     told = poll(browser)
     assert told["reload"] is False
-    assert "We have asked again. If nothing comes within 4 seconds" in told["text"]
+    assert "We have asked again. You can continue in 4 seconds at the latest." in told["text"]
 
 
 def test_the_second_try_counts_if_it_comes_first_and_is_marked() -> None:
@@ -74,7 +76,7 @@ def test_after_the_deadline_the_pool_steps_in_and_is_marked() -> None:
     assert offer.source == "pool"
     assert offer.text.startswith(f"A line from the pool of {offer.suggester}")
     assert (offer.model, offer.seed) == ("", None), "nobody knows who wrote a text of a file"
-    assert "At least one of those below was prepared earlier." in page.text
+    assert "prepared" not in page.text and "in time" not in page.text, "where a text comes from is no cue for writers"
     assert asked("2", again=True).state == "cancelled"
     assert Suggestion.objects.filter(from_pool=True).count() == 1, "one text of the pool is used"
 
@@ -102,8 +104,27 @@ def test_one_missing_suggestion_leaves_the_other() -> None:
     pass_time(11)
 
     assert shown_texts(browser) == [TEXTS["2"]]
+    page = fields(browser.get()).text
+    assert "One suggestion is missing" in page
+    assert "There is only one this time, because the other one did not come in time." in page
+    assert "You can also replace it with a text of your own." in page
     assert browser.send(pick="1", turn=TEXTS["2"]).status_code == 422
     assert browser.send(pick="2", turn=TEXTS["2"]).status_code == 303
+
+
+def test_one_suggestion_alone_is_no_choice_between_suggesters() -> None:
+    study = story_study(pool=False)
+    browser = writer(study)
+    is_waiting(browser)
+    answer(asked("2"), TEXTS["2"])
+    pass_time(11)
+    browser.get()
+    browser.send(pick="2", turn=TEXTS["2"])
+    assert browser.send(**LAST).status_code == 303
+
+    topics = set(Rating.objects.values_list("question", flat=True))
+    assert {"turn", "suggested"} <= topics
+    assert not {"choice", "switches"} & topics
 
 
 def test_where_a_model_wrote_nothing_usable_the_pool_steps_in_at_once() -> None:

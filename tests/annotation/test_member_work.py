@@ -13,7 +13,8 @@ from annotation.models import Assignment, Membership, Participant, Posting, Stud
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries.member_work import coders_of
 from annotation.services import people
-from annotation.services.allocation import NothingLeft, accept_next, return_assignment
+from annotation.services.allocation import NothingLeft, accept_next
+from annotation.services.ending import return_assignment
 from annotation.services.importing import import_items
 from annotation.services.member_work import reasons_not_to_start, start_member_work
 from annotation.services.members import add_member, remove_member
@@ -236,4 +237,4 @@ def test_a_new_study_in_the_console_suggests_two_coders_and_no_limit() -> None:
     page = fields(client.get(reverse("console_new_settings", args=["comment_coding"])))
     assert (page.values["ratings_per_item"], page.values["hits_per_worker"]) == ("2", "")
     page = fields(client.get(reverse("console_new_settings", args=["likert"])))
-    assert (page.values["ratings_per_item"], page.values["hits_per_worker"]) == ("10", "1")
+    assert (page.values["ratings_per_item"], page.values["hits_per_worker"]) == ("9", "")

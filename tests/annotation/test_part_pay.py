@@ -115,7 +115,10 @@ def test_a_stopped_hit_counts_towards_the_limit() -> None:
     stop(browser)
     with pytest.raises(NothingLeft, match="limit"):
         accept_next(participant_id=Assignment.objects.get().participant_id)
-    assert "you have reached the limit for one person" in browser.client.get(browser.done_url).content.decode()
+    assert (
+        "You have done all the tasks that one person can do here."
+        in browser.client.get(browser.done_url).content.decode()
+    )
 
 
 @pytest.mark.django_db

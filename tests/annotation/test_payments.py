@@ -338,6 +338,7 @@ def test_the_csv_holds_one_row_per_worker() -> None:
         "usd_to_pay": "0.360",
         "hits_paid": "0",
         "usd_paid": "0.000",
+        "usd_bonuses_and_compensations": "0.000",
         "hits_excluded": "0",
         "hits_unconfirmed": "0",
         "last_paid_at": "",
@@ -408,3 +409,12 @@ def test_the_list_needs_the_same_number_of_queries_however_many_workers(django_a
         worker_with(study, 1)
     with django_assert_max_num_queries(16):
         page_of(client, study)
+
+
+def test_a_study_for_credit_says_that_it_pays_no_money() -> None:
+    study = make_study(reward=Decimal(0))
+    page = page_of(as_role("owner", study), study)
+    assert "This study pays no money." in page
+    assert "Nobody to pay yet" not in page
+    paid = make_study(reward=Decimal("0.18"))
+    assert "Nobody to pay yet" in page_of(as_role("owner", paid), paid)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.conf import LazySettings
+from django.conf import settings as server
 from PIL import Image, ImageCms
 
+from annotation.services import pictures
 from annotation.services.pictures import BadPicture, read_picture
 from tests.annotation.images import HTML, RED, SVG, animated, bomb, image_file, rotated_photo, text_bomb
 
@@ -106,3 +112,27 @@ def test_the_colour_profile_is_dropped_and_srgb_stays_as_it_is() -> None:
 def test_the_same_file_gives_the_same_name() -> None:
     assert read_picture(PNG).key == read_picture(PNG).key
     assert read_picture(PNG).key != read_picture(image_file("PNG", size=(41, 30))).key
+
+
+def test_images_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight large ones at once would take 1.5 GB."""
+    plain, together, most = pictures._plain, [], []
+
+    def slow(image: Image.Image) -> Image.Image:
+        together.append(image)
+        most.append(len(together))
+        time.sleep(0.02)
+        together.pop()
+        return plain(image)
+
+    monkeypatch.setattr(pictures, "_plain", slow)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(read_picture, [image_file("PNG")] * 8))) == 8
+    assert most == [1] * 8
+
+
+def test_other_processes_wait_as_well() -> None:
+    with pictures._one_at_a_time():
+        code = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        command = [sys.executable, "-c", code, str(server.VAR / "decoding.lock")]
+        assert b"BlockingIOError" in subprocess.run(command, capture_output=True, check=False).stderr

@@ -35,6 +35,7 @@ from annotation.services.allocation import NothingLeft, accept_next
 from annotation.services.answers import submit_step
 from annotation.services.payments import mark_paid
 from annotation.services.redacting import participations, redact
+from annotation.services.redacting_traces import Place, find_traces
 from annotation.services.repair import rebuild_ratings
 from annotation.services.syncing import sync_posting
 from common.problems import Invalid
@@ -153,6 +154,9 @@ class Mturk:
     """A platform that still knows the worker."""
 
     name, pays = "mturk", True
+
+    def has_paused(self, posting: Posting) -> None:
+        """MTurk does not pause."""
 
     def sync(self, posting: Posting) -> list[Reported]:
         return [Reported("A1", "A2SECRETWORKER", "approved", answer=f"<answer>{WROTE}</answer>")]
@@ -314,3 +318,28 @@ def test_an_exclusion_says_why_and_stays_when_repeated() -> None:
     notes = list(Review.objects.values_list("decision", "note"))
     assert notes == [("exclude", "The worker asked for the deletion of their data.")]
     assert Study.objects.get(pk=participant.study_id).hits.get().n_submitted == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_statistics_of_the_database_forget_as_well() -> None:
+    """PostgreSQL remembers some values of every column. A test elsewhere checks the tables."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no such statistics")
+    theirs = worked(items=2, items_per_hit=1, hits_per_worker=None)
+    assert walk(make_assignment(participant=theirs)) is not None  # values that occur twice are remembered
+    feedback = 'She said: "Xyzzyqat was in my way" on page \\ 7'
+    with transaction.atomic():
+        gate = RedactionGate.objects.create(opened_at=timezone.now())
+        Submission.objects.update(feedback=feedback)
+        gate.delete()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as PostgreSQL does by itself
+    assert Place("pg_stats", "annotation_submission.feedback", 1) in find_traces([feedback])
+
+    done = redact(participants=[theirs], actor="ann")
+
+    assert done.left == []
+    assert done.overwritten
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stats WHERE strpos(most_common_vals::text, 'Xyzzyqat') > 0")
+        assert cursor.fetchone()[0] == 0

@@ -21,7 +21,7 @@ from annotation import kept_reports as kept
 from annotation import report_tasks as tasks
 from annotation.models import Flag, Membership, Study, Submission
 from annotation.services.reviews import review_submission
-from tests.factories import make_participant, make_researcher, make_submission
+from tests.factories import make_participant, make_researcher, make_study, make_submission
 from tests.report_data import a_set, rated_study
 
 pytestmark = pytest.mark.django_db
@@ -315,3 +315,24 @@ def test_without_a_broker_the_page_says_so(
     assert response.status_code == 202
     assert "could not be built" in response.content.decode()
     assert "connection refused" in caplog.text
+
+
+def test_a_report_that_waits_says_why(study: Study, large: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "This study is large" in member(study).get(url(study)).content.decode()
+    monkeypatch.setattr(kept, "why_slow", lambda study: "texts")
+    waits = member(study, "editor").get(url(study)).content.decode()
+    assert "This study is large" not in waits
+    assert "It measures how far apart texts are, which takes a while" in waits
+
+
+def test_a_few_submissions_with_many_texts_are_not_a_large_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_TEXTS_AT_ONCE", 1)
+    writing = make_study(task_type="production", items=1, ratings_per_item=2)
+    for seed in (1, 2):
+        make_submission(study=writing, seed=seed)
+    assert kept.why_slow(writing) == "texts"
+    monkeypatch.setattr(kept, "MOST_RATINGS_AT_ONCE", 0)
+    assert kept.why_slow(writing) == "large"
+    monkeypatch.setattr(kept, "MOST_RATINGS_AT_ONCE", 100)
+    monkeypatch.setattr(kept, "MOST_TEXTS_AT_ONCE", 100)
+    assert kept.why_slow(writing) == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
@@ -340,6 +342,24 @@ def test_a_bonus_is_confirmed_only_with_the_cost_in_view(django_capture_on_commi
     assert [payment.amount for payment in Payment.objects.all()] == [Decimal("5.00")]
 
 
+def test_the_preview_of_a_bonus_says_that_the_worker_had_the_same_before() -> None:
+    study = paid_study()
+    worker = make_participant(study=study)
+    sent, later = (make_submission(participant=worker) for _ in range(2))
+    pay_bonus(submission=sent, amount=Decimal("0.50"), reason="Thanks", key="1", actor="ada", connect=no_platform)
+    day = f"{Payment.objects.get().created_at:%-d %b %Y}"
+    said = f"1 worker had the same bonus before: 1 payment of $0.50 for the same reason, the last on {day}"
+    client = as_role("owner", study)
+    where = choose(client, study, "bonus", ticked=[later.pk])["Location"]
+    assert said in client.post(where, {"amount": "0.50", "note": "Thanks"}).content.decode()
+    for other in ({"amount": "0.75", "note": "Thanks"}, {"amount": "0.50", "note": "Well done"}):
+        assert "the same bonus before" not in client.post(where, other).content.decode()
+    out = StringIO()
+    terms = ("--amount", "0.50", "--reason", "Thanks", "--dry-run")
+    call_command("study", "bonus", study.slug, "--submission", str(later.pk), *terms, stdout=out)
+    assert said in out.getvalue()
+
+
 def test_submissions_of_another_study_are_never_touched() -> None:
     study, other = paid_study(), paid_study()
     theirs = make_submission(study=other)
@@ -357,7 +377,7 @@ def test_a_submission_is_approved_rejected_and_shown_with_both_decisions() -> No
     refused = client.post(url, {"decision": "reject", "feedback": ""}, follow=True).content.decode()
     assert "There is no reason." in refused
     page = client.post(url, {"decision": "reject", "feedback": "Same text."}, follow=True).content.decode()
-    assert "Rejected. Whether the analysis uses the submission is decided separately." in page
+    assert "Rejected. It stays in the analysis." in page
     assert "“Same text.”" in page
     assert "Undo the rejection" in page
     client.post(reverse("console_review", args=[study.slug, sent.pk]), {"decision": "exclude"})

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Offer, Output, Rating, Step, Submission
-from annotation.services.allocation import reclaim_expired
+from annotation.services.ending import reclaim_expired
 from tests.annotation.offers_helpers import LAST, answer, asked, is_waiting, shown_texts, story_study, writer
 from tests.annotation.pages import WorkerBrowser, fields
 

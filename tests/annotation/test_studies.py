@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 def test_omitted_parameters_have_their_defaults() -> None:
     study = create()
-    assert (study.status, study.ratings_per_item, study.items_per_hit, study.hits_per_worker) == ("draft", 10, 1, 1)
+    assert (study.status, study.ratings_per_item, study.items_per_hit, study.hits_per_worker) == ("draft", 10, 1, None)
     assert (study.feedback_box, study.access, study.seed, study.reward) == (True, "open", 1, Decimal(0))
     assert study.config == {
         "generation_task": "response",
@@ -178,6 +178,7 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "reward": {"values": {"reward": "9"}},
     "part_pay": {"values": {"part_pay": "steps"}},
     "part_pay_amount": {"values": {"part_pay": "fixed", "part_pay_amount": "0.50", "reward": "9"}},
+    "pay_note": {"values": {"pay_note": "By bank transfer."}},
     "keep_ratings": {"values": {"keep_ratings": True}},
     "arms": {"arms": [{"name": "new"}]},
     "quality_control": {"quality_control": {"too_fast": 2.0}},

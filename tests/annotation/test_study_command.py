@@ -79,11 +79,11 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(file: Path) -> None:
     assert "would create" in study("apply", file, "--dry-run")
     assert not Study.objects.exists()
     study("apply", file)
-    file.write_text(FILE.replace("title: Sets", "title: Other\nhits_per_worker: null"))
+    file.write_text(FILE.replace("title: Sets", "title: Other\nhits_per_worker: 2"))
     told = study("apply", file, "--dry-run")
     assert "would change" in told
     assert "~ title: Sets → Other" in told
-    assert "~ hits_per_worker: 1 → null" in told
+    assert "+ hits_per_worker: 2" in told
     assert "Nothing was written" in told
     assert Study.objects.get().title == "Sets"
 

@@ -27,6 +27,7 @@ EXAMPLES = sorted(
     path for path in (ROOT / "examples").glob("*.yaml") if not path.name.endswith(".run.yaml") and path != JUDGING
 )
 DOCS = ROOT / "docs" / "study-files.md"
+SIZES = ("items_per_hit", "ratings_per_item", "hits_per_worker")
 
 
 @pytest.fixture
@@ -123,14 +124,24 @@ def in_words(value: Any) -> str:
 def test_the_documentation_and_the_form_have_the_same_keys() -> None:
     told = documented("## Keys of a study")
     assert list(told) and set(told) == set(KEYS)
-    defaults = default_values()
+    defaults = default_values("abs_hds") | dict.fromkeys(SIZES, "[as published](#published-sizes)")
     for name, field in StudyForm().fields.items():
         default = "required" if name in REQUIRED else in_words(defaults[name])
         assert told[name] == (accepts(field), default), name
 
 
+def test_the_documentation_and_the_types_have_the_same_sizes() -> None:
+    section = DOCS.read_text().partition("### Published sizes\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (.*?) \| (.*?) \| (.*?) \|", section, re.MULTILINE)
+    told = {name: cells for names, *cells in rows for name in re.findall(r"`(\w+)`", names)}
+    assert told == {
+        name: [in_words(getattr(task.suggested, size)).replace("empty", "no limit") for size in SIZES]
+        for name, task in all_types().items()
+    }
+
+
 def test_the_documentation_and_the_types_have_the_same_settings() -> None:
-    headings = re.findall(r"^### (.*)$", DOCS.read_text(), re.MULTILINE)
+    headings = re.findall(r"^### (`.*)$", DOCS.read_text(), re.MULTILINE)
     for heading in headings:
         told = documented(f"### {heading}")
         for name in re.findall(r"`(\w+)`", heading):

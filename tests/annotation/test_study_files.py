@@ -32,7 +32,7 @@ def test_a_new_study_with_items_and_an_owner(folder: Path) -> None:
     study = Study.objects.get(slug="sets")
     assert applied.created
     assert applied.study == study
-    assert (study.reward, study.hits_per_worker, study.config["max_words"]) == (Decimal("0.18"), 1, 9)
+    assert (study.reward, study.hits_per_worker, study.config["max_words"]) == (Decimal("0.18"), None, 9)
     assert study.items.count() == 3
     assert study.memberships.get().user == owner
 

@@ -83,6 +83,48 @@ def test_a_suggester_that_is_named_twice_needs_twice_as_many_texts() -> None:
     assert "lacks 3 texts" in reason
 
 
+def test_two_suggesters_with_the_same_texts_need_enough_for_both() -> None:
+    """A story of three rounds needs six different texts. Round 3 of a story would have had one suggestion."""
+    texts = [f"A line that both pools hold, number {at}." for at in range(ROUNDS)]
+    first = make_suggester("model-a")
+    for suggester in (first, make_suggester("model-b")):
+        make_pool(suggester, *texts)
+
+    one, other = reasons(draft())
+
+    assert "The pool of suggester model-a lacks 3 texts for a story" in one
+    assert "3 of its texts are also in the pool of model-b, and a story never shows a text twice." in one
+    assert "Add other texts on the page Suggesters, or with: manage.py suggester pool-fill model-a" in one
+    assert "The pool of suggester model-b lacks 3 texts" in other
+    make_pool(first, *(f"A line of model-a alone, number {at}." for at in range(ROUNDS)))
+    (rest,) = reasons(draft())
+    assert "The pool of suggester model-b lacks 3 texts" in rest
+
+
+def test_texts_for_a_round_are_used_before_those_for_every_round() -> None:
+    """The pools of the published example as both were filled from one run: five texts for round 1, five for round 5,
+    and five for every round, which both suggesters need in rounds 2, 3 and 4."""
+    for name in ("model-a", "model-b"):
+        suggester = make_suggester(name)
+        for round in (0, 1, 5):
+            make_pool(suggester, *(f"A line for round {round}, number {at}." for at in range(5)), round=round)
+
+    one, other = reasons(draft(rounds=5))
+
+    assert "The pool of suggester model-a lacks 1 text for a story in which all suggestions come too late" in one
+    assert "(rounds 2, 3, 4)" in one
+    assert "model-b lacks 1 text" in other
+
+
+def test_arms_do_not_take_texts_from_each_other() -> None:
+    study = make_study(task_type="cyoa", items=1, live=False, config={"rounds": ROUNDS}, arms=())
+    for position, name in enumerate(("model-a", "model-b")):
+        make_pool(make_suggester(name), *(f"A line of both, number {at}." for at in range(ROUNDS)))
+        study.arms.create(name=name, position=position, config={"suggesters": [name]})
+
+    assert reasons(study) == []
+
+
 def test_suggesters_are_locked_from_launch_to_close() -> None:
     suggester = ready("model-a")
     ready("model-b")

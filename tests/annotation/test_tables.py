@@ -191,3 +191,24 @@ def test_the_file_stays_open() -> None:
 def test_after_an_unclosed_quote_no_further_problems_are_reported() -> None:
     found = problems('a,b\n"1\n2"x,3\n4\n')
     assert [(problem.row, "lines 2 to 3" in problem.what) for problem in found] == [(1, True)]
+
+
+def test_rows_are_checked_though_the_header_is_wrong() -> None:
+    found = problems(b"a,b,a,\n1,2,3,4\n1,2\n5,caf\xe9,7,8\n")
+    assert [(problem.row, problem.column) for problem in found] == [
+        (0, "column 4"),
+        (0, "a"),
+        (2, "a"),
+        (3, "b"),
+    ]
+
+
+def test_nothing_below_a_header_with_another_separator_is_checked() -> None:
+    assert [problem.row for problem in problems("a;b\n1;2\n3,4\n")] == [0]
+
+
+def test_rows_that_can_be_read_below_a_wrong_header_are_there() -> None:
+    with pytest.raises(TableProblems) as caught:
+        read("a,b,a,\n1,2,3,4\n1,2\n")
+    assert caught.value.table is not None
+    assert cells(caught.value.table) == [{"a": "1", "b": "2"}]

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Assignment, Participant, Study, Worker
+from annotation.services.people import invite
 from annotation.tokens import bot_token, participant_token
 from tests.annotation.pages import fields
 from tests.factories import make_assignment, make_participant, make_study, make_submission
@@ -106,20 +107,61 @@ def make_panel_study(**values: Any) -> Study:
 
 
 def test_the_same_id_of_one_panel_is_the_same_person(panel_study: Study) -> None:
-    first = participant(start(panel_study, "?PROLIFIC_PID=5f1b&STUDY_ID=9"))
-    assert participant(start(panel_study, "?PROLIFIC_PID=5f1b")) == first
-    assert participant(start(panel_study, "?PROLIFIC_PID=5f1c")) != first
+    first = participant(start(panel_study, "?PROLIFIC_PID=5f1b&STUDY_ID=9", browser=KEY))
+    assert participant(start(panel_study, "?PROLIFIC_PID=5f1b", browser=KEY)) == first
+    assert participant(start(panel_study, "?PROLIFIC_PID=5f1c", browser=KEY)) != first
     assert participant(start(make_panel_study(), "?PROLIFIC_PID=5f1b")).worker == first.worker
     other_panel = make_panel_study(panel="sona", identity_parameter="id")
     assert participant(start(other_panel, "?id=5f1b")).worker != first.worker
 
 
-def test_people_who_come_back_are_welcomed_with_their_own_page(panel_study: Study) -> None:
-    first = participant(start(panel_study, "?PROLIFIC_PID=5f1b"))
-    page = Client().get(url_of(panel_study, "?PROLIFIC_PID=5f1b"))
-    assert "Welcome back" in fields(page).text
-    assert participant_token(first.pk) in page.content.decode()
-    assert "Welcome back" not in fields(Client().get(url_of(panel_study, "?PROLIFIC_PID=5f1c"))).text
+@pytest.mark.parametrize("status", ["live", "paused", "closed"])
+@pytest.mark.parametrize("key", ["", KEY[::-1]], ids=["without a key", "with another key"])
+def test_who_only_knows_the_id_of_somebody_gets_nothing_of_theirs(panel_study: Study, key: str, status: str) -> None:
+    """Neither their page, nor whether they have started."""
+    theirs = participant(start(panel_study, "?PROLIFIC_PID=5f1b", browser=KEY))
+    client = Client()
+    form = fields(client.get(url_of(panel_study, "?PROLIFIC_PID=5f1b"))).values
+    Study.objects.filter(pk=panel_study.pk).update(status=status)
+    mine, nobodys = (client.get(url_of(panel_study, f"?PROLIFIC_PID={name}")) for name in ("5f1b", "5f1c"))
+    assert mine.status_code == nobodys.status_code
+    assert fields(mine).text == fields(nobodys).text
+    for sent in ({"browser": key}, {"browser": key, "return": "1"}):
+        refused = client.post(url_of(panel_study, "?PROLIFIC_PID=5f1b"), form | sent)
+        assert refused.status_code != 303
+        for secret in (participant_token(theirs.pk), theirs.completion_code):
+            assert secret not in mine.content.decode() + refused.content.decode()
+    assert Participant.objects.count() == 1
+
+
+def test_who_cannot_come_back_in_this_browser_is_told_where_they_can(panel_study: Study) -> None:
+    start(panel_study, "?PROLIFIC_PID=5f1b", browser=KEY)
+    refused = start(panel_study, "?PROLIFIC_PID=5f1b", browser=KEY[::-1])
+    assert refused.status_code == 403
+    assert "You cannot continue in this browser" in fields(refused).text
+    assert "write to the researchers" in fields(refused).text
+
+
+@pytest.mark.parametrize("status", ["paused", "closed"])
+def test_the_browser_that_started_gets_back_when_the_study_admits_nobody_new(panel_study: Study, status: str) -> None:
+    mine = participant(start(panel_study, "?PROLIFIC_PID=5f1b", browser=KEY))
+    Study.objects.filter(pk=panel_study.pk).update(status=status)
+    client, url = Client(), url_of(panel_study, "?PROLIFIC_PID=5f1b")
+    assert b'id="known-here" hidden' in client.get(url).content
+    assert participant(client.post(url, {"return": "1", "browser": KEY})) == mine
+
+
+def test_the_button_can_be_pressed_twice_without_browser_storage(panel_study: Study) -> None:
+    client, url = Client(), url_of(panel_study, "?PROLIFIC_PID=5f1b")
+    form = fields(client.get(url)).values | {"browser": ""}
+    assert participant(client.post(url, form)) == participant(client.post(url, form))
+
+
+def test_what_is_stored_of_the_key_says_nothing_about_other_studies(panel_study: Study) -> None:
+    others = [start(study, "?PROLIFIC_PID=5f1b", browser=KEY) for study in (panel_study, make_panel_study())]
+    stored = {participant(each).returns_with for each in others}
+    assert len(stored) == 2
+    assert KEY not in stored
 
 
 @pytest.mark.parametrize("query", ["", "?PROLIFIC_PID=", "?PROLIFIC_PID={{%25PROLIFIC_PID%25}}", "?prolific_pid=5f1b"])
@@ -154,11 +196,13 @@ def test_people_who_took_part_in_a_related_study_see_a_message() -> None:
     assert participant(start(study, "?PROLIFIC_PID=5f1c"))
 
 
-def test_people_who_join_a_related_study_after_the_start_page_see_a_message() -> None:
+def test_people_who_join_a_related_study_after_the_start_keep_their_task_and_get_no_other() -> None:
     earlier, study = make_panel_study(), make_panel_study()
     study.exclude_studies.add(earlier)
     started = start(study, "?PROLIFIC_PID=5f1b")
     make_submission(participant=participant(start(earlier, "?PROLIFIC_PID=5f1b")))
+    assert "Step 1 of" in fields(Client().get(started.headers["Location"])).text
+    Assignment.objects.filter(hit__study=study).update(state="returned")
     page = fields(Client().get(started.headers["Location"]))
     assert "You have already taken part in a related study" in page.text
     assert "Next task" not in page.text
@@ -231,12 +275,19 @@ def test_a_bot_shows_a_token_that_only_this_server_makes() -> None:
 # --- what the start page says about arms ---
 
 
+def started_links(study: Study) -> list[str]:
+    """Personal links of two people who have started, the first in the first arm."""
+    links = [url_of(study, f"?k={each.key}") for each in invite(study=study, names=["a", "b"], actor="test")]
+    for link in links:
+        start(study, link.partition("/s/" + study.slug + "/")[2])
+    return links
+
+
 def test_before_an_arm_is_known_the_start_page_promises_the_least_reward() -> None:
     study = make_panel_study(arms=[{"name": "low", "reward": "0.10"}, {"name": "high", "reward": "0.50"}])
     assert "Reward at least $0.10" in fields(Client().get(url_of(study, "?PROLIFIC_PID=a"))).text
-    for name, reward in (("a", "0.10"), ("b", "0.50")):
-        start(study, f"?PROLIFIC_PID={name}")
-        assert f"Reward ${reward}" in fields(Client().get(url_of(study, f"?PROLIFIC_PID={name}"))).text
+    for link, reward in zip(started_links(study), ("0.10", "0.50"), strict=True):
+        assert f"Reward ${reward}" in fields(Client().get(link)).text
 
 
 def test_instructions_of_one_arm_are_not_shown_to_those_of_another() -> None:
@@ -245,6 +296,5 @@ def test_instructions_of_one_arm_are_not_shown_to_those_of_another() -> None:
     page = fields(Client().get(url_of(study, "?PROLIFIC_PID=a")))
     assert "Read the set." in page.text
     assert "longer" not in page.text
-    for name, said in (("a", "Read the set."), ("b", "Prefer the longer set.")):
-        start(study, f"?PROLIFIC_PID={name}")
-        assert said in fields(Client().get(url_of(study, f"?PROLIFIC_PID={name}"))).text
+    for link, said in zip(started_links(study), ("Read the set.", "Prefer the longer set."), strict=True):
+        assert said in fields(Client().get(link)).text

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import Assignment, Draft, Hit, Participant, Step, Study, Submission
-from annotation.services.allocation import reclaim_expired
+from annotation.services.ending import reclaim_expired
 from annotation.tokens import form_token
 from tests.annotation.pages import WorkerBrowser, fields
 from tests.factories import make_participant, make_study, make_submission
@@ -116,7 +116,9 @@ def test_when_somebody_else_has_the_place_the_worker_sees_it_and_the_text_is_kep
     response = worker.post(form, own="Too late, alas.")
     assert response.status_code == 409
     assert "The time for this task was up" in fields(response).text
-    assert "does not count. What you wrote is saved" in fields(response).text
+    said = fields(response).text
+    assert "it came too late: it is not in the results, and it is not paid" in said
+    assert "kept as a draft, not as an answer" in said
     assert "write to lab@example.org" in fields(response).text
     draft = Draft.objects.get()
     assert draft.late
@@ -132,7 +134,7 @@ def test_where_no_address_is_given_the_page_does_not_send_anybody_to_one() -> No
     reclaim_expired()
     make_submission(study=study)
     response = worker.post(form, own="Too late, alas.")
-    assert "does not count" in fields(response).text
+    assert "it is not in the results" in fields(response).text
     assert "write to" not in fields(response).text.lower()
 
 
@@ -189,7 +191,7 @@ def test_work_accepted_before_may_be_sent_and_nothing_new_is_given_out(worker: W
 @pytest.mark.parametrize(
     ("values", "done", "says"),
     [
-        ({"hits_per_worker": 1}, 1, "you have reached the limit for one person"),
+        ({"hits_per_worker": 1}, 1, "You have done all the tasks that one person can do here."),
         ({"items": 1, "hits_per_worker": None}, 1, "There are no tasks for you right now"),
         ({"items": 1, "ratings_per_item": 1}, 0, "There are no tasks for you right now"),
     ],

@@ -79,7 +79,7 @@ def test_when_a_start_cannot_be_stored_the_button_starts_again(study: Study, mon
     url = reverse("study_start", args=[study.slug])
     token = fields(client.get(url)).values["start"]
     with monkeypatch.context() as patch:
-        patch.setattr("annotation.views.work_start.enrol", fail)
+        patch.setattr("annotation.views.work_start.enrol_with_hit", fail)
         response = client.post(url, {"start": token})
     assert response.status_code == 503
     assert client.post(url, fields(response).values).status_code == 303

@@ -48,7 +48,7 @@ def test_a_whole_hit_from_first_step_to_completion_code() -> None:
     done = fields(worker.client.get(worker.done_url)).text
     assert participant.completion_code in done
     assert "Your answers are saved. You have done 1 task in this study." in done
-    assert "There are no more tasks for you: you have reached the limit for one person." in done
+    assert "You have done all the tasks that one person can do here." in done
     assert "Paste the code where you were asked for it. It stays the same" in done
     assert "Next task" not in done
 
@@ -59,7 +59,7 @@ def test_after_a_hit_the_page_shows_the_code_and_offers_the_next_task(worker: Wo
     code = Participant.objects.get().completion_code
     assert "Your answers are saved. You have done 1 task in this study." in page
     assert f'<span class="code" id="code">{code}</span>' in page
-    assert f'<a class="button primary" href="{worker.url}">Next task</a>' in page
+    assert f'<a class="button primary" href="{worker.url}" data-next>Next task</a>' in page
     assert "When you are done, paste the code where you were asked for it." in page
     assert page.count('class="foot"') == 1, "one paragraph, so that no gap is between the contact and the record"
     assert Assignment.objects.count() == 1  # looking at the code takes no task
@@ -106,6 +106,12 @@ def test_platforms_that_are_allowed_to_may_frame_the_page(worker: WorkerBrowser,
     response = WorkerBrowser.get(worker)
     assert "frame-ancestors https://market.example.org" in response.headers["Content-Security-Policy"]
     assert "X-Frame-Options" not in response.headers
+
+
+def test_feedback_in_which_nothing_can_be_seen_is_none() -> None:
+    worker = WorkerBrowser(make_participant(study=make_study(items=1, feedback_box=True)))
+    worker.finish(feedback="\u200b" * 200)
+    assert Submission.objects.get().feedback == ""
 
 
 def test_the_feedback_box_is_only_on_the_last_step_and_only_if_the_study_has_one() -> None:
@@ -291,7 +297,7 @@ def test_the_page_after_a_hit_needs_two_queries(worker: WorkerBrowser, django_as
 
 def test_start_and_preview_need_few_queries(study: Study, django_assert_max_num_queries: Any) -> None:
     client = Client()
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(6):
         client.get(reverse("study_start", args=[study.slug]))
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         client.get(reverse("study_preview", args=[study.slug]))

@@ -7,23 +7,27 @@ Their only link is the endpoint in the study's settings; everything else is the 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import ARGS, NARROW
+from tests.browser.conftest import ARGS, NARROW, WIDE
 from tests.integration.studies import make_study
 from tests.support import Server, running_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 #: Milliseconds: two servers and a browser may share a busy machine.
 PATIENCE = 60_000
+#: A folder for screenshots.
+PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
 NO_THIRD_PARTY_COOKIES = "--test-third-party-cookie-phaseout"
 RATINGS = """
 import json
@@ -88,15 +92,31 @@ def join(page: Page, sites: Sites, name: str) -> None:
     expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible(timeout=PATIENCE)
 
 
-def accept(page: Page) -> str:
-    """Accept a HIT in the list of tasks, and start it in its frame. Returns the town that it asks about."""
+def accept(page: Page, *, first: bool = True) -> str:
+    """Accept a HIT in the list of tasks, and start it in its frame. Returns the town that it asks about.
+
+    Only a worker's ``first`` HIT of the study has a start page. The keyboard is in the frame, whose page has no clock.
+    """
     page.get_by_role("button", name=re.compile("^Accept: ")).click()
     frame = page.frame_locator("iframe")
-    frame.get_by_role("button", name="Start").click()
+    if first:
+        frame.get_by_role("button", name="Start").click()
     expect(frame.get_by_role("radio").first).to_be_attached(timeout=PATIENCE)
     town = re.search(r"weather in (town \d+)", frame.locator("body").inner_text())
     assert town is not None
+    expect(page.locator("iframe")).to_be_focused()
+    expect(page.get_by_text("Time left")).to_be_visible()
+    expect(frame.get_by_text("Time left")).to_have_count(0)
+    expect(frame.get_by_role("button", name="Start")).to_have_count(0)
+    take_picture(page, "second" if not first else "first")
     return town[1]
+
+
+def take_picture(page: Page, name: str) -> None:
+    """A screenshot, on a phone and on a desk."""
+    for viewport in (WIDE, NARROW) if PICTURES else ():
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        page.screenshot(path=Path(PICTURES) / f"frame-{name}-{viewport['width']}.png", full_page=True)
 
 
 def rate(page: Page, value: str) -> None:
@@ -121,7 +141,7 @@ def test_two_hits_open_at_once_in_two_tabs_each_keep_their_answers(page: Page, s
     join(page, sites, "robin")
     other = page.context.new_page()
     other.goto(page.url)  # both tabs list the tasks before one is accepted
-    first, second = accept(page), accept(other)
+    first, second = accept(page), accept(other, first=False)
     assert first != second
     rate(other, "2")
     rate(page, "5")

@@ -91,6 +91,16 @@ def test_without_javascript_the_page_loads_itself_again_until_the_end(
     assert page.locator("noscript meta").count() == 0
 
 
+def test_a_check_s_result_appears_by_itself(live_server: LiveServer, new_page: NewPage, run: GenerationRun) -> None:
+    page = new_page()
+    soon = timezone.now().timestamp() + 60
+    LanguageModel.objects.update(check_state="waiting")
+    open_run(page, live_server, f"/console/models/?until={soon:.0f}")
+    expect(page.get_by_text("Not checked yet")).to_be_visible()
+    LanguageModel.objects.update(check_state="passed")
+    expect(page.get_by_text("Works", exact=True)).to_be_visible(timeout=20_000)
+
+
 @pytest.mark.parametrize("path", ["/console/runs/pilot/", "/console/runs/", "/console/runs/new/", "/console/models/"])
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,7 +1,8 @@
-"""What makes work quick and safe in a real Chromium: number keys, the code to copy, formatted texts; at 390 px, too."""
+"""What makes work quick and safe in a real Chromium: the code to copy, formatted texts, no script; at 390 px, too."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Participant, Rating, Study
+from annotation.task_types.questions import clean_text
 from annotation.tokens import participant_token
+from common.text_length import count_characters, count_words, is_blank
 from tests.browser.conftest import NARROW, NewPage
 from tests.browser.work_helpers import check_looks, open_start, send, tab_to
+from tests.common.text_lengths import BLANK, LENGTHS, NOT_BLANK
 from tests.factories import make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -64,72 +68,6 @@ def test_the_code_is_copied_by_a_button_that_the_keyboard_reaches(
     expect(page.get_by_text("Task 2")).to_be_visible()
 
 
-def test_number_keys_choose_the_points_of_a_half_step_scale_in_the_order_shown(
-    live_server: Any, new_page: NewPage, axe_core: Path
-) -> None:
-    page = new_page()
-    open_task(page, live_server, make_study(items=1, config=SHORT))
-    expect(page.locator(".point .key")).to_have_text([str(number) for number in range(1, 10)])
-    expect(page.locator(".keys")).to_contain_text("Press 1 to 9 to answer, then Enter to send.")
-    check_looks(page, axe_core, "number keys")
-    page.keyboard.press("9")
-    expect(page.get_by_role("radio").last).to_be_checked()
-    page.keyboard.press("4")
-    expect(page.get_by_role("radio").nth(3)).to_be_checked()
-    expect(page.locator("#saved")).to_have_text("Saved")
-    page.locator("#f-feedback").focus()
-    page.keyboard.type("7 of 9")
-    expect(page.get_by_role("radio").nth(3)).to_be_checked()
-    page.get_by_role("radio").nth(3).focus()
-    page.keyboard.press("Control+2")
-    page.keyboard.press("0")
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text("Thank you")
-    assert Rating.objects.get().value == 3.5
-    assert Rating.objects.get().seconds
-
-
-def test_a_digit_on_the_page_is_the_key_of_its_point(live_server: Any, new_page: NewPage) -> None:
-    """On a scale that runs from 7 down to 1, the key 7 is the point 7."""
-    statements = [{"topic": "creative", "question": "The text is creative."}]
-    config = {"statements": statements, "direction": "descending"}
-    page = new_page()
-    open_task(page, live_server, make_study(task_type="likert", items=1, config=config))
-    expect(page.locator(".keys")).to_contain_text("Press 1 to 7 to answer")
-    expect(page.locator(".key")).to_have_count(0)
-    page.keyboard.press("6")
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text("Thank you")
-    assert Rating.objects.get().value == 6
-
-
-def test_number_keys_do_nothing_where_several_questions_are_open_or_somebody_turned_them_off(
-    live_server: Any, new_page: NewPage
-) -> None:
-    page = new_page()
-    open_task(page, live_server, make_study(task_type="likert", items=1))
-    expect(page.locator(".keys")).to_have_count(0)
-    page.keyboard.press("3")
-    expect(page.locator("input:checked")).to_have_count(0)
-    open_task(page, live_server, make_study(items=1, config=SHORT))
-    page.get_by_role("button", name="Turn off number keys").click()
-    expect(page.get_by_role("button", name="Turn on number keys")).to_be_focused()
-    page.reload()
-    page.keyboard.press("3")
-    expect(page.locator("input:checked")).to_have_count(0)
-    page.get_by_role("button", name="Turn on number keys").click()
-    page.keyboard.press("3")
-    expect(page.get_by_role("radio").nth(2)).to_be_checked()
-
-
-def test_hints_about_keys_are_not_shown_on_a_phone(live_server: Any, new_page: NewPage) -> None:
-    page = new_page(viewport=NARROW, has_touch=True, is_mobile=True)
-    open_task(page, live_server, make_study(items=1, config=SHORT))
-    expect(page.locator(".keys")).to_have_count(1)
-    expect(page.locator(".keys")).to_be_hidden()
-    expect(page.locator(".key").first).to_be_hidden()
-
-
 def test_instructions_and_definition_show_their_formatting(live_server: Any, new_page: NewPage, axe_core: Path) -> None:
     study = make_study(
         task_type="pairwise",
@@ -169,14 +107,27 @@ def test_a_browser_that_started_here_finds_its_page_when_the_study_is_full(
     send(page, "Thank you")
 
 
-def test_keys_work_on_a_page_with_one_choice(live_server: Any, new_page: NewPage) -> None:
-    """con_test: text boxes on the first page, one choice on the second."""
+def test_lengths_are_counted_on_the_page_as_on_the_server(live_server: Any, new_page: NewPage) -> None:
     page = new_page()
-    open_task(page, live_server, make_study(task_type="con_test", items=1))
-    expect(page.locator(".keys")).to_have_count(0)
-    for number, box in enumerate(page.locator(".question textarea").all()):
-        box.fill(f"Reply number {number} 5")
+    open_task(page, live_server, make_study(task_type="con_test", items=1, config={"max_words": 5}))
+    rng, letters = (
+        random.Random(7),
+        "a é9_.-’ \n\u00a0\u200b\u200d\u00ad\u0301字かカー々。ไท่ย๒ខមែរမြန်မာ🦉👍🏽हि나י\ufeff\u3164",
+    )
+    made = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(500)]
+    texts = [*made, *BLANK, *NOT_BLANK, *(text for text, _, _ in LENGTHS)]
+    js = "texts => texts.map(text => [...hitserverQuestions.lengths(text), hitserverQuestions.blank(text)])"
+    there = page.evaluate(js, texts)
+    here = [[count_words(text), count_characters(clean_text(text)), is_blank(text)] for text in texts]
+    assert [row for row in zip(texts, there, here, strict=True) if row[1] != row[2]] == []
+    boxes = page.locator(".question textarea")
+    for box, text in zip(boxes.all(), ("我昨天看见狗", "\u200b" * 200, "她走了", "他说话", "狗在叫"), strict=True):
+        box.fill(text)
+    expect(page.locator(".counter").first).to_have_text("6 words; at most 5")
     page.locator(".send button").click()
-    expect(page.get_by_role("radiogroup")).to_have_count(1)
-    page.keyboard.press("2")
-    expect(page.get_by_role("radio").nth(1)).to_be_checked()
+    errors = ["Please use at most 5 words; you wrote 6.", "Please write something here."]
+    for problem, error in zip(page.locator("#summary li").all(), errors, strict=True):
+        expect(problem).to_contain_text(error)
+    boxes.first.fill("我看见了狗")
+    boxes.nth(1).fill("好")
+    send(page, "Choose one of your")

@@ -34,12 +34,13 @@ def send(page: Page, then: str) -> None:
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Presses Tab until the element has the focus; every stop on the way must show where it is."""
+    """Presses Tab until the element has the focus, past the end of the page too. Every stop must show itself."""
     for _ in range(30):
         page.keyboard.press("Tab")
         ring = page.evaluate(
             """() => { const at = document.activeElement, seen = [at, at.parentElement];
-                       return seen.some(node => getComputedStyle(node).outlineStyle !== 'none'); }"""
+                       return at === document.body
+                           || seen.some(node => getComputedStyle(node).outlineStyle !== 'none'); }"""
         )
         assert ring, page.evaluate("document.activeElement.outerHTML")
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError
 
-from common.commands import ActionCommand, AddAction, aligned
+from common.commands import ActionCommand, AddAction, aligned, progress_bar
 from common.problems import invalid
 from tests.services import ROOT
 from tests.support import clean_environment
@@ -69,6 +69,14 @@ def test_a_bug_keeps_its_stack_trace() -> None:
 
 def test_an_action_gets_its_own_options_alone() -> None:
     assert run("greet", "Ann") == ("", "Hello Ann.\n")
+
+
+def test_a_progress_bar_of_totals_does_not_add_them_up(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(True, "HITs", total=3, so_far=True) as step:
+        for done in (1, 2, 3):
+            step(done)
+    shown = capsys.readouterr().err
+    assert "3/3" in shown and "6/3" not in shown and "6 HITs" not in shown
 
 
 def test_columns_are_as_wide_as_their_longest_cell_or_the_limit() -> None:

@@ -1,14 +1,19 @@
 """A real worker and a real queue, for each of the three brokers."""
 
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from celery import Celery
+from kombu.exceptions import OperationalError
 
 from hitserver import celery_app, settings
 from tests.services import ROOT, wait_for
@@ -117,3 +122,28 @@ def test_a_task_is_done_before_it_is_forgotten() -> None:
     assert celery_app.conf.task_acks_late is True
     assert celery_app.conf.worker_prefetch_multiplier == 1
     assert settings.CELERY_TASK_SOFT_TIME_LIMIT < settings.CELERY_TASK_TIME_LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["redis", "amqp"])
+def test_nobody_waits_long_for_a_broker_that_hangs(scheme: str) -> None:
+    """It takes connections, and then nothing happens. Otherwise only the client would end the wait."""
+    shared = {name: getattr(settings, name) for name in dir(settings) if name.startswith("CELERY_")}
+    quick = settings.REDIS_PATIENCE if scheme == "redis" else {}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = {"CELERY_BROKER_URL": f"{scheme}://127.0.0.1:{silent.getsockname()[1]}//"}
+        app = Celery("away", set_as_current=False)
+        app.config_from_object(shared | address | {"CELERY_BROKER_TRANSPORT_OPTIONS": quick}, namespace="CELERY")
+        seconds: list[float] = []
+
+        def send() -> None:
+            begin = time.monotonic()
+            with pytest.raises(OperationalError):
+                app.send_task("annotation.tasks.make_report", args=[1])
+            seconds.append(time.monotonic() - begin)
+
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        sender.join(8)
+    assert len(seconds) == 1
+    assert seconds[0] < 5

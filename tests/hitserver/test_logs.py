@@ -2,15 +2,18 @@ import logging
 import re
 import secrets
 import sys
+import time
 from collections.abc import Callable
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from django.core.exceptions import DisallowedHost
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from hitserver.logs import SECRET_PATHS, OneLineFormatter, PrivateFormatter, masked
-from tests.support import Server
+from hitserver.logs import SECRET_PATHS, WRONG_HOST, OncePerCause, OneLineFormatter, PrivateFormatter, masked
+from tests.support import Server, running_server
 
 
 def record(message: str, *, failed: bool = False) -> logging.LogRecord:
@@ -108,3 +111,57 @@ def test_no_secret_reaches_the_log_of_a_real_server(live_processes: Callable[...
     said = server.said()
     assert "Not Found: /marketplace/files/…/" in said
     assert SECRET not in said
+
+
+# --- many errors with one cause ---------------------------------------------------------------------------------
+
+
+def caught(error: Exception, name: str = "django.request") -> logging.LogRecord:
+    try:
+        raise error
+    except Exception:
+        return logging.LogRecord(name, logging.ERROR, "x.py", 1, "Failed: %s", ("/w/",), sys.exc_info())
+
+
+def test_a_minute_of_outage_is_one_traceback_per_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    once, now = OncePerCause(), time.monotonic()
+    assert sum(once.filter(caught(OSError(f"gone {number}"))) for number in range(582)) == 1
+    assert once.filter(caught(ValueError("another cause")))
+    assert once.filter(record("without a traceback"))
+    assert once.filter(record("without a traceback"))
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    again = caught(OSError("gone"))
+    assert once.filter(again)
+    assert again.getMessage() == "Failed: /w/ (581 more like this one were not logged)"
+
+
+def test_the_same_error_on_another_line_is_another_cause() -> None:
+    once, records = OncePerCause(), []
+    try:
+        raise OSError
+    except OSError:
+        records.append(record("failed", failed=True))
+    try:
+        raise OSError
+    except OSError:
+        records.append(record("failed", failed=True))
+    assert [once.filter(each) for each in records] == [True, True]
+
+
+def test_wrong_hosts_are_one_line_without_traceback() -> None:
+    once = OncePerCause()
+    records = [caught(DisallowedHost(f"Invalid HTTP_HOST header: 'h{n}'"), WRONG_HOST) for n in range(50)]
+    assert [once.filter(each) for each in records] == [True] + [False] * 49
+    assert "Traceback" not in OneLineFormatter("%(message)s").format(records[0])
+
+
+def test_the_server_logs_like_that(tmp_path: Path) -> None:
+    with running_server(tmp_path / "var", env={"HITSERVER_WEB_WORKERS": "1"}) as server:
+        parts = urlsplit(server.base_url)
+        for number in range(20):
+            connection = HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+            connection.request("GET", "/console/login/", headers={"Host": f"evil-{number}.example"})
+            assert connection.getresponse().status == 400
+            connection.close()
+        assert server.said().count("Invalid HTTP_HOST header") == 1
+        assert "Traceback" not in server.said()

@@ -104,11 +104,11 @@ def test_production_fails_closed(tmp_path: Path, change: dict[str, str], message
 @pytest.mark.parametrize(
     ("broker", "options"),
     [
-        ("redis://127.0.0.1/1", {"visibility_timeout": 2400}),
+        ("redis://127.0.0.1/1", {"visibility_timeout": 2400, "socket_connect_timeout": 1.0, "socket_timeout": 2.0}),
         ("amqp://guest@127.0.0.1", {}),
     ],
 )
-def test_the_broker_is_named_by_one_address(tmp_path: Path, broker: str, options: dict[str, int]) -> None:
+def test_the_broker_is_named_by_one_address(tmp_path: Path, broker: str, options: dict[str, float]) -> None:
     assert json.loads(load(tmp_path, CELERY_BROKER_URL=broker).stdout)["CELERY_BROKER_TRANSPORT_OPTIONS"] == options
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from hitserver.processes import allow_open_files
 from tests.support import Server, running_server
 
 pytestmark = pytest.mark.slow
@@ -23,6 +25,7 @@ UPLOAD = b"POST /console/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000000
 #: Of several times as many as the server has threads (two processes with four each).
 SLOW_CLIENTS = 32
 SECOND_SECONDS = 3
+HELD_BY_A_PROCESS = 1000
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +42,9 @@ def patient_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
         yield running
 
 
-def connect(server: Server) -> socket.socket:
+def connect(server: Server, *, source: str = "127.0.0.1") -> socket.socket:
     parts = urlsplit(server.base_url)
-    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=15)
+    return socket.create_connection((parts.hostname or "", parts.port or 0), timeout=15, source_address=(source, 0))
 
 
 def status_and_rest(client: socket.socket) -> tuple[str, bytes]:
@@ -97,6 +100,41 @@ def test_slow_clients_keep_nobody_waiting(patient_server: Server, beginning: byt
     with drips(patient_server, beginning):
         time.sleep(1.5)
         assert max(seconds_for_a_page(patient_server) for _ in range(8)) < 3
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """This process holds a few thousand connections."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allow_open_files(4096) < 2 * HELD_BY_A_PROCESS + 500:
+        pytest.skip("this machine does not let a process open so many files")
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", b"G", POST, HEADERS + b"\r\n"], ids=["silent", "request line", "body", "kept alive"]
+)
+def test_more_connections_than_the_server_holds_keep_nobody_waiting(
+    patient_server: Server, many_files: None, beginning: bytes
+) -> None:
+    with ExitStack() as clients:
+        for _ in range(2 * HELD_BY_A_PROCESS + 300):
+            client = clients.enter_context(connect(patient_server))
+            with suppress(OSError):
+                client.sendall(beginning)
+        assert max(seconds_for_a_page(patient_server) for _ in range(8)) < 3
+
+
+def test_room_is_made_by_those_who_take_most_of_it(patient_server: Server, many_files: None) -> None:
+    """A slow visitor from another address stays connected while one address opens thousands of connections."""
+    with ExitStack() as clients:
+        visitor = clients.enter_context(connect(patient_server, source="127.0.0.2"))
+        visitor.sendall(HEADERS)
+        for _ in range(2 * HELD_BY_A_PROCESS + 300):
+            clients.enter_context(connect(patient_server)).sendall(b"G")
+        visitor.sendall(b"Connection: close\r\n\r\n")
+        assert status_and_rest(visitor)[0] == "200"
 
 
 def test_clients_that_never_close_keep_nobody_waiting(patient_server: Server) -> None:

@@ -24,12 +24,22 @@ FORBIDDEN = {
     r"\bput to one set of\b": "used with one set of",
     r"\b(item|rating|hit|worker|submission)\(s\)": "1 item, 2 items: common.words.counted",
     r"\b1 (items|ratings|hits|workers|submissions|minutes|hours|rows|problems|samples|participants)\b": "1 item",
+    r"\bhow far do you\b": "how much do you",
+    r"\b(each|every) two (?!seconds\b)": "every pair of",
+    r"\bcommonest\b": "most frequent",
+    r"\bpool steps in\b": "a prepared text is used",
+    r"\bmust be kept by law\b": "bookkeeping records",
+    r"\bnumber of draws\b": "attempts",
+    r"\bmost (labels|levels)\b": "maximum number of, or how many … are allowed",
 }
 #: What docstrings may say of code, and pages must not say to people.
 FORBIDDEN_ON_PAGES = {
     r"\b(is|are|was|were|be|been) told (by|how)\b": "people tell; a page shows, a setting decides",
     r"\bwhat it takes\b": "cost and workload, or what you need",
     r"\bper worker at most\b": "maximum … per worker",
+    r"\btold apart\b": "prevent repeat participation, or recognise",
+    r"\breload this page soon\b": "the page refreshes by itself, or say when",
+    r"\bthis (HIT|\{task\}|task) is for somebody else\b": "please return it",
 }
 #: Money is written $0.18 by `common.words.money`, the filter ``usd``. The marketplace words its errors as Amazon does.
 MONEY = re.compile(r"(\}|\d) USD\b")

@@ -27,6 +27,32 @@ study = studies.create_study(slug="load", task_type="abs_hds", actor="test", own
 importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
 planning.publish(study=study, actor="test")
 """
+MAKE_QUALITY = """
+from annotation.services import importing, planning, studies
+from annotation.tables import Table
+from annotation.task_types.items import Row
+cells = lambda c, s: {{"sample_id": f"{{c}}-{{s}}", "context": f"It rained in town {{c}}", "text": f"and then {{s}}",
+    "system": f"top_p={{s}}"}}
+places = [(c, s) for c in range({contexts}) for s in range({systems})]
+rows = [Row(at + 1, cells(*place)) for at, place in enumerate(places)]
+study = studies.create_study(slug="load", task_type="quality", actor="test", owner=None, texts={{}}, config={{}},
+    values={{"title": "Load", "ratings_per_item": {ratings}, "items_per_hit": 5, "hits_per_worker": None, "seed": 1}},
+    quality_control={{"too_fast": None}})
+importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
+planning.publish(study=study, actor="test")
+"""
+RATERS = """
+import json
+from django.db.models import Count
+from annotation.models import Hit, Participant, Rating
+rated = Rating.objects.filter(question="quality").values_list("item")
+print(json.dumps({
+    "ratings": sorted(rated.annotate(n=Count("pk")).values_list("n", flat=True)),
+    "raters": sorted(rated.annotate(n=Count("participant", distinct=True)).values_list("n", flat=True)),
+    "open": Hit.objects.exclude(n_submitted=1).count(),
+    "participants": Participant.objects.count(),
+}))
+"""
 COUNT = """
 import json
 from django.db.models import Count
@@ -51,6 +77,18 @@ def make_study(
     code = MAKE.format(items=items, ratings=ratings, warm_up=warm_up, arms=list(arms))
     server.manage("shell", "-c", code)
     return "/s/load/"
+
+
+def make_quality_study(server: Server, *, contexts: int, systems: int, ratings: int) -> str:
+    """The path of the first page of a live study whose texts lie in several hits each."""
+    code = MAKE_QUALITY.format(contexts=contexts, systems=systems, ratings=ratings)
+    server.manage("shell", "-c", code)
+    return "/s/load/"
+
+
+def count_raters(server: Server) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(server.manage("shell", "-v", "0", "-c", RATERS).strip().splitlines()[-1])
+    return found
 
 
 def count(server: Server) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import time
 from collections import Counter
@@ -19,8 +21,10 @@ from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting,
 from annotation.queries.platforms import differences
 from marketplace import clock, faults
 from marketplace.models import Assignment as MarketAssignment
+from marketplace.models import Bonus, QualificationType
 from marketplace.models import Hit as MarketHit
-from marketplace.services import accounts, payments
+from marketplace.services import accounts, assignments, payments
+from tests.annotation.platforms.faults import paid_here, paid_there
 from tests.factories import make_study
 from tests.integration.circle import (
     SECONDS,
@@ -117,7 +121,7 @@ def test_the_whole_workflow_survives_every_fault(
         marks.append(time.monotonic())
         print(f"{name:<20} {marks[-1] - marks[-2]:6.1f} s", flush=True)
 
-    publish = ("publish", SLUG, "--platform", "mturk", "--set", "split=")
+    publish = ("publish", SLUG, "--platform", "mturk", "--set", "split=", "--yes")
     requester.kill_when(lambda: posted() >= sets // 4, *publish)
     mark("publish, killed")
     crowd = Crowd(server.base_url, subscribe(server.base_url, key), crowd_of(ratings + 4), seed=1)
@@ -137,10 +141,19 @@ def test_the_whole_workflow_survives_every_fault(
     requester.run("sync", SLUG)
     mark("sync")
 
+    check_data(sets, ratings)
+    money = MoneyPhase(requester, server.base_url)
+    money.pay_bonuses()
+    mark("bonuses, killed")
+    money.reject_and_undo()
+    mark("reject, undo, killed")
+    money.compensate()
+    mark("compensate, killed")
+
     some = max(3, total // 30)
-    requester.kill_when(lambda: Payment.objects.count() >= some, "approve", SLUG)
+    requester.kill_when(lambda: Payment.objects.filter(kind="reward").count() >= some, "approve", SLUG)
     mark("approve, killed")
-    requester.kill_when(lambda: Payment.objects.count() >= 3 * some, "approve", SLUG, times=2)
+    requester.kill_when(lambda: Payment.objects.filter(kind="reward").count() >= 3 * some, "approve", SLUG, times=2)
     mark("approve at once")
     # Nobody decides on the rest for 72 hours, so the marketplace approves it. The last poll must find every payment.
     faults.set_faults([])
@@ -148,7 +161,7 @@ def test_the_whole_workflow_survives_every_fault(
     requester.run("sync", SLUG)
     requester.run("approve", SLUG)
     mark("sync, approve")
-    check(sets, ratings, key, server.base_url)
+    check_money(total, ratings, money, boto3_client(server.base_url, key, attempts=10))
 
 
 def posted() -> int:
@@ -177,12 +190,67 @@ def subscribe(base_url: str, key: Key) -> str:
     return hit_type.type_id
 
 
-def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
+class MoneyPhase:
+    """Moves money in every way but an approval, each killed in between and repeated, while faults strike.
+
+    The amounts that must have moved are counted here: 0.05 for each bonus, 0.30 for the compensation.
+    """
+
+    def __init__(self, requester: Requester, base_url: str) -> None:
+        self.requester, self.base_url = requester, base_url
+        often = Counter(Submission.objects.values_list("participant__pseudonym", flat=True))
+        (self.rewarded, self.bonuses), (self.rejected, self.rejections) = often.most_common(2)
+        self.undone = self.rejections - 1
+
+    def pay_bonuses(self) -> None:
+        """To all submissions of one worker. Told again, the command says that they are paid, and pays nothing."""
+        give = ("bonus", SLUG, "--worker", self.rewarded, "--amount", "0.05", "--reason", "Thank you.")
+        self.requester.kill_when(lambda: Bonus.objects.exists(), *give)
+        self.requester.kill_when(lambda: Bonus.objects.count() > self.bonuses // 2, *give)
+        self.requester.run(*give)
+        refused = self.requester.start(*give)
+        assert "To pay it again, add --again" in refused.communicate(timeout=SECONDS)[0]
+        assert refused.returncode == 1
+
+    def reject_and_undo(self) -> None:
+        """Reject all of one worker's work, then undo that for all but one, with a spreadsheet."""
+        reject = ("reject", SLUG, "--worker", self.rejected, "--reason", "All answers are the same.")
+        self.requester.kill_when(lambda: there("Rejected") >= 1, *reject)
+        self.requester.run(*reject)
+        self.requester.run("sync", SLUG)
+        table = list(csv.DictReader(io.StringIO(self.requester.run("batch-export", SLUG))))
+        undo = [row for row in table if row["AssignmentStatus"] == "Rejected"][: self.undone]
+        file = Path(self.requester.environment["HITSERVER_VAR"]) / "undo.csv"
+        with file.open("w", newline="") as opened:
+            writer = csv.DictWriter(opened, fieldnames=list(table[0]))
+            writer.writeheader()
+            writer.writerows(row | {"Approve": "x", "Reject": ""} for row in undo)
+        self.requester.kill_when(lambda: there("Approved") >= 1, "batch-import", SLUG, str(file))
+        if there("Rejected") > self.rejections - self.undone:  # unless it was killed after its last decision
+            self.requester.run("batch-import", SLUG, str(file))
+
+    def compensate(self) -> None:
+        """Pay the rejected worker apart from the work: its HIT is accepted and submitted, and a sync records that."""
+        work = MarketAssignment.objects.select_related("worker").get(state="Rejected")
+        terms = ("--amount", "0.30", "--reason", "We were wrong.")
+        owed = ("compensate", SLUG, work.assignment_id, *terms)
+        paying = MarketHit.objects.filter(annotation__contains="compensation")
+        self.requester.kill_when(lambda: QualificationType.objects.exists(), *owed)
+        self.requester.kill_when(lambda: paying.exists(), *owed)
+        self.requester.run(*owed)
+        only_theirs = assignments.accept(hit=paying.get(), worker=work.worker)
+        assignments.submit(assignment_id=only_theirs.assignment_id, answers={})
+
+
+def there(state: str) -> int:
+    return MarketAssignment.objects.filter(state=state).count()
+
+
+def check_data(sets: int, ratings: int) -> None:
     total = sets * ratings
     # No HIT twice.
     assert MarketHit.objects.count() == Posting.objects.count() == sets
     assert len(set(MarketHit.objects.values_list("annotation", flat=True))) == sets
-    assert set(PlatformCall.objects.values_list("state", flat=True)) == {"done"}
     # No rating lost or double.
     study = Study.objects.get()
     found = differences(study)
@@ -190,13 +258,24 @@ def check(sets: int, ratings: int, key: Key, base_url: str) -> None:
     assert Submission.objects.count() == OutsideAssignment.objects.count() == total
     rated = study_data(study).ratings
     assert set(Counter(rated["item"]).values()) == {ratings}
-    # Everyone paid once, to the cent: 0.18 for each, and 0.07 of fees (40 % of it is 0.072, rounded to the cent).
-    assert MarketAssignment.objects.filter(state="Approved").count() == total
-    ours = dict(Payment.objects.values_list("platform_id", "amount"))
-    assert ours == rewards_paid()
-    # Added up here: SQLite would do it in floating point.
-    assert sum(ours.values()) == total * Decimal("0.18")
+
+
+def check_money(total: int, ratings: int, money: MoneyPhase, client: Any) -> None:
+    """Everyone paid once, to the cent, by both ledgers: the sums are added up by hand."""
+    assert set(PlatformCall.objects.values_list("state", flat=True)) == {"done"}
+    rejected = money.rejections - money.undone
+    assert there("Approved") == total - rejected + 1  # the compensation's own assignment
+    assert MarketHit.objects.filter(annotation__contains="compensation").count() == 1
+    rewards = dict(Payment.objects.filter(kind="reward").values_list("platform_id", "amount"))
+    paid = rewards_paid()
+    assert {name: paid[name] for name in rewards} == rewards
+    assert sum(rewards.values()) == (total - rejected) * Decimal("0.18")
+    assert paid_here() == paid_there()
+    assert sum(paid_here().values()) == (
+        (total - rejected) * Decimal("0.18") + money.bonuses * Decimal("0.05") + Decimal("0.30")
+    )
     check_all()
+    # 40 % of 0.18 is 0.072 and 20 % is 0.036, both rounded to the cent; 0.01 for a bonus, 0.06 for the compensation.
     fee = Decimal("0.07") if ratings > 9 else Decimal("0.04")
-    balance = boto3_client(base_url, key, attempts=10).get_account_balance()["AvailableBalance"]
-    assert Decimal(balance) == DEPOSIT - total * (Decimal("0.18") + fee)
+    spent = (total - rejected) * (Decimal("0.18") + fee) + money.bonuses * Decimal("0.06") + Decimal("0.36")
+    assert Decimal(client.get_account_balance()["AvailableBalance"]) == DEPOSIT - spent

@@ -11,7 +11,7 @@ import pytest
 
 from annotation.bots import Browser, Response
 from bench.load import fill
-from tests.integration.studies import count, database, make_study
+from tests.integration.studies import count, count_raters, database, make_quality_study, make_study
 from tests.support import Server
 
 BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -127,3 +127,54 @@ def test_forty_workers_starting_at_once_fill_two_arms_of_different_reward_evenly
     assert abs(found["arms"][0][1] - found["arms"][1][1]) <= 1
     assert sum(people for _, _, people in found["arms"]) == found["submissions"] == 40
     assert found["rewards"] == [["high", "0.500"], ["low", "0.100"]]
+
+
+@BOTH
+def test_twenty_workers_racing_over_texts_in_three_hits_each_rate_no_text_twice(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_quality_study(server, contexts=4, systems=15, ratings=3)  # 60 texts, 36 hits
+        started = [start(server, path, seed) for seed in range(20)]
+
+        def work(seed: int) -> None:
+            rng = random.Random(seed)
+            browser, address = started[seed]
+            for _ in range(37):
+                page = browser.get(address)
+                if not re.search(r'name="form"', page.body):
+                    return
+                sent = browser.post(address, fill(page.body.encode(), rng))
+                assert sent.status == 303, sent.body[:500]
+
+        assert together(work, 20) == []
+        found = count_raters(server)
+    assert found["raters"] == found["ratings"], "nobody has rated a text twice"
+    assert found["raters"] == [3] * 60
+    assert found["open"] == 0
+
+
+@BOTH
+def test_of_twenty_who_start_at_once_for_seven_places_seven_start_and_the_others_learn_it_at_once(
+    kind: str, request: pytest.FixtureRequest, live_processes: Callable[..., Server]
+) -> None:
+    with database(kind, request) as env:
+        server = live_processes(env=env)
+        path = make_study(server, items=7, ratings=1)
+        browsers = [Browser(server.base_url) for _ in range(20)]
+        pages = [browser.get(path) for browser in browsers]
+        assert all("7 tasks are free right now" in page.body for page in pages)
+        answers: list[Response] = []
+
+        def press_start(number: int) -> None:
+            form = fill(pages[number].body.encode(), random.Random(number))
+            answers.append(browsers[number].post(path, form))
+
+        assert together(press_start, 20) == []
+        found = count(server)
+        participants = count_raters(server)["participants"]
+    assert sorted(answer.status for answer in answers) == [303] * 7 + [403] * 13
+    assert all("nothing about you was saved" in answer.body for answer in answers if answer.status == 403)
+    assert found["states"] == {"accepted": 7}
+    assert participants == 7

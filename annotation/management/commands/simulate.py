@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db.models import F, Max, Sum
+from django.db.models import F, Sum
 from tqdm import tqdm
 
 from annotation.bots import Mix, Tally, simulate_workers
 from annotation.models import Study
+from annotation.queries.staffing import staffing_by_arm
 from common.commands import written_out
 from common.words import counted, duration
 
@@ -89,12 +89,9 @@ def places_left(study: Study) -> int:
 
 
 def workers_needed(study: Study) -> int:
-    """The fewest workers who can finish the study: nobody does a hit twice, or more hits than allowed.
+    """How many new workers can finish the study if each does all that they may.
 
     Arms fill evenly, so each gets as many workers as the arm that needs most.
     """
-    needs = []
-    for arm in study.arms.annotate(left=Sum(F("hits__wanted") - F("hits__n_live")), most=Max("hits__wanted")):
-        by_limit = math.ceil((arm.left or 0) / study.hits_per_worker) if study.hits_per_worker else 1
-        needs.append(max(arm.most or 0, by_limit))
+    needs = [staff.enough for staff in staffing_by_arm(study, only_open=True).values()]
     return len(needs) * max(needs, default=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from annotation import exports
 from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
+from annotation.management.asking import YES, ask_before_spending
+from annotation.management.study_audience import AudienceActions
 from annotation.management.study_lifecycle import LifecycleActions
 from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
@@ -48,6 +51,7 @@ class Command(ReviewActions):
         self.add_setting_up(add)
         self.add_platforms(add)
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
+        AudienceActions(self.say, study_called, ACTOR).add_to(add)
         RedactActions(self.say, study_called, ACTOR).add_to(add)
         self.add_running(add)
         self.add_review(add)
@@ -110,6 +114,10 @@ class Command(ReviewActions):
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
         )
         live.add_argument("--progress", action="store_true")
+        live.add_argument("--yes", action="store_true", help=YES)
+        budget = add("budget", "show or set the most that a study may cost on platforms", self.budget)
+        budget.add_argument("slug")
+        budget.add_argument("amount", nargs="?", default="", help="USD with fees, such as 25.00")
         sync = add("sync", "ask the platform what was sent there, and show the differences", self.sync)
         sync.add_argument("slug")
         sync.add_argument("--progress", action="store_true")
@@ -237,13 +245,15 @@ class Command(ReviewActions):
 
     # --- running ---
 
-    def publish(self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool) -> None:
+    def publish(
+        self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool, yes: bool
+    ) -> None:
         study = study_called(slug)
         if platform != link.PLATFORM:
             given = [option_of(option) for option in options]
-            self.say(
-                platform_actions.publish_lines(study, platform, given, actor=ACTOR, dry_run=dry_run, progress=progress)
-            )
+            ask = partial(ask_before_spending, yes=yes)
+            chosen: dict[str, Any] = {"dry_run": dry_run, "progress": progress, "ask": ask}
+            self.say(platform_actions.publish_lines(study, platform, given, actor=ACTOR, **chosen))
             return
         if dry_run or options:
             raise CommandError("--dry-run and --set need --platform with the name of a platform.")
@@ -251,10 +261,15 @@ class Command(ReviewActions):
         planning.publish(study=study, actor=ACTOR)
         study.refresh_from_db()
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
+        self.say(platform_actions.pay_lines(study))
+        self.say(output.workers_lines(study))
         self.say(output.next_steps(study))
 
+    def budget(self, *, slug: str, amount: str) -> None:
+        self.say(platform_actions.budget_lines(study_called(slug), amount, actor=ACTOR))
+
     def sync(self, *, slug: str, progress: bool) -> None:
-        self.say(platform_actions.sync_lines(study_called(slug), progress=progress))
+        self.say(platform_actions.sync_lines(study_called(slug), actor=ACTOR, progress=progress))
 
     def approve(self, *, slug: str, dry_run: bool) -> None:
         self.say(platform_actions.approve_lines(study_called(slug), actor=ACTOR, dry_run=dry_run))

@@ -113,7 +113,7 @@ def _client(account: Account) -> Any:
 
 #: What a person can do, by a part of the error code in brackets at the end of a message.
 _FIXES = {
-    "InsufficientFunds": "Add money to the account, then publish again: it continues where it stopped.",
+    "InsufficientFunds": "Add money to the account, then do the same again: it continues where it stopped.",
     "AccessKeyDoesNotExist": "Check HITSERVER_MTURK_ACCESS_KEY_ID.",
     "SignatureDoesNotMatch": "Check HITSERVER_MTURK_SECRET_ACCESS_KEY and this machine's clock.",
     "RequestExpired": "Set this machine's clock.",
@@ -122,11 +122,19 @@ _FIXES = {
 }
 
 
+#: MTurk's sentence about a `UniqueRequestToken` that was used before, seen without a code in Dallinger/Dallinger#3109.
+#: Its documentation of SendBonus names no code either: “an error with a message containing the request ID”.
+_TOKEN_WORDS = re.compile(r"idempotency token .* has already been processed", re.DOTALL)
+#: Parts of the codes with which a request is refused because its token was used before.
+TOKEN_USED = ("AlreadyExists", "AlreadyProcessed")
+
+
 def _sorted(error: Any) -> PlatformTrouble:
     about = error.response.get("Error", {})
     name, message = str(about.get("Code", "")), str(about.get("Message", "")) or str(error)
-    found = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
-    code = found[-1].rpartition(".")[2] if found else name
+    in_message = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
+    full_code = str(error.response.get("TurkErrorCode") or (in_message[-1] if in_message else name))
+    code = "AlreadyProcessed" if _TOKEN_WORDS.search(message) else full_code.rpartition(".")[2]
     again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
     fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
     hit = _IN_QUOTES.search(message)
@@ -137,5 +145,8 @@ def _sorted(error: Any) -> PlatformTrouble:
 
 def _unreachable(why: str, endpoint: str) -> PlatformTrouble:
     what = f"{endpoint} did not answer as the Requester API does: {why[:200]}"
-    fix = "Check HITSERVER_MTURK_ENDPOINT and that a server runs there. Publish again: it continues where it stopped."
+    fix = (
+        "Check HITSERVER_MTURK_ENDPOINT and that a server runs there. Then do the same again: it continues where it "
+        "stopped."
+    )
     return PlatformTrouble(what, fix, again=True)

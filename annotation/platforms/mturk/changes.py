@@ -16,10 +16,11 @@ from xml.sax.saxutils import escape
 from django.conf import settings
 
 from annotation.models import Compensation, PlatformCall, Posting
-from annotation.platforms.base import Call, Json
+from annotation.platforms.base import ANY_REFUSAL, Call, Json
 from annotation.platforms.changes import Changes, Notice
 from annotation.platforms.costs import CENT, MOST_AT_LOW_FEE
 from annotation.platforms.mturk import queue
+from annotation.platforms.mturk.api import TOKEN_USED
 from annotation.tokens import posting_token
 
 #: The most assignments that a HIT can have.
@@ -44,18 +45,18 @@ class MturkChanges(Changes):
         return [_call(f"extend/{posting.pk}/{at}", "update_expiration_for_hit", params)]
 
     def may_hold(self, posting: Posting, places: int) -> bool:
-        low = (posting.wanted or 1) <= MOST_AT_LOW_FEE
+        low = (posting.wanted or 1) <= MOST_AT_LOW_FEE and self.platform.fees().more_from_ten
         return places <= (MOST_AT_LOW_FEE if low else MOST_ASSIGNMENTS)
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
-        more = places - (posting.wanted or 0)
+        more = places - (posting.offered or 0)
         return [
             Call(
                 key=f"places/{posting.pk}/{places}",
                 operation="create_additional_assignments_for_hit",
                 params=lambda done: {"HITId": posting.external_id, "NumberOfAdditionalAssignments": more},
                 search=partial(self._has_grown, places),
-                search_on=("AlreadyExtended", "AlreadyExists"),
+                search_on=ANY_REFUSAL,
             )
         ]
 
@@ -111,6 +112,7 @@ class MturkChanges(Changes):
                 operation="create_hit_with_hit_type",
                 params=lambda done: _paying_hit(owed, done[2]["HITTypeId"]),
                 search=self._find_hit,
+                search_on=TOKEN_USED,
             ),
             _call(f"{key}/message", "notify_workers", lambda done: _message(owed)),
         ]

@@ -11,9 +11,11 @@ from xml.sax.saxutils import escape
 from django import forms
 from django.conf import settings
 
-from annotation.models import QualificationType, Study
-from annotation.platforms.base import NOT_MADE, is_bounded
+from annotation.models import Hit, QualificationType, Study
+from annotation.platforms.base import NOT_MADE
 from annotation.platforms.costs import CENT
+from annotation.platforms.one_listing import bonus_note, one_listing_field
+from annotation.platforms.parts import is_bounded
 from annotation.task_types.settings import ConfigForm, ListField
 
 ADULT_TYPE = "00000000000000000060"
@@ -42,13 +44,13 @@ class MturkForm(ConfigForm):
         initial=72,
         min_value=0,
         max_value=720,
-        help_text="After this time, the platform approves work that nobody has decided on.",
+        help_text="After this time, the platform approves work that nobody has decided on. 0: at once.",
     )
     split = forms.BooleanField(
         label="Split large hits",
         required=False,
         initial=True,
-        help_text="Offer a hit of ten or more submissions as HITs of at most nine.",
+        help_text="Offer a hit of ten or more submissions as HITs of at most nine, where HITs of ten cost more.",
     )
     frame_height = forms.IntegerField(
         label="Height of the frame, in pixels", initial=900, min_value=100, max_value=5000
@@ -66,6 +68,7 @@ class MturkForm(ConfigForm):
         label="Minimum approval rate, in percent", required=False, min_value=0, max_value=100
     )
     masters = forms.BooleanField(label="Only Masters", required=False, initial=False)
+    one_listing = one_listing_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +85,21 @@ class MturkConfig:
     least_approved: int | None = None
     least_percent_approved: int | None = None
     masters: bool = False
+    one_listing: bool = False
 
-    def hit_type(self, study: Study, reward: Decimal) -> dict[str, Any]:
-        """Parameters of CreateHITType. HITs of one type look the same in the workers' list."""
+    def hit_type(self, study: Study, reward: Decimal, hit: Hit | None = None) -> dict[str, Any]:
+        """Parameters of CreateHITType. HITs of one type look the same in the workers' list.
+
+        With ``hit``: the type of that hit's parts alone.
+        """
         return {
             "Title": study.title[:128],
-            "Description": self.description or study.title,
+            "Description": f"{self.description or study.title}{bonus_note(study) if self.one_listing else ''}",
             "Keywords": self.keywords,
             "Reward": str(reward.quantize(CENT)),
             "AssignmentDurationInSeconds": study.time_limit_minutes * 60,
             "AutoApprovalDelayInSeconds": self.approve_after_hours * 3600,
-            "QualificationRequirements": [*self.qualifications(), *study_requirements(study)],
+            "QualificationRequirements": [*self.qualifications(), *study_requirements(study, hit)],
         }
 
     def qualifications(self) -> list[dict[str, Any]]:
@@ -123,14 +130,14 @@ class MturkConfig:
         }
 
 
-def study_requirements(study: Study) -> list[dict[str, Any]]:
+def study_requirements(study: Study, hit: Hit | None = None) -> list[dict[str, Any]]:
     """Requirements by what workers did: the result of the exam, that they have not taken part in some other studies,
-    and that they have not done all that one person can do in this one.
+    that they have not done all that one person can do in this one, and that they have not taken part of this ``hit``.
 
     ``services.qualifying`` makes these qualifications before the study is posted. If one was not made, it is still in
     the list, so that the platform refuses the HIT instead of offering it to everybody.
     """
-    types = QualificationType.objects.filter(platform="mturk")
+    types = QualificationType.objects.filter(platform="mturk", hit=None)
     ids = {
         (study_id, purpose): name for study_id, purpose, name in types.values_list("study", "purpose", "external_id")
     }
@@ -145,7 +152,14 @@ def study_requirements(study: Study) -> list[dict[str, Any]]:
     if is_bounded(study, "mturk"):
         name = ids.get((study.pk, Purpose.LIMIT), NOT_MADE)
         found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
-    return [each | GUARDED for each in found]
+    return [each | GUARDED for each in found] + ([_nothing_of(hit)] if hit else [])
+
+
+def _nothing_of(hit: Hit) -> dict[str, Any]:
+    """The requirement that workers have not taken any part of the hit. Who has does not even see the others."""
+    kind = QualificationType.objects.filter(platform="mturk", hit=hit).first()
+    name = kind.external_id if kind else NOT_MADE
+    return {"QualificationTypeId": name, "Comparator": "DoesNotExist", "ActionsGuarded": "DiscoverPreviewAndAccept"}
 
 
 def _locale(place: str) -> dict[str, str]:

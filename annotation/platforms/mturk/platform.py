@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -15,6 +17,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import (
+    ANY_REFUSAL,
     BadArrival,
     Call,
     Claim,
@@ -29,11 +32,13 @@ from annotation.platforms.base import (
     posting_url,
     unposted_hits,
 )
-from annotation.platforms.costs import MTURK, Cost, Fees, Offered, cost_of, parts_of, reward_problems
-from annotation.platforms.mturk import api
+from annotation.platforms.costs import Cost, Fees, Offered, cost_of, parts_of, reward_problems
+from annotation.platforms.mturk import api, beyond
 from annotation.platforms.mturk.config import MturkConfig, MturkForm
+from annotation.platforms.one_listing import listed_at, lowest_reward
+from annotation.platforms.parts import has_own_group, is_bounded
 from common.problems import Problem, invalid
-from common.words import money
+from common.words import hours_in_words, money
 
 MOST_PER_PAGE = 100
 MOST_FEEDBACK = 1024
@@ -53,6 +58,7 @@ class Mturk(Platform):
     form = MturkForm
     unit = "HIT"
     qualifies = True
+    writes = True
     task = "HIT"
     way_out = "Please return this HIT."
     token_field = "UniqueRequestToken"  # noqa: S105 - the name of a parameter
@@ -97,8 +103,17 @@ class Mturk(Platform):
     def endpoint(self) -> str:
         return str(django_settings.MTURK_ENDPOINT)
 
-    def balance(self) -> Decimal:
-        return Decimal(str(self.call("get_account_balance")["AvailableBalance"]))
+    def balance(self, settings: Json | None = None) -> Decimal:
+        return Decimal(str(self._account()["AvailableBalance"]))
+
+    def objections(self) -> Mapping[str, str]:
+        return beyond.read(self._account()).objections
+
+    def _account(self) -> Json:
+        """The answer about the account. What a HITServer marketplace adds about its fees is kept for forecasts."""
+        answer = self.call("get_account_balance")
+        beyond.keep_fees(self.endpoint(), beyond.read(answer).fees)
+        return answer
 
     @staticmethod
     def kept(answer: Json) -> Json:
@@ -118,38 +133,62 @@ class Mturk(Platform):
         return problems
 
     def fees(self) -> Fees:
-        return fees_of(self.endpoint())
+        """The fees of the endpoint, which is asked once if it is connected and not Amazon's."""
+        endpoint = self.endpoint()
+        if self._client is not None and beyond.is_unknown(endpoint):
+            beyond.keep_fees(endpoint, ())  # also if it does not answer
+            with suppress(PlatformTrouble):
+                self._account()
+        return beyond.fees_of(endpoint)
 
     def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
         config = MturkConfig(**settings)
-        return cost_of(offered, fees=self.fees(), split=config.split, masters=config.masters)
+        price = listed_at(offered, settings)
+        split = self.splits(config)
+        return cost_of(offered, fees=self.fees(), split=split, masters=config.masters, listed_at=price)
+
+    def splits(self, config: MturkConfig) -> bool:
+        """Whether hits of ten or more submissions are offered as HITs of at most nine: only where that costs less."""
+        return config.split and self.fees().more_from_ten
 
     def remarks(self, offered: Sequence[Offered], settings: Json) -> list[str]:
+        remarks = super().remarks(offered, settings)
         if not settings["split"]:
-            return []
+            return remarks
         saved = self.cost(offered, settings | {"split": False}).total - self.cost(offered, settings).total
-        return [f"Offered in HITs of at most 9, which saves {money(saved)}."] if saved > 0 else []
+        return [*remarks, *([f"Offered in HITs of at most 9, which saves {money(saved)}."] if saved > 0 else [])]
 
     # --- publish ---
 
     def plan(self, study: Study, settings: Json) -> list[Posting]:
-        split = MturkConfig(**settings).split
-        return [
-            Posting(study=study, hit=hit, platform=self.name, part=part, wanted=wanted, reward=hit.reward)
+        """With one listing, HITs are posted in a random order, because the platform decides who gets which HIT."""
+        config = MturkConfig(**settings)
+        split, price = self.splits(config), lowest_reward(study) if config.one_listing else None
+        planned = [
+            Posting(study=study, hit=hit, platform=self.name, part=part, wanted=wanted, reward=price or hit.reward)
             for hit in unposted_hits(study, self.name)
             for part, wanted in enumerate(parts_of(hit.wanted, split=split))
         ]
+        if config.one_listing:
+            random.Random(f"{study.seed}/{len(planned)}").shuffle(planned)  # noqa: S311 - must be reproducible
+        return planned
 
     def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
-        """The calls for the HIT type (one for each reward: the platform reuses identical types), then for the HIT."""
-        config, reward = MturkConfig(**settings), posting.pays
+        """The calls for the HIT type (the platform reuses identical types), then for the HIT.
+
+        HITs of one type are one group for workers. A hit in several parts has its own type, because its parts ask for
+        their own qualification.
+        """
+        config, reward, study = MturkConfig(**settings), posting.pays, posting.study
+        hit = posting.hit if posting.hit and has_own_group(posting.hit, self.name) else None
+        asks = f"{'/limit' if is_bounded(study, self.name) else ''}{f'/hit-{hit.pk}' if hit else ''}"
         hit_type = Call(
-            key=f"hit-type/{posting.study_id}/{reward}",
+            key=f"hit-type/{study.pk}/{reward}{asks}",
             operation="create_hit_type",
-            params=lambda done: config.hit_type(posting.study, reward),
+            params=lambda done: config.hit_type(study, reward, hit),
             with_token=False,
         )
-        hit = Call(
+        offer = Call(
             key=f"hit/{posting.pk}",
             operation="create_hit_with_hit_type",
             params=lambda done: config.hit(
@@ -159,8 +198,9 @@ class Mturk(Platform):
                 annotation=annotation_of(posting),
             ),
             search=self._find_hit,
+            search_on=api.TOKEN_USED,
         )
-        return hit_type, hit
+        return hit_type, offer
 
     def posted(self, posting: Posting, settings: Json, results: Sequence[Json]) -> Json:
         return {
@@ -211,6 +251,17 @@ class Mturk(Platform):
         return Claim(cls.name, worker, assignment, submit_to(query.get("turkSubmitTo", ""), here))
 
     @classmethod
+    def payment_words(cls, settings: Json) -> str:
+        hours = settings.get("approve_after_hours")
+        hours = MturkConfig().approve_after_hours if hours is None else hours
+        if hours == 0:
+            return "You are paid on the site where you accepted the HIT, as soon as you submit your work."
+        return (
+            "You are paid on the site where you accepted the HIT, as soon as the researchers approve your work, and at "
+            f"the latest {hours_in_words(hours)} after you submit it, unless they reject it."
+        )
+
+    @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:
         code = work.participant.completion_code
         if not work.submit_to:
@@ -247,7 +298,7 @@ class Mturk(Platform):
         params |= {"OverrideRejection": True} if override else {}
         key = f"{'override' if override else 'approve'}/{outside.pk}"
         search = self._decided_before(outside, "Approved")
-        return [_call(key, "approve_assignment", params, search, ("InvalidAssignmentState",))]
+        return [_call(key, "approve_assignment", params, search, ANY_REFUSAL)]
 
     def reject(self, outside: OutsideAssignment, *, feedback: str, category: str) -> Sequence[Call]:
         if len(feedback) > MOST_FEEDBACK:
@@ -255,7 +306,7 @@ class Mturk(Platform):
             raise invalid("feedback", what, f"Shorten it to {MOST_FEEDBACK:,}.")
         params = {"AssignmentId": outside.external_id, "RequesterFeedback": feedback}
         search = self._decided_before(outside, "Rejected")
-        return [_call(f"reject/{outside.pk}", "reject_assignment", params, search, ("InvalidAssignmentState",))]
+        return [_call(f"reject/{outside.pk}", "reject_assignment", params, search, ANY_REFUSAL)]
 
     def bonus(self, outside: OutsideAssignment, *, amount: Decimal, reason: str, key: str) -> Sequence[Call]:
         params = {
@@ -264,11 +315,30 @@ class Mturk(Platform):
             "BonusAmount": str(amount),
             "Reason": reason,
         }
-        call = _call(f"bonus/{outside.pk}/{key}", "send_bonus", params, self._paid_before, ("AlreadyProcessed",))
+        call = _call(f"bonus/{outside.pk}/{key}", "send_bonus", params, self._paid_before, ANY_REFUSAL)
         return [replace(call, with_token=True)]
 
     def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
         return [_call(f"block/{worker_id}", "create_worker_block", {"WorkerId": worker_id, "Reason": reason})]
+
+    def send_message(self, posting: Posting, worker_id: str, *, text: str, key: str) -> Sequence[Call]:
+        subject = f"About “{posting.study.title}”"[: self.most_subject]
+        return self.message(posting, [worker_id], subject=subject, text=text, key=key)
+
+    def message(self, posting: Posting, workers: Sequence[str], *, subject: str, text: str, key: str) -> Sequence[Call]:
+        """MTurk writes to 100 workers at a time, and only to those whose work was approved or rejected before."""
+        return [
+            _call(
+                f"message/{key}/{start}",
+                "notify_workers",
+                {"Subject": subject, "MessageText": text, "WorkerIds": list(workers[start : start + MOST_PER_PAGE])},
+            )
+            for start in range(0, len(workers), MOST_PER_PAGE)
+        ]
+
+    def not_reached(self, results: Sequence[Json]) -> Mapping[str, str]:
+        failures = [each for result in results for each in result.get("NotifyWorkersFailureStatuses", ())]
+        return {str(each.get("WorkerId", "")): str(each.get("NotifyWorkersFailureMessage", "")) for each in failures}
 
     def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
         params = {"Name": name, "Description": description, "QualificationTypeStatus": "Active"}
@@ -326,21 +396,6 @@ def _call(
     key: str, operation: str, params: Json, search: Search | None = None, search_on: tuple[str, ...] = ()
 ) -> Call:
     return Call.fixed(key, operation, params, search=search, search_on=search_on, with_token=False)
-
-
-def fees_of(endpoint: str) -> Fees:
-    """Amazon's fees, or those of this server's own marketplace, which rounds each fee."""
-    if not endpoint.startswith(f"{django_settings.BASE_URL}/marketplace/"):
-        return MTURK
-    few, many, masters = (
-        Decimal(percent) / 100
-        for percent in (
-            django_settings.MARKETPLACE_FEE_PERCENT,
-            django_settings.MARKETPLACE_FEE_PERCENT_MANY,
-            django_settings.MARKETPLACE_FEE_PERCENT_MASTERS,
-        )
-    )
-    return Fees(few, many, masters, Decimal("0.01") if few or many else Decimal(0), each_rounded=True)
 
 
 def submit_to(given: str, here: str) -> str:

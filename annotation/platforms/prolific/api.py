@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
@@ -66,7 +67,13 @@ class Api:
         ``repeat``: sending it twice has the same effect as sending it once. Requests that were refused because there
         were too many are always sent again.
         """
-        address = self._address(path) + (f"?{urlencode(query)}" if query else "")
+        return self._try(method, self._address(path) + (f"?{urlencode(query)}" if query else ""), body, repeat)[0]
+
+    def send_for_headers(self, method: str, path: str, body: Json) -> tuple[Any, Mapping[str, str]]:
+        """The answer and its headers. A request that may have had an effect is not repeated. Raises PlatformTrouble."""
+        return self._try(method, self._address(path), body, False)
+
+    def _try(self, method: str, address: str, body: Json | None, repeat: bool) -> tuple[Any, Mapping[str, str]]:
         may_be_done = False
         for left in range(settings.PROLIFIC_ATTEMPTS - 1, -1, -1):
             try:
@@ -97,13 +104,15 @@ class Api:
             raise PlatformTrouble(f"Prolific sent a link to {urlsplit(path).netloc[:100]}.", _WRONG_ADDRESS)
         return path
 
-    def _send(self, method: str, address: str, body: Json | None) -> Any:
+    def _send(self, method: str, address: str, body: Json | None) -> tuple[Any, Mapping[str, str]]:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Token {self._account.token}", "Content-Type": "application/json"}
         request = Request(address, data=data, headers=headers, method=method)  # noqa: S310 - the setting allows http(s)
         try:
             with self._opener.open(request, timeout=TIMEOUT) as response:
-                return _from_json(response.read(MOST_BYTES), response.headers.get_content_type())
+                if response.status == HTTPStatus.NO_CONTENT:
+                    return None, response.headers
+                return _from_json(response.read(MOST_BYTES), response.headers.get_content_type()), response.headers
         except HTTPError as error:
             raise _refusal(error) from None
         except (OSError, HTTPException) as error:

@@ -1,31 +1,40 @@
 """What can be done to a Prolific study after it was published: more places, bonuses, and requests to return work.
 
-Prolific's API changes nothing else of a published study (docs.prolific.com: “Update a study”, “Delete a draft study”,
-“Set up bonuses”, “Request the participant who submitted the response to return their response”).
+“Update a study”: of a published study, total_available_places can only be raised, and “a completed study will become
+active again”. Other pages: “Delete a study” (drafts only), “Set up bonuses”, “Request the participant who submitted the
+response to return their response”.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from django.conf import settings as django_settings
 
 from annotation.models import Compensation, OutsideAssignment, PlatformCall, Posting
 from annotation.platforms.base import Call, Json, PlatformTrouble
 from annotation.platforms.changes import ASK_BACK, Changes
 from annotation.platforms.prolific.bonuses import bonus_calls
+from annotation.platforms.prolific.hooks import EVENTS, target_url
+
+if TYPE_CHECKING:
+    from annotation.platforms.prolific.platform import Prolific
 
 
 class ProlificChanges(Changes):
     """The calls of Prolific's API."""
 
     grows = True
+    reopens = True
     pays_at_once = True
     asks_back = True
 
     def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
         raise PlatformTrouble(
             "Prolific offers a study until all its places are taken, so it has no end to change.",
-            "A study that was stopped there cannot be opened again: duplicate this study and publish the copy.",
+            "A study that was stopped there opens again when it gets more places: add ratings.",
             sent=False,
         )
 
@@ -66,6 +75,20 @@ class ProlificChanges(Changes):
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
         params = {"id": outside.external_id, "request_return_reasons": [reason]}
         return [Call.fixed(f"{ASK_BACK}{outside.pk}", "request_return", params, search=self._was_asked)]
+
+    def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
+        """Webhooks for the workspaces of these studies, if this server can check their signatures."""
+        if not django_settings.PROLIFIC_HOOK_SECRET:
+            return ()
+        prolific = cast("Prolific", self.platform)
+        studies = {str(each["id"]): str(each.get("project") or "") for each in results if "status" in each}
+        url, calls = target_url(), []
+        for name, project in studies.items():
+            workspace = prolific.workspace(project)
+            for event in EVENTS:
+                params = {"workspace": workspace, "event": event, "url": url}
+                calls.append(Call.fixed(f"prolific-hook/{name}/{event}", "subscribe", params))
+        return calls
 
     def _was_asked(self, call: PlatformCall) -> Json | None:
         there = self._look("look_up_submission", str(call.params["id"]))

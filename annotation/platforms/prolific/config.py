@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from django import forms
@@ -12,6 +12,8 @@ from django.core.exceptions import ValidationError
 
 from annotation.models import Posting, Study
 from annotation.platforms.base import Json, annotation_of, posting_url
+from annotation.platforms.one_listing import bonus_note, one_listing_field
+from annotation.platforms.prolific.codes import CodesField, completion_codes, screens_out
 from annotation.task_types.settings import Cell, ConfigForm, TableField
 
 DEVICES = (("desktop", "Computers"), ("tablet", "Tablets"), ("mobile", "Phones"))
@@ -54,6 +56,13 @@ class ProlificForm(ConfigForm):
     devices = forms.MultipleChoiceField(
         choices=DEVICES, initial=["desktop", "tablet", "mobile"], help_text="On which devices it can be done."
     )
+    at_once = forms.IntegerField(
+        label="Participants at the same time",
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        help_text="How many may work on the study at once; empty: no limit.",
+    )
     filters = FiltersField(
         cells=(
             Cell("filter", "Filter id"),
@@ -65,6 +74,38 @@ class ProlificForm(ConfigForm):
         most=50,
         help_text="Who may take part, by Prolific's filters. Weights make a quota: 1, 1 for as many of each value.",
     )
+    one_listing = one_listing_field()
+    codes = CodesField(
+        label="Completion codes",
+        help_text="What Prolific does when a participant comes back. Without an entry, finished work waits for your "
+        "decision.",
+    )
+    screen_out_reward = forms.DecimalField(
+        label="Pay for participants who are screened out",
+        required=False,
+        min_value=Decimal("0.01"),
+        max_digits=6,
+        decimal_places=2,
+        help_text="USD; less than the reward. Needs an entry with “Screen out” in the completion codes.",
+    )
+    screen_out_places = forms.IntegerField(
+        label="Most participants to screen out",
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        help_text="The study pauses on Prolific when this many were screened out.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        given = [name for name in ("screen_out_reward", "screen_out_places") if cleaned.get(name)]
+        if len(given) != (2 if screens_out(cleaned.get("codes") or ()) else 0):
+            raise ValidationError(
+                "To screen participants out, set all three: an entry with “screen_out” in codes, screen_out_reward and "
+                "screen_out_places.",
+                code="screen_out",
+            )
+        return cleaned
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +115,29 @@ class ProlificConfig:
     description: str = ""
     project: str = ""
     devices: Sequence[str] = ("desktop", "tablet", "mobile")
+    at_once: int | None = None
     filters: Sequence[dict[str, str]] = ()
+    one_listing: bool = False
+    codes: Sequence[dict[str, str]] = ()
+    screen_out_reward: Decimal | str | None = None
+    screen_out_places: int | None = None
+
+    @property
+    def screen_out_pay(self) -> Decimal:
+        """USD for a participant who is screened out."""
+        return Decimal(str(self.screen_out_reward or 0))
 
     def study(self, study: Study, posting: Posting, barred: Sequence[str]) -> Json:
         """Parameters of “Create a draft study”. ``barred``: Prolific studies whose participants may not take part."""
         params: Json = {
             "name": study.title[:120],
             "internal_name": annotation_of(posting),
-            "description": self.description or study.title,
+            "description": f"{self.description or study.title}{bonus_note(study) if self.one_listing else ''}",
             "external_study_url": address_of(posting),
             "prolific_id_option": "url_parameters",
-            "completion_codes": [
-                {"code": posting.code, "code_type": "COMPLETED", "actions": [{"action": "MANUALLY_REVIEW"}]}
-            ],
+            "completion_codes": completion_codes(
+                posting, self.codes, screen_out_reward=self.screen_out_pay, slots=self.screen_out_places
+            ),
             "total_available_places": posting.wanted or 1,
             "estimated_completion_time": minutes_of(study),
             "maximum_allowed_time": study.time_limit_minutes,
@@ -94,11 +145,14 @@ class ProlificConfig:
             "device_compatibility": list(self.devices),
             "peripheral_requirements": [],
             "filters": self.chosen(barred),
+            # Schema BaseStudySubmissionsConfig: the second is a limit of the whole study; -1 is none.
             "submissions_config": {
                 "max_submissions_per_participant": study.hits_per_worker or -1,
-                "max_concurrent_submissions": 1,
+                "max_concurrent_submissions": self.at_once or -1,
             },
         }
+        if any("weightings" in each for each in params["filters"]):
+            params["study_type"] = "QUOTA"  # “Quota requirements”
         return params | ({"project": self.project} if self.project else {})
 
     def chosen(self, barred: Sequence[str]) -> list[Json]:
@@ -115,8 +169,8 @@ def address_of(posting: Posting) -> str:
 
 
 def minutes_of(study: Study) -> int:
-    """The estimated time in whole minutes, at least one."""
-    return max(1, int((study.estimated_minutes or Decimal(1)).to_integral_value()))
+    """The estimated time in whole minutes, rounded up: participants see it, and their time limit depends on it."""
+    return max(1, int((study.estimated_minutes or Decimal(1)).to_integral_value(ROUND_UP)))
 
 
 def _filter(row: dict[str, str]) -> Json:

@@ -5,21 +5,23 @@ A submission on Prolific is one hit here. Pages of the documentation are named b
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from django.conf import settings as django_settings
+from django.db.models import Q
 from django.utils import timezone
-from django.utils.crypto import get_random_string
+from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.dateparse import parse_datetime
 
-from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
+from annotation.models import Assignment, Flag, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import (
     BadArrival,
-    ByReward,
     Call,
     Claim,
     Finish,
@@ -29,22 +31,28 @@ from annotation.platforms.base import (
     Reported,
     Search,
 )
-from annotation.platforms.costs import Fees, Offered, reward_problems
-from annotation.platforms.prolific.api import Account, Api
+from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
+from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for
 from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of
+from annotation.platforms.prolific.connection import Connection
+from annotation.platforms.prolific.hooks import read_notice
+from annotation.platforms.prolific.rules import study_problems
 from common.problems import Problem, invalid, unknown
+from common.words import counted, money
 
+logger = logging.getLogger(__name__)
 OutsideState = OutsideAssignment.State
-#: “Submission object”. Work in progress is not reported, and neither is PROCESSING, which is between two states.
+#: Schema SubmissionDetailStatus, with spaces for its hyphens. Work in progress (RESERVED, ACTIVE) is not reported, and
+#: neither are UNKNOWN and PROCESSING, which is between two states.
 STATES = {
     "AWAITING REVIEW": OutsideState.SUBMITTED,
     "APPROVED": OutsideState.APPROVED,
-    "PARTIALLY APPROVED": OutsideState.APPROVED,
+    "PARTIALLY APPROVED": OutsideState.PARTIAL,
     "REJECTED": OutsideState.REJECTED,
     "RETURNED": OutsideState.RETURNED,
-    "TIMED-OUT": OutsideState.RETURNED,
-    "SCREENED OUT": OutsideState.RETURNED,
+    "TIMED OUT": OutsideState.RETURNED,
+    "SCREENED OUT": OutsideState.SCREENED,
 }
 #: “Approve or reject a submission”: a rejection needs one of these, and a message of at least 100 characters.
 CATEGORIES = (
@@ -54,24 +62,15 @@ CATEGORIES = (
 LEAST_MESSAGE = 100
 #: Prolific approves what nobody has decided on after 21 days.
 APPROVES_AFTER = timedelta(days=21)
+#: By how much the clocks of Prolific and of this server may differ.
+CLOCKS_DIFFER = timedelta(minutes=2)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-#: Operation → method, path, and whether sending it twice has the same effect as sending it once.
-OPERATIONS = {
-    "create_study": ("POST", "studies/", False),
-    "look_up_study": ("GET", "studies/{id}/", True),
-    "update_study": ("PATCH", "studies/{id}/", True),
-    "transition_study": ("POST", "studies/{id}/transition/", False),
-    "look_up_submission": ("GET", "submissions/{id}/", True),
-    "transition_submission": ("POST", "submissions/{id}/transition/", True),
-    "request_return": ("POST", "submissions/{id}/request-return/", False),
-    "set_up_bonus": ("POST", "submissions/bonus-payments/", False),
-    "pay_bonus": ("POST", "bulk-bonus-payments/{id}/pay/", False),
-}
-_KEPT = ("id", "status", "currency_code", "presentment_currency_code")
+#: Statuses of a study that offers no places any more (schema StudyStatus). More places open it again.
+_ENDED = ("AWAITING REVIEW", "COMPLETED")
 
 
-class Prolific(ByReward):
-    """The account whose token is HITSERVER_PROLIFIC_TOKEN."""
+class Prolific(Connection):
+    """Studies on Prolific, with the calls that offer them and decide on their submissions."""
 
     name = "prolific"
     title = "Prolific"
@@ -82,59 +81,43 @@ class Prolific(ByReward):
     task = "study"
     site = "Prolific"
     way_out = "Please return your submission on Prolific."
-
-    def __init__(self, api: Api | None) -> None:
-        self._given = api
-
-    @classmethod
-    def connected(cls) -> Prolific:
-        return cls(Api(Account.from_settings()))
-
-    @classmethod
-    def offline(cls) -> Prolific:
-        return cls(None)
-
-    @property
-    def _api(self) -> Api:
-        if self._given is None:
-            raise self._cannot("make calls without a token")
-        return self._given
-
-    def call(self, operation: str, **params: Any) -> Json:
-        method, path, repeat = OPERATIONS[operation]
-        body = {name: value for name, value in params.items() if f"{{{name}}}" not in path}
-        answer = self._api.send(method, path.format_map(params), body or None, repeat=repeat)
-        return answer if isinstance(answer, dict) else {}
-
-    @staticmethod
-    def kept(answer: Json) -> Json:
-        return {name: answer[name] for name in _KEPT if name in answer}
-
-    def endpoint(self) -> str:
-        return str(django_settings.PROLIFIC_API)
-
-    def balance(self) -> Decimal | None:
-        """The balance of an account in US dollars (“Users”: amounts in hundredths); None in another currency."""
-        found = self._api.send("GET", "users/me/")
-        if not isinstance(found, dict) or found.get("currency_code", "USD") != "USD":
-            return None
-        cents = found.get("available_balance")
-        return Decimal(cents) / 100 if isinstance(cents, int) else None
+    has_audience = True
+    writes = True
+    #: “Bulk approve submissions”: “We recommend a maximum of 1,000 submission or participant IDs per request.”
+    most_at_once = 1_000
 
     # --- before anything is posted ---
 
     def problems(self, study: Study, settings: Json, offered: Sequence[Offered]) -> list[Problem]:
-        problems = reward_problems(sorted({each.reward for each in offered}), platform=self.title)
-        if any(each.reward <= 0 for each in offered):
-            problems.append(Problem("reward", "A hit pays nothing.", "Prolific needs a reward."))
-        if study.estimated_minutes is None:
-            what = "Prolific shows participants how long the study takes, and it has no estimate."
-            problems.append(Problem("estimated_minutes", what, "Set the estimated minutes per hit."))
-        return problems
+        return study_problems(study, ProlificConfig(**settings), sorted({each.reward for each in offered}))
 
     def fees(self) -> Fees:
-        share = django_settings.PROLIFIC_FEE_PERCENT / 100
+        """Prolific's fee with the VAT on it: “VAT will be charged at 20% on all of our platform fees” for the UK."""
+        share = django_settings.PROLIFIC_FEE_PERCENT / 100 * (1 + django_settings.PROLIFIC_VAT_PERCENT / 100)
         return Fees(share, share, Decimal(0), Decimal(0))
+
+    def remarks(self, offered: Sequence[Offered], settings: Json) -> list[str]:
+        """The VAT and, if connected, Prolific's own calculation (“Calculate the study cost”)."""
+        vat = django_settings.PROLIFIC_VAT_PERCENT
+        lines = super().remarks(offered, settings)
+        lines += [f"The fees include VAT of {vat.normalize():f}%."] if vat else []
+        config = ProlificConfig(**settings)
+        if config.screen_out_pay and config.screen_out_places:
+            most = (config.screen_out_pay * config.screen_out_places * (1 + self.fees().few)).quantize(CENT)
+            people = counted(config.screen_out_places, "participant")
+            lines.append(f"Not included: screening out up to {people} costs up to {money(most)} with fees.")
+        if self.is_offline:
+            return lines
+        places: dict[Decimal, int] = {}
+        for each in offered:
+            places[each.reward] = places.get(each.reward, 0) + each.hits * each.wanted
+        asked = [{"reward": int(reward * 100), "total_available_places": n} for reward, n in places.items() if reward]
+        try:
+            cents = sum(Decimal(str(self.call("calculate_cost", **each).get("total_cost") or 0)) for each in asked)
+        except PlatformTrouble as trouble:
+            logger.warning("Prolific did not calculate the cost: %s", trouble)
+            return lines
+        return [*lines, f"Prolific itself calculates {money(cents / 100)} with its fees and VAT."] if cents else lines
 
     # --- publish ---
 
@@ -145,12 +128,15 @@ class Prolific(ByReward):
         return planned
 
     def publish(self, posting: Posting, settings: Json) -> Sequence[Call]:
-        """The calls that make a draft, then publish it. In between, nobody has seen or paid anything."""
-        config = ProlificConfig(**settings)
+        """The calls that make a draft, then publish it. In between, nobody has seen or paid anything.
+
+        If the study changed here after a draft was made, the draft is updated first (“Update a study”: “any field”).
+        """
+        params = ProlificConfig(**settings).study(posting.study, posting, _barred(posting.study))
         create = Call(
             key=f"prolific-study/{posting.pk}",
             operation="create_study",
-            params=lambda done: config.study(posting.study, posting, _barred(posting.study)),
+            params=lambda done: params,
             search=self._find_study,
         )
         publish = Call(
@@ -159,38 +145,53 @@ class Prolific(ByReward):
             params=lambda done: self._to_publish(done[0]),
             search=self._state_search("UNPUBLISHED", met=False),
         )
-        return create, publish
+        sent = _last_sent(posting)
+        if sent is None or sent == params:
+            return create, publish
+        key = f"prolific-draft/{posting.pk}/"
+        times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
+        content = salted_hmac("prolific-draft", json.dumps(params, sort_keys=True)).hexdigest()[:16]
+        update = Call(
+            key=f"{key}{times}/{content}",
+            operation="update_study",
+            params=lambda done: {"id": done[0]["id"], **params},
+        )
+        return create, update, publish
+
+    def discard(self, posting: Posting) -> None:
+        """“Delete a study”: the draft of a posting that was never published. If it stays, it costs nothing."""
+        made = PlatformCall.objects.filter(key=f"prolific-study/{posting.pk}", state=PlatformCall.State.DONE).first()
+        if made is None:
+            return
+        try:
+            self.call("delete_study", id=made.result["id"])
+        except PlatformTrouble as trouble:
+            logger.warning("The draft of posting %s stays on Prolific: %s", posting.pk, trouble)
 
     def _to_publish(self, draft: Json) -> Json:
         """The parameters to publish a draft. Refuses another currency, because the amounts here are US dollars."""
-        currency = draft.get("presentment_currency_code") or draft.get("currency_code") or self._currency()
+        currency = draft.get("presentment_currency_code") or draft.get("currency_code") or self._currency(draft)
         if currency != "USD":
             raise PlatformTrouble(
-                f"Prolific would pay this study in {currency}, and rewards here are in USD. The study is a draft "
-                "there, and nobody has seen it.",
+                f"Prolific would pay this study in {currency}, and rewards here are in USD, so it was not published.",
                 "Use a token of a workspace that pays in USD.",
                 sent=False,
             )
         return {"id": draft["id"], "action": "PUBLISH"}
 
-    def _currency(self) -> str:
-        """The account's currency, for a draft that does not name its own. A dry run assumes US dollars."""
-        if self._given is None:
+    def _currency(self, draft: Json) -> str:
+        """The workspace's currency, for a draft that does not name its own. A dry run assumes US dollars."""
+        if self.is_offline:
             return "USD"
-        found = self._api.send("GET", "users/me/")
-        return (
-            str(found.get("currency_code") or "an unknown currency")
-            if isinstance(found, dict)
-            else "an unknown currency"
-        )
+        return str(self.funds_of(str(draft.get("project") or "")).get("currency_code") or "an unknown currency")
 
     def _find_study(self, call: PlatformCall) -> Json | None:
         """The draft that an earlier try created, found by its internal name."""
         project = call.params.get("project")
         path = f"projects/{project}/studies/" if project else "studies/"
-        for study in self._pages(path):
+        for study in self.pages(path):
             if study.get("internal_name") == call.params["internal_name"]:
-                return self.kept(study)
+                return self.kept(study) | ({"project": project} if project else {})
         return None
 
     def _state_search(self, *states: str, met: bool = True) -> Search:
@@ -209,14 +210,18 @@ class Prolific(ByReward):
         return address_of(posting)
 
     def expire(self, posting: Posting) -> Sequence[Call]:
-        search = self._state_search("AWAITING REVIEW", "COMPLETED")
-        return [_transition(f"prolific-stop/{posting.pk}", posting, "STOP", search)]
+        """A stopped study can be opened again, and stopped again: each time is a separate call."""
+        key = f"prolific-stop/{posting.pk}/"
+        times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
+        return [_transition(f"{key}{times}", posting, "STOP", self._state_search(*_ENDED))]
 
     def pause(self, posting: Posting, times: int) -> Sequence[Call]:
-        return [_transition(f"pause/{posting.pk}/{times}", posting, "PAUSE", self._state_search("PAUSED"))]
+        search = self._state_search("PAUSED", *_ENDED)
+        return [_transition(f"pause/{posting.pk}/{times}", posting, "PAUSE", search)]
 
     def resume(self, posting: Posting, times: int) -> Sequence[Call]:
-        return [_transition(f"resume/{posting.pk}/{times}", posting, "START", self._state_search("ACTIVE"))]
+        search = self._state_search("ACTIVE", *_ENDED)
+        return [_transition(f"resume/{posting.pk}/{times}", posting, "START", search)]
 
     # --- workers ---
 
@@ -230,7 +235,9 @@ class Prolific(ByReward):
                 "This address is not complete",
                 "Prolific did not add who you are. Open the study again from Prolific.",
             )
-        if study != posting.external_id:
+        # The parts of a quota are separate studies: schema SubmissionDetail, parent_study_id.
+        has_parts = any(row["weights"] for row in settings.get("filters") or ())
+        if study != posting.external_id and not (has_parts and _ID.fullmatch(study)):
             raise BadArrival(
                 "This link belongs to another study",
                 "The address mixes parts of two studies, so your work could not be paid. Open the study again from "
@@ -239,16 +246,32 @@ class Prolific(ByReward):
         return Claim(cls.name, worker, session)
 
     @classmethod
+    def payment_words(cls, settings: Json) -> str:
+        return "Prolific pays you as soon as the researchers approve your submission."
+
+    @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:
-        code = work.posting.code if work.posting else ""
-        return Finish(code, link=f"{django_settings.PROLIFIC_SITE.rstrip('/')}/submissions/complete?cc={code}")
+        assert work.posting is not None  # noqa: S101 - posted work only
+        outcome = COMPLETED
+        if any(row["outcome"] == FAILED_CHECKS for row in settings.get("codes") or ()):
+            failed = Flag.objects.filter(submission__assignment=work, reason__in=CHECK_FLAGS).exists()
+            outcome = FAILED_CHECKS if failed else COMPLETED
+        return _finish(work.posting, outcome)
+
+    @classmethod
+    def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
+        row = next((each for each in settings.get("codes") or () if each["outcome"] == outcome), None)
+        if row is None:
+            return None
+        pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
+        return replace(_finish(posting, outcome), note=f"You are paid {money(pay)} for your time." if pay else "")
 
     # --- afterwards ---
 
     def sync(self, posting: Posting) -> Iterator[Reported]:
         try:
-            for row in self._pages(f"studies/{posting.external_id}/submissions/"):
-                state = STATES.get(str(row.get("status")))
+            for row in self.pages(f"studies/{posting.external_id}/submissions/"):
+                state = _state_of(row)
                 if state is not None:
                     yield _reported(row, state)
         except PlatformTrouble as trouble:
@@ -256,23 +279,73 @@ class Prolific(ByReward):
                 raise
             raise PostingGone(trouble.what, trouble.fix, code=trouble.code) from trouble
 
-    def _pages(self, path: str) -> Iterator[Json]:
-        following = ""
-        while True:
-            rows, following = self._api.page(path, following)
-            yield from rows
-            if not following:
-                return
+    def has_paused(self, posting: Posting) -> bool | None:
+        """FixedScreenOut: “the study pauses” after the chosen number of participants were screened out. A person can
+        raise the number and start the study again on Prolific's site, so its status is asked for."""
+        places = int(posting.study.platforms.get(self.name, {}).get("screen_out_places") or 0)
+        if not places or posting.outside.filter(state=OutsideState.SCREENED).count() < places:
+            return None
+        return str(self.call("look_up_study", id=posting.external_id).get("status")) == "PAUSED"
+
+    @classmethod
+    def pushes(cls) -> bool:
+        return bool(django_settings.PROLIFIC_HOOK_SECRET)
+
+    @classmethod
+    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+        return read_notice(body, headers)
+
+    def notice_secret(self, settings: Json) -> str:
+        return self.hook_secret(self.workspace(str(settings.get("project") or "")))
+
+    def look_up(self, name: str) -> tuple[str, Reported | None]:
+        """“Retrieve a submission”. A quota's submissions belong to a part of the study, whose parent is ours."""
+        row = self.call("look_up_submission", id=name)
+        state = _state_of(row)
+        study = str(row.get("parent_study_id") or row.get("study_id") or "")
+        return study, _reported({**row, "id": name}, state) if state is not None else None
+
+    @classmethod
+    def paid_for(cls, outside: OutsideAssignment) -> Decimal:
+        if outside.state != OutsideState.SCREENED:
+            return super().paid_for(outside)
+        return Decimal(str(outside.posting.study.platforms.get(cls.name, {}).get("screen_out_reward") or 0))
 
     def approve(self, outside: OutsideAssignment, *, feedback: str, override: bool) -> Sequence[Call]:
+        """Schema SubmissionTransitionAction: UNREJECT takes a rejection back, and the submission waits for review."""
+        calls = []
         if override:
-            raise PlatformTrouble(
-                "Prolific does not let a program undo a rejection.",
-                "Undo it on Prolific's site, then sync the study.",
-                sent=False,
-            )
+            undo = {"id": outside.external_id, "action": "UNREJECT"}
+            search = self._decided(outside, "AWAITING REVIEW", "APPROVED")
+            calls.append(_decision(_numbered("unreject", outside), undo, search))
         search = self._decided(outside, "APPROVED")
-        return [_decision(f"approve/{outside.pk}", {"id": outside.external_id, "action": "APPROVE"}, search)]
+        params = {"id": outside.external_id, "action": "APPROVE"}
+        return [*calls, _decision(f"approve/{outside.pk}", params, search)]
+
+    def approve_many(self, outside: Sequence[OutsideAssignment]) -> Sequence[Call]:
+        """“Bulk approve submissions”. Asking again for those that are not approved yet does no harm."""
+        ids = [each.external_id for each in outside]
+        key = f"approve-many/{salted_hmac('prolific-approve-many', ' '.join(ids)).hexdigest()}/"
+        times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
+        return [Call.fixed(f"{key}{times}", "approve_many", {"submission_ids": ids})]
+
+    def send_message(self, posting: Posting, worker_id: str, *, text: str, key: str) -> Sequence[Call]:
+        """“Send a message”: it needs the study that is the reason for it, which is the one that they came to last."""
+        theirs = Assignment.objects.filter(
+            posting__study=posting.study_id,
+            posting__platform=self.name,
+            participant__worker__platform_id=worker_id,
+        ).order_by("-pk")
+        study = theirs.values_list("posting__external_id", flat=True).first() or posting.external_id
+        params = {"recipient_id": worker_id, "body": text, "study_id": study}
+        return [Call.fixed(f"message/{posting.pk}/{key}", "send_message", params, search=self._was_written)]
+
+    def _was_written(self, call: PlatformCall) -> Json | None:
+        """“Retrieve messages” with this participant: whether one has the same text and was sent since the first try."""
+        rows = self.read("messages/", user_id=str(call.params["recipient_id"])).get("results") or ()
+        since = (call.first_tried_at or timezone.now()) - CLOCKS_DIFFER
+        same = (row for row in rows if str(row.get("body")).strip() == call.params["body"].strip())
+        return {} if any((at := _moment(row.get("sent_at"))) is None or at >= since for row in same) else None
 
     def reject(self, outside: OutsideAssignment, *, feedback: str, category: str) -> Sequence[Call]:
         if category not in CATEGORIES:
@@ -286,15 +359,15 @@ class Prolific(ByReward):
             raise invalid("feedback", what, "Say which part of the work, and why it cannot be paid.")
         params = {"action": "REJECT", "message": feedback.strip(), "rejection_category": category}
         search = self._decided(outside, "REJECTED")
-        return [_decision(f"reject/{outside.pk}", {"id": outside.external_id, **params}, search)]
+        return [_decision(_numbered("reject", outside), {"id": outside.external_id, **params}, search)]
 
-    def _decided(self, outside: OutsideAssignment, status: str) -> Search:
+    def _decided(self, outside: OutsideAssignment, *statuses: str) -> Search:
         """Whether Prolific already has this decision on this participant's submission."""
 
         def search(call: PlatformCall) -> Json | None:
             there = self.call("look_up_submission", id=outside.external_id)
             same = there.get("participant") in (None, outside.worker_id)
-            return {} if there.get("status") == status and same else None
+            return {} if there.get("status") in statuses and same else None
 
         return search
 
@@ -314,9 +387,30 @@ def _barred(study: Study) -> list[str]:
     return list(theirs.exclude(external_id="").order_by("pk").values_list("external_id", flat=True))
 
 
+def _finish(posting: Posting, outcome: str) -> Finish:
+    code = code_for(posting, outcome)
+    return Finish(code, link=f"{django_settings.PROLIFIC_SITE.rstrip('/')}/submissions/complete?cc={code}")
+
+
+def _last_sent(posting: Posting) -> Json | None:
+    """What Prolific has of the posting's draft: the parameters of the last call that made or changed it."""
+    keys = Q(key=f"prolific-study/{posting.pk}") | Q(key__startswith=f"prolific-draft/{posting.pk}/")
+    done = PlatformCall.objects.filter(keys, state=PlatformCall.State.DONE).order_by("-pk").first()
+    return {name: value for name, value in done.params.items() if name != "id"} if done else None
+
+
+def _numbered(verb: str, outside: OutsideAssignment) -> str:
+    """The key of a decision that may be made again after it was undone."""
+    key, again = f"{verb}/{outside.pk}", f"{verb}-again/{outside.pk}/"
+    done = PlatformCall.objects.filter(Q(key=key) | Q(key__startswith=again), state=PlatformCall.State.DONE).count()
+    return f"{again}{done}" if done else key
+
+
 def _transition(key: str, posting: Posting, action: str, search: Search) -> Call:
+    """A change of the study's status. Prolific refuses it with 400 if the study has left the status; ``search`` then
+    finds whether it is as it should be."""
     params = {"id": posting.external_id, "action": action}
-    return Call.fixed(key, "transition_study", params, search=search)
+    return Call.fixed(key, "transition_study", params, search=search, search_on=("400",))
 
 
 def _decision(key: str, params: Json, search: Search) -> Call:
@@ -325,6 +419,11 @@ def _decision(key: str, params: Json, search: Search) -> Call:
 
 def _refused(problem: Problem) -> Exception:
     return invalid(problem.where, problem.what, problem.fix)
+
+
+def _state_of(row: Json) -> str | None:
+    """The state here of a submission, which lists and filters write with spaces, hyphens or underscores."""
+    return STATES.get(re.sub(r"[-_]", " ", str(row.get("status"))).upper())
 
 
 def _reported(row: Json, state: str) -> Reported:
@@ -336,7 +435,7 @@ def _reported(row: Json, state: str) -> Reported:
         accepted_at=_moment(row.get("started_at")),
         submitted_at=completed,
         approves_itself_at=completed + APPROVES_AFTER if completed else None,
-        answer=str(row.get("study_code") or ""),
+        answer=str(row.get("study_code") or row.get("entered_code") or ""),
     )
 
 

@@ -15,22 +15,22 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 NULL = "Null"
 #: The labels of Clark 2021, app. C.3: name in the data, category, wording, description.
 PUBLISHED = (
-    ("grammar", "Form", "Grammar", "Spelling, punctuation, sentence structure."),
-    ("detail", "Form", "Level of detail", "The text is specific, or too general."),
-    ("genre", "Form", "Genre", "The text is what it should be (a story, a recipe), or not."),
-    ("repetition", "Content", "Repetition", "Words or ideas come again and again, or do not."),
-    ("factuality", "Content", "Factuality", "What the text claims is true, or false."),
-    ("consistency", "Content", "Consistency", "The text agrees with itself and with its beginning, or not."),
-    ("common_sense", "Content", "Common sense", "What happens could happen, or makes no sense in the world."),
-    ("coherence", "Content", "Coherence", "The parts belong together and lead somewhere, or not."),
+    ("grammar", "Form", "Grammar", "Spelling, punctuation or sentence structure."),
+    ("detail", "Form", "Level of detail", "How specific or general the text is."),
+    ("genre", "Form", "Genre", "Whether the text reads like its genre, such as a story or a recipe."),
+    ("repetition", "Content", "Repetition", "Whether words or ideas are repeated."),
+    ("factuality", "Content", "Factuality", "Whether what the text claims is true."),
+    ("consistency", "Content", "Consistency", "Whether the text contradicts itself or its beginning."),
+    ("common_sense", "Content", "Common sense", "Whether what happens is possible in the real world."),
+    ("coherence", "Content", "Coherence", "Whether the parts fit together and have a point."),
     (
         "intent",
         "Machine capabilities",
         "Writer’s intent",
-        "What only a person, or even a machine, could mean or feel.",
+        "What the writer meant or felt, and whether a machine could.",
     ),
     ("miscellaneous", NULL, "Miscellaneous", "A reason that no other label covers."),
-    ("vague", NULL, "Vague or no reason", "The comment gives no reason, or cannot be understood."),
+    ("vague", NULL, "Vague or no reason", "The comment gives no reason or is unclear."),
 )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from analysis.description import ReportSection
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, Text
 from annotation.task_types.comment_coding.config import CodingConfig, categories
 from annotation.task_types.comment_coding.drawing import draw_comments
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.questions import ChoicesQuestion, Option, Question
 from annotation.task_types.simulation import SimulatedWorker
@@ -22,7 +22,7 @@ MOST_TRUE = 2
 INSTRUCTIONS = """You read comments in which people explain an answer, and say what each comment is about.
 
 - Choose every label that applies. A comment can have several.
-- A label applies if the comment speaks about that aspect, whether it praises or criticises it.
+- A label applies if the comment mentions that aspect, whether it praises or criticises it.
 - Judge what the comment says, not whether it is right.
 - If a comment gives no reason, or one that no label covers, choose a label of the last group.
 
@@ -44,7 +44,8 @@ class CommentCoding(FixedPages):
     draws_outputs = True
     for_members = True
     adjudicates = LABELS
-    suggested: ClassVar[Mapping[str, object]] = {"ratings_per_item": 2, "hits_per_worker": None, "items_per_hit": 10}
+    # Two coders, who code everything; the size of a hit is not published.
+    suggested = Sizes(items_per_hit=10, ratings_per_item=2, hits_per_worker=None)
 
     def columns(self, config: Json) -> Sequence[Column]:
         return (

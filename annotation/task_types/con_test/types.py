@@ -12,11 +12,12 @@ from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Answers, OutputData, Page, Shown, TaskType, Text
 from annotation.task_types.con_test.simulation import written
 from annotation.task_types.hds.words import WORDING
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
-from annotation.task_types.wording import task_in_sentences
+from annotation.task_types.wording import recording_texts, task_in_sentences
 
 LABEL = "content_diversity"
 #: The pages about one item: write different responses, choose one, rephrase it.
@@ -51,12 +52,15 @@ class ConTest(TaskType):
     """Three pages for each context. The third shows the response that was chosen on the second."""
 
     name = "con_test"
+    pictured = 0
     title = "conTest"
     summary = "Workers write responses that differ as much as possible, then rephrase one of them."
     source = "Tevet & Berant 2021, §6.4"
     group = "Diversity of sets"
     own_work = True
     config_form = ConTestConfig
+    # One writer for each context in the released sets.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=1, hits_per_worker=None)
     output_kinds = ("set",)
 
     # --- items ---
@@ -112,7 +116,7 @@ class ConTest(TaskType):
         """All texts must differ from each other and, on the last page, from the chosen response."""
         seen: dict[str, str] = {}
         if page.name.startswith("low"):
-            seen[same_words(str(page.context["chosen"]))] = "the response that you chose"
+            seen[same_words(str(page.context["chosen"]))] = f"“{page.context['chosen_heading']}”"
         errors: dict[str, str] = {}
         for question in page.questions:
             if isinstance(text := given.get(question.key), str):
@@ -152,8 +156,8 @@ class ConTest(TaskType):
             Text(
                 "choose.explain",
                 "Explanation",
-                f"On the next page you will say the same thing again in {count} other ways. Choose the {one} for which "
-                "that is easiest.",
+                f"On the next page you will rephrase one {one} {count} times. Choose the {one} that is easiest to "
+                "rephrase.",
                 choose,
                 3,
             ),
@@ -168,6 +172,7 @@ class ConTest(TaskType):
                 low,
                 3,
             ),
+            *recording_texts(config),
         ]
 
     # --- what becomes of it ---

@@ -51,7 +51,7 @@ class CyoaConfig(ConfigForm):
     )
     statements = TopicsField(question="Statement", reserved=TOPICS, label="Statements at the end", initial=STATEMENTS)
     questions = TopicsField(question="Question", reserved=TOPICS, label="Open questions at the end", initial=QUESTIONS)
-    record_edits = record_edits_field(initial=True)
+    record_edits = record_edits_field()
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data

@@ -18,6 +18,7 @@ from annotation.task_types.questions import (
     TextQuestion,
     clean_text,
 )
+from common.text_length import is_blank
 
 MOST_PICKS = 50
 
@@ -71,7 +72,7 @@ class LineQuestion(TextQuestion):
     stands_for_pick: bool = False
 
     def clean(self, form: Form) -> Answer:
-        if self.stands_for_pick and not clean_text(form.get(self.key, "")):
+        if self.stands_for_pick and is_blank(form.get(self.key, "")):
             return None
         return TextQuestion.clean(self, form)
 

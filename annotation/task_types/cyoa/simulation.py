@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from annotation.task_types.base import Page
 from annotation.task_types.offers import OfferData
-from annotation.task_types.questions import TextQuestion, count_characters
+from annotation.task_types.questions import TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
+from common.text_length import count_characters
 
 ADDITIONS = ("Nobody knew why.", "It was late.", "And then it rained.", "That was all.")
 

@@ -26,11 +26,13 @@ from annotation.task_types.cyoa.story import (
     turns_before,
 )
 from annotation.task_types.cyoa.words import AGREEMENT, texts_of
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse, SuggesterNeed
-from annotation.task_types.questions import Grid, Option, Part, Question, ScaleQuestion, TextQuestion, count_characters
+from annotation.task_types.questions import Grid, Option, Part, Question, ScaleQuestion, TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import worded
+from common.text_length import count_characters
 
 #: A topic with the name of its scale.
 Stored = tuple[str, str]
@@ -44,12 +46,15 @@ class Cyoa(TaskType):
     """A page for each turn, then one with questions about the story."""
 
     name = "cyoa"
+    pictured = 1
     title = "Choose Your Own Adventure"
     summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
     group = "Writing"
     own_work = True
     config_form = CyoaConfig
+    # Once per worker; the number of stories per prompt is not published.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=1)
     output_kinds = ("text", "turn")
 
     # --- items ---
@@ -207,7 +212,7 @@ class Cyoa(TaskType):
 
     def ratings(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[RatingData]:
         """Each turn as submitted. For each round: whose text was chosen, after how many switches, and its original
-        text. Then the answers at the end."""
+        text; no choice if a suggestion was missing. Then the answers at the end."""
         rows = [row for row in super().ratings(shown, pages, answers) if row.question != "turn"]
         for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
             place = place_of(step, shown.config)
@@ -226,11 +231,13 @@ class Cyoa(TaskType):
         if turn.offer is not None:
             index = self._sides(shown, place)[int(turn.offer.side) - 1]
             switches = min(len(picked) - 1, MOST_SWITCHES)
-            rows += [
-                row(("choice", "suggester"), place.round, "pick", float(index + 1)),
-                row(("switches", "switches"), place.round, "pick", float(switches)),
-                row(("suggested", "text"), place.round, "pick", text=turn.offer.text),
-            ]
+            # Where one suggestion stood alone, nobody preferred it to another.
+            if all(offer.text for offer in shown.offers.at(turn.step).values()):
+                rows += [
+                    row(("choice", "suggester"), place.round, "pick", float(index + 1)),
+                    row(("switches", "switches"), place.round, "pick", float(switches)),
+                ]
+            rows.append(row(("suggested", "text"), place.round, "pick", text=turn.offer.text))
         return rows
 
     def outputs(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[OutputData]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from analysis.description import Scale
 from annotation.task_types.base import Text
 from annotation.task_types.items import Json
-from annotation.task_types.wording import scale_texts, task_in_sentences
+from annotation.task_types.wording import recording_texts, scale_texts, task_in_sentences
 from common.words import counted
 
 #: The end points have the published names.
@@ -42,8 +42,9 @@ def texts_of(config: Json) -> Sequence[Text]:
         ),
         Text("final.title", "Title", "Your story is finished", last),
         Text("final.heading", "Heading of the story", "Your story", last),
-        Text("final.statements", "Line above the statements", "How far do you agree?", last),
+        Text("final.statements", "Line above the statements", "How much do you agree?", last),
         *scale_texts("agreement", AGREEMENT, "Scale of the statements"),
+        *recording_texts(config),
     ]
 
 

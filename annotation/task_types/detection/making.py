@@ -17,6 +17,7 @@ from annotation.task_types.items import Json, Row, RowProblem, SourceRow
 from annotation.task_types.settings import ConfigForm
 from annotation.task_types.sources import sample_text
 from common.problems import invalid
+from common.text_length import count_words
 from common.words import counted
 from generation.decoding.sentences import first_sentence_end
 
@@ -98,7 +99,7 @@ def _cells(sample: SampleRow, name: str, text: str, source: str) -> dict[str, st
 
 def _by_person(text: str, min_words: int) -> tuple[str, tuple[str, str]]:
     """A person's text, cut, with its problem and the fix (both empty if there is none)."""
-    words = len(text.split())
+    words = count_words(text)
     if words < min_words:
         what = f"It has {counted(words, 'word')}; a text needs at least {min_words:,}."
         return "", (what, "Use a longer text, or lower the least number of words.")

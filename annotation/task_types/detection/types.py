@@ -25,6 +25,7 @@ from annotation.task_types.detection.contradictions import contradiction
 from annotation.task_types.detection.making import SampleOptions, rows_from_file, rows_from_samples
 from annotation.task_types.detection.planning import HUMAN, plan_detection
 from annotation.task_types.detection.words import ORIGIN, PICKED, detection_texts
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
 from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf, TextQuestion
 
@@ -41,6 +42,8 @@ class Detection(FixedPages):
     source = "Clark 2021, ch. 6, appendix C"
     group = "Judging texts"
     config_form = DetectionConfig
+    # 130 workers with five texts each, from 50 by people and 50 by a model: 6.5 judgements of each, rounded up.
+    suggested = Sizes(items_per_hit=5, ratings_per_item=7, hits_per_worker=1)
     sample_form = SampleOptions
     adds_file = "Texts by people"
     output_kinds = ("comment",)

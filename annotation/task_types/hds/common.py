@@ -12,6 +12,7 @@ from analysis.description import ReportSection, Scale, Score
 from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.hds.words import QUALITY, WORDING, ignore_quality, scale_for
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm
@@ -60,6 +61,8 @@ class HdsType(FixedPages):
     """Warm-up, then the diversity question of the subclass."""
 
     config_form = HdsConfig
+    # Ten ratings of each set, one set per hit.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=None)
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
     group = "Diversity of sets"
     item_settings = ("empty_responses",)

@@ -53,7 +53,8 @@ def response_columns(columns: Iterable[str]) -> list[str]:
 
 
 def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], list[RowProblem]]:
-    """All rows as sets, and all problems in all rows. A missing column is reported once, for the whole file."""
+    """All rows as sets, and all problems in all rows. A missing column is reported once, for the whole file; then there
+    are no sets."""
     if not rows:
         return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per response set below the header.")]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
@@ -63,13 +64,12 @@ def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], l
         *_label_column_problems(columns),
         *_response_column_problems(columns, names),
     ]
-    if problems:
-        return [], problems
+    complete = not problems
     sets: list[SetRow] = []
     for row in rows:
-        wrong = _row_problems(row, names)
+        wrong = _row_problems(row, names if complete else ())
         problems += wrong
-        if not wrong:
+        if complete and not wrong:
             sets.append(_read_set(row, names, keep_empty=keep_empty))
     return sets, problems
 
@@ -105,12 +105,13 @@ def _response_column_problems(columns: Sequence[str], names: Sequence[str]) -> l
 
 
 def _row_problems(row: Row, names: Sequence[str]) -> list[RowProblem]:
+    """``names``: the columns of the responses; empty if the file lacks some."""
     cells = row.cells
     problems = cell_problems(row, [column for column in COLUMNS if column.name in cells])
-    if cells.get("label_value", "").strip() and not cells.get("label_name", "").strip():
+    if cells.get("label_value", "").strip() and not cells.get("label_name", "?").strip():
         what = "This row has a label_value but no name for it."
         problems.append(RowProblem(row.number, "label_name", what, "Say what the value is, such as temp."))
-    if sum(1 for name in names if cells.get(name, "").strip()) < FEWEST:
+    if names and sum(1 for name in names if cells.get(name, "").strip()) < FEWEST:
         empty = next(name for name in names if not cells.get(name, "").strip())
         what = f"This set has fewer than {FEWEST} responses that are not empty."
         problems.append(RowProblem(row.number, empty, what, "Fill in the responses, or remove the row."))

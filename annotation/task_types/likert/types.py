@@ -1,4 +1,4 @@
-"""How far do people agree with statements about a text?"""
+"""How much do people agree with statements about a text?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analysis.description import Point, ReportSection, Scale, Score
 from annotation.task_types.base import FixedPages, Page, Shown, Text
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.labels import LABEL_COLUMNS, label_cells, label_in
 from annotation.task_types.likert.config import LikertConfig
@@ -23,11 +24,14 @@ class Likert(FixedPages):
     """One page per text: the text, a grid of statements, and perhaps a comment."""
 
     name = "likert"
+    place = 1
     title = "Likert scales"
     summary = "One text, several statements, one scale: how far do people agree with each?"
     source = "Clark 2021, §2.6.2"
     group = "Judging texts"
     config_form = LikertConfig
+    # Nine workers per text.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=9, hits_per_worker=None)
     sample_form = ConfigForm
     takes_outputs = ("text", "turn")
 
@@ -101,7 +105,7 @@ class Likert(FixedPages):
             Text("context.heading", "Heading of the context", "Context"),
             Text("text.heading", "Heading of the text", "Text"),
             Text("definition", "Definition of what is judged, shown above the statements", "", lines=3, optional=True),
-            Text("question", "Line above the statements", "How far do you agree?"),
+            Text("question", "Line above the statements", "How much do you agree?"),
         ]
         if config["comment"]:
             found.append(Text("comment.question", "Question above the comment box", "Do you want to add anything?"))

@@ -53,7 +53,7 @@ class MilStoryConfig(SurveyForm):
     suggestion_statements = TopicsField(
         question="Statement", reserved=TOPICS, label="Statements about the suggestions", initial=ABOUT_SUGGESTIONS
     )
-    record_edits = record_edits_field(initial=True)
+    record_edits = record_edits_field()
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from annotation.task_types.base import Page
-from annotation.task_types.questions import TextQuestion, count_characters
+from annotation.task_types.questions import TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
+from common.text_length import count_characters
 
 #: How many times a writer looks for a sentence that the story does not have. There may be none.
 TRIES = 100

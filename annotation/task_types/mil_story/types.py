@@ -9,6 +9,7 @@ from analysis.description import ReportSection, Score
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.counterbalancing import balanced_order
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.mil_story.config import MilStoryConfig
 from annotation.task_types.mil_story.simulation import written_sentence
@@ -36,6 +37,7 @@ class MilStory(TaskType):
     """A page for each sentence, one with statements after each story, and a survey at the end."""
 
     name = "mil_story"
+    pictured = 1
     title = "Story with suggestions in the box"
     summary = (
         "Workers write stories sentence by sentence; every second sentence starts as a suggestion to edit or delete."
@@ -44,6 +46,8 @@ class MilStory(TaskType):
     group = "Writing"
     own_work = True
     config_form = MilStoryConfig
+    # Three stories per worker. Multiples of six use each order of three prompts equally often.
+    suggested = Sizes(items_per_hit=3, ratings_per_item=12, hits_per_worker=1)
     output_kinds = ("text", "turn")
 
     # --- items ---

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from annotation.task_types.base import Text
 from annotation.task_types.items import Json
 from annotation.task_types.surveys import survey_texts
-from annotation.task_types.wording import task_in_sentences
+from annotation.task_types.wording import recording_texts, task_in_sentences
 from common.words import counted
 
 
@@ -22,7 +22,7 @@ def texts_of(config: Json) -> Sequence[Text]:
         Text("sentence.label", "Label of the box", "Your sentence", own),
         Text("rating.title", "Title", "Your story is finished", rating),
         Text("rating.heading", "Heading of the story", "Your story", rating),
-        Text("rating.question", "Line above the statements", "How far do you agree?", rating),
+        Text("rating.question", "Line above the statements", "How much do you agree?", rating),
     ]
     if config["suggestions"]:
         help_text = (
@@ -35,7 +35,7 @@ def texts_of(config: Json) -> Sequence[Text]:
             Text("suggested.empty", "Button that empties the box", "Empty the box", given),
             Text("suggested.restore", "Button that puts it back", "Put the suggestion back", given),
         ]
-    return [*found, *survey_texts(config)]
+    return [*found, *survey_texts(config), *recording_texts(config)]
 
 
 def _instructions(config: Json) -> str:

@@ -11,6 +11,7 @@ from django import forms
 
 from analysis.description import Point, QuestionDescription, ReportSection, Scale, Score
 from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.pairwise.making import SystemsForm, output_pairs, sample_pairs
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
@@ -52,11 +53,14 @@ class Pairwise(FixedPages):
     """
 
     name = "pairwise"
+    place = 2
     title = "Pairwise comparison"
     summary = "Two texts for one context: which is better, by one or several criteria?"
     source = "Clark 2021, §3.7, appendix B.7"
     group = "Judging texts"
     config_form = PairwiseConfig
+    # One forced choice by eleven workers.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=11, hits_per_worker=None)
     sample_form = SystemsForm
     takes_outputs = ("text", "turn")
 
@@ -118,7 +122,7 @@ class Pairwise(FixedPages):
         ]
         if config["reason"] != "none":
             least, required = config["min_words"], config["reason"] == "required"
-            help_text = f"At least {least} words." if least > 1 else ""
+            help_text = _least_words(least, required=required) if least > 1 else ""
             reason = texts["reason.question"]
             asked.append(TextQuestion("reason", reason, "reason", help=help_text, required=required, min_words=least))
         return asked
@@ -179,6 +183,10 @@ def sides(config: Json, texts: Mapping[str, str]) -> Scale:
     """The answers about sides A and B, as workers read them from left to right."""
     tie = (Point(0.0, texts["tie"]),) if config["ties"] else ()
     return replace(STORED, points=(Point(1.0, texts["side.a"]), *tie, Point(-1.0, texts["side.b"])))
+
+
+def _least_words(least: int, *, required: bool) -> str:
+    return f"Write at least {least} words." if required else f"If you give a reason, write at least {least} words."
 
 
 def _instructions(config: Json) -> str:

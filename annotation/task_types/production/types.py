@@ -12,10 +12,12 @@ from analysis.description import ReportSection
 from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.hds.words import WORDING
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
+from annotation.task_types.wording import recording_texts
 from common.words import counted
 
 MOST_RESPONSES = 20
@@ -66,12 +68,15 @@ class Production(FixedPages):
     """One page for each context, with a box for each response."""
 
     name = "production"
+    place = 1
     title = "Responses by many writers"
     summary = "Many workers each write one or more responses to the same contexts."
     source = "Giulianelli et al. 2023, §3–5"
     group = "Writing"
     own_work = True
     config_form = ProductionConfig
+    # Five replies to each context, by different people.
+    suggested = Sizes(items_per_hit=1, ratings_per_item=5, hits_per_worker=None)
     output_kinds = ("text", "set")
     least_words = 2
 
@@ -144,6 +149,7 @@ class Production(FixedPages):
                 lines=3,
             ),
             Text("label", "Label of a box; {n} is its number", label),
+            *recording_texts(config),
         ]
 
     # --- what becomes of it ---

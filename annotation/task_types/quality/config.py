@@ -26,12 +26,12 @@ class QualityConfig(ConfigForm):
         help_text="1 puts every rating of a text into another task. Give 5 to measure how well raters agree.",
     )
     exam_most_wrong = forms.IntegerField(
-        label="Exam: most labels wrong",
+        label="Exam: wrong labels allowed",
         min_value=0,
         max_value=100,
         initial=1,
         help_text="Only for studies whose texts are an exam, with known labels.",
     )
     exam_most_levels = forms.IntegerField(
-        label="Exam: most levels that a wrong label may be off", min_value=1, max_value=4, initial=1
+        label="Exam: levels by which a wrong label may be off", min_value=1, max_value=4, initial=1
     )

@@ -54,4 +54,4 @@ class SloganConfig(SurveyForm):
     suggestion_statements = TopicsField(
         question="Statement", reserved=TOPICS, label="Statements about the suggestions", initial=ABOUT_SUGGESTIONS
     )
-    record_edits = record_edits_field(initial=True)
+    record_edits = record_edits_field()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from annotation.task_types.base import Page
 from annotation.task_types.offers import Try
-from annotation.task_types.questions import TextQuestion, count_characters
+from annotation.task_types.questions import TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.used import offered
+from common.text_length import count_characters
 
 WORDS = ("fresh", "morning", "quiet", "together", "bright", "simple", "home", "long", "light", "new")
 ENDINGS = ("Every day.", "For you.", "Try it.", "Since today.")

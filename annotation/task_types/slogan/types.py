@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from analysis.description import ReportSection, Score
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.counterbalancing import balanced_order
+from annotation.task_types.hooks import Sizes
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.offers import Ask, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
@@ -15,7 +16,7 @@ from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.config import SloganConfig
 from annotation.task_types.slogan.simulation import ASKS, keywords, written_slogan
 from annotation.task_types.slogan.used import COUNT, MOST, UsedQuestion, history, offered, used_offer, uses_of
-from annotation.task_types.slogan.words import texts_of
+from annotation.task_types.slogan.words import FEWER, texts_of
 from annotation.task_types.suggestion_uses import StoredUse, use_questions, use_values
 from annotation.task_types.surveys import statements, survey_page, survey_questions, survey_sections
 
@@ -26,12 +27,15 @@ class Slogan(TaskType):
     """Two pages for each prompt, one to write and one with statements; then a survey."""
 
     name = "slogan"
+    pictured = 0
     title = "Slogan with suggestions on request"
     summary = "Workers write slogans; at the press of a button, models suggest some from keywords."
     source = "Clark 2021, §2.5"
     group = "Writing"
     own_work = True
     config_form = SloganConfig
+    # Three slogans per worker. Multiples of six use each order of three prompts equally often.
+    suggested = Sizes(items_per_hit=3, ratings_per_item=12, hits_per_worker=1)
     output_kinds = ("text",)
     has_pulls = True
     least_words = 2
@@ -108,6 +112,7 @@ class Slogan(TaskType):
         tries = shown.offers.tries(2 * number)
         words = ("heading", "button", "spent", "none", "use", "back")
         context |= {f"pull_{word}": texts[f"pull.{word}"] for word in words} | {"tries": history(tries)}
+        context["pull_fewer"] = texts.get("pull.fewer", FEWER)  # a study that went live before it has no such text
         context |= {"pull_left": max(0, config["most_tries"] - len(tries))}
         parts: list[Part] = [_keywords(texts), _slogan(config, texts), _used_question(tuple(offered(tries)))]
         return Page(name, title, template, parts, context, index, pulls=config["most_tries"])

@@ -80,6 +80,7 @@ def history(tries: Sequence[Try]) -> list[dict[str, Any]]:
             "slogan": each.typed.get("slogan", ""),
             "waits": each.offers is None,
             "suggestions": [(ref_of(offer), offer.text) for offer in each.offers or () if offer.text],
+            "fewer": not all(offer.text for offer in each.offers or ()),
         }
         for each in reversed(tries)
     ]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from annotation.task_types.base import Text
 from annotation.task_types.items import Json
 from annotation.task_types.surveys import survey_texts
-from annotation.task_types.wording import task_in_sentences
+from annotation.task_types.wording import recording_texts, task_in_sentences
+
+FEWER = "Not all suggestions came in time. Use what is here, or ask again."
 
 
 def texts_of(config: Json) -> Sequence[Text]:
@@ -19,7 +21,7 @@ def texts_of(config: Json) -> Sequence[Text]:
         Text("slogan.label", "Label of the box for the slogan", "Your slogan", writing),
         Text("rating.title", "Title", "Your slogan is finished", rating),
         Text("rating.heading", "Heading of the slogan", "Your slogan", rating),
-        Text("rating.question", "Line above the statements", "How far do you agree?", rating),
+        Text("rating.question", "Line above the statements", "How much do you agree?", rating),
     ]
     if config["suggestions"]:
         many = len(config["suggesters"]) > 1
@@ -32,10 +34,11 @@ def texts_of(config: Json) -> Sequence[Text]:
             Text("pull.button", "Button", "Get suggestions" if many else "Get a suggestion", writing),
             Text("pull.spent", "Shown when no requests are left", spent, writing, 2),
             Text("pull.none", "Shown for a request that brought nothing", "No suggestion came this time.", writing),
+            Text("pull.fewer", "Shown for a request that brought fewer suggestions than promised", FEWER, writing),
             Text("pull.use", "Button beside a suggestion", "Use it", writing),
             Text("pull.back", "Button that brings back what was in the box", "Put back what I had", writing),
         ]
-    return [*found, *survey_texts(config)]
+    return [*found, *survey_texts(config), *recording_texts(config)]
 
 
 def _instructions(config: Json) -> str:

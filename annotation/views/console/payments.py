@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import studies_of
 from annotation.exports.payments import payments_csv
+from annotation.exports.receipts import write_receipts
 from annotation.models import Membership, Study
 from annotation.queries import payments as queries
 from annotation.queries.pay_states import PAY_STATES
@@ -38,6 +40,7 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
         "page": page,
         "rows": rows,
         "totals": queries.totals(study),
+        "pays": study.hits.filter(reward__gt=0).exists(),
         "choices": FILTERS,
         "chosen": state,
         "code": code,
@@ -118,3 +121,17 @@ def payments_file(request: SignedIn, study: Study) -> HttpResponseBase:
     }
     pieces = payments_csv(study, state=state, code=code, with_worker_ids=with_worker_ids)
     return StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+@require_safe
+@member(read="owner")
+def receipts_file(request: SignedIn, study: Study) -> HttpResponse:
+    """One file per worker, month and year, in a zip with an index. It contains workers' ids, so it leaves a trace."""
+    record(study=study, actor=request.user.get_username(), action="export worker ids", kind="receipts")
+    file = io.BytesIO()
+    write_receipts([study], file)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{study.slug}-receipts.zip"',
+        "Cache-Control": "private, no-store",
+    }
+    return HttpResponse(file.getvalue(), content_type="application/zip", headers=headers)

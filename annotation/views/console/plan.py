@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 
 from annotation.instrument import item_data
 from annotation.models import Arm, Item, Study
+from annotation.queries.check_items import CheckItems, check_items_of
+from annotation.queries.events import records_edits
 from annotation.queries.identical import identical_ids, identical_in_words
 from annotation.queries.pay import TimePerHit, hourly, is_low, time_per_hit
 from annotation.queries.platforms import is_posted
+from annotation.queries.staffing import workers_in_words
 from annotation.services import planning
 from annotation.services.studies import arm_as_given, stored_parts
 from annotation.task_types.base import PlannedHit
@@ -25,7 +29,15 @@ from annotation.views.console.page import for_members
 from common.problems import Problem, Refused
 from common.words import counted, money
 
+if TYPE_CHECKING:
+    from analysis.planning.workers import Staffing
+
 CENT = Decimal("0.01")
+UNCHECKED_ID = (
+    "The server cannot check the panel's ids: whoever knows somebody's id can start in their place. Personal links are "
+    "safer."
+)
+RECORDED = "Typing is recorded: every change in a text box, with its time. Workers read this before they start."
 
 
 class About(StrEnum):
@@ -48,15 +60,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class ArmCost:
-    """The cost and workload of one arm. ``limited``: the participants wanted cannot make as many submissions as its
-    hits need. ``per_hour`` is the pay in USD at the lowest reward; None if the time per hit is unknown."""
+    """The cost and workload of one arm. ``staff``: how many different workers its hits need. ``limited``: the
+    participants wanted cannot make as many submissions as that. ``per_hour`` is the pay in USD at the lowest reward;
+    None if the time per hit is unknown."""
 
     name: str
     n_hits: int
     n_submissions: int
     rewards: tuple[Decimal, ...]
     cost: Decimal
-    least_workers: int
+    staff: Staffing
     wanted: int | None
     limited: bool
     per_hour: Decimal | None
@@ -73,9 +86,20 @@ class Plan:
     n_items: int
     arms: list[ArmCost]
     ratings_per_item: int
+    hits_per_worker: int | None
     time: TimePerHit | None
     checks: list[Check]
     version: str
+    check_items: Sequence[CheckItems] = ()
+
+    @property
+    def added_items(self) -> list[str]:
+        """How many gold and attention items each hit has besides its own items."""
+        return [each.in_a_hit for each in self.check_items if each.per_hit]
+
+    @property
+    def added_per_hit(self) -> int:
+        return sum(each.per_hit for each in self.check_items)
 
     @property
     def n_hits(self) -> int:
@@ -91,7 +115,12 @@ class Plan:
 
     @property
     def least_workers(self) -> int:
-        return sum(arm.least_workers for arm in self.arms)
+        return sum(min(arm.staff.least, arm.wanted or arm.staff.least) for arm in self.arms)
+
+    @property
+    def workers(self) -> list[str]:
+        """How many different workers each arm needs, in a sentence."""
+        return workers_in_words({arm.name: arm.staff for arm in self.arms if arm.n_hits}, self.hits_per_worker)
 
     @property
     def has_arms(self) -> bool:
@@ -139,42 +168,60 @@ def plan_of(study: Study) -> Plan:
             problems += refused.problems
     marker = max((item.pk for item in items), default=None)
     time = time_per_hit(study)
-    costs = _costs(study, arms, planned, time)
+    costs = _costs(study, arms, planned, time, {item.external_id for item in items if item.role != Item.Role.MAIN})
     return Plan(
         n_items=len(items),
         arms=costs,
         ratings_per_item=study.ratings_per_item,
+        hits_per_worker=study.hits_per_worker,
         time=time,
         checks=[*_checks(study, items, problems), *([] if for_members(study.task_type) else _pay_checks(costs, time))],
         version=f"{fingerprint(study)}-{len(items)}-{marker}",
+        check_items=check_items_of(study),
     )
 
 
-def _costs(study: Study, arms: Sequence[Arm], planned: Sequence[PlannedHit], time: TimePerHit | None) -> list[ArmCost]:
+def _costs(
+    study: Study,
+    arms: Sequence[Arm],
+    planned: Sequence[PlannedHit],
+    time: TimePerHit | None,
+    checks: Collection[str],
+) -> list[ArmCost]:
     by_name: dict[str, Arm | None] = {arm.name: arm for arm in arms}
     return [
-        _cost(study, name, arm, [hit for hit in planned if hit.arm == name], time)
+        _cost(study, name, arm, [hit for hit in planned if hit.arm == name], time, checks)
         for name, arm in (by_name or {"": None}).items()
     ]
 
 
-def _cost(study: Study, name: str, arm: Arm | None, hits: Sequence[PlannedHit], time: TimePerHit | None) -> ArmCost:
-    """The cost of one arm. No worker does the same hit twice, or more hits than the study allows."""
+def _cost(
+    study: Study,
+    name: str,
+    arm: Arm | None,
+    hits: Sequence[PlannedHit],
+    time: TimePerHit | None,
+    checks: Collection[str],
+) -> ArmCost:
+    """The cost of one arm. No worker rates the same item twice, or does more hits than the study allows. ``checks``:
+    names of gold and attention items, which may come again."""
+    from analysis.planning.workers import staffing  # loads pandas, which workers' requests never need
+
     rewards = [planning.reward_of(study, arm, hit) for hit in hits]
     submissions = sum(hit.wanted for hit in hits)
     cost = sum((reward * hit.wanted for reward, hit in zip(rewards, hits, strict=True)), Decimal(0))
-    least = max((hit.wanted for hit in hits), default=0)
-    if study.hits_per_worker:
-        least = max(least, -(-submissions // study.hits_per_worker))
+    staff = staffing(
+        [set(hit.items).difference(checks) for hit in hits], [hit.wanted for hit in hits], study.hits_per_worker
+    )
     wanted = arm.wanted if arm else None
-    most = wanted * min(study.hits_per_worker or len(hits), len(hits)) if wanted else submissions
-    limited = most < submissions
+    most = min(submissions, wanted * staff.most_each) if wanted else submissions
+    limited = wanted is not None and (most < submissions or wanted < staff.least)
     if limited:
-        submissions, cost, least = most, most * max(rewards), int(wanted or 0)
+        submissions, cost = most, most * max(rewards)
     shown = tuple(sorted(set(rewards))) or (study.reward if arm is None or arm.reward is None else arm.reward,)
     per_hour = hourly(shown[0], time.seconds) if time else None
     total = cost.quantize(CENT, ROUND_HALF_UP)
-    return ArmCost(name, len(hits), submissions, shown, total, least, wanted, limited, per_hour)
+    return ArmCost(name, len(hits), submissions, shown, total, staff, wanted, limited, per_hour)
 
 
 def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) -> list[Check]:
@@ -200,10 +247,32 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         if study.contact.strip()
         else Check("warn", "No contact: workers cannot ask you anything.", "console_settings")
     )
+    if records_edits(study):
+        checks.append(Check("good", RECORDED, "console_settings"))
     if _tells_nobody_apart(study):
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
+    if study.access == Study.Access.OPEN and study.identity == Study.Identity.PARAMETER:
+        checks.append(Check("warn", UNCHECKED_ID, "console_settings", About.LINK))
+    if items and all(item.role == Item.Role.EXAM for item in items):
+        checks.append(_places_check(study.ratings_per_item))
     return [*checks, *_exam_checks(study)]
+
+
+def _places_check(ratings: int) -> Check:
+    """How many people can take an exam: a number of ratings that suits other studies is too low for one."""
+    who = counted(ratings, "person", "people")
+    if ratings >= FEW_FOR_AN_EXAM:
+        return Check("good", f"{who} can take this exam", "console_settings")
+    text = (
+        f"Only {who} can take this exam, because each of its items gets {counted(ratings, 'rating')}. Set “Ratings "
+        "wanted per item” to the number of people who may take it."
+    )
+    return Check("warn", text, "console_settings")
+
+
+#: Fewer people than this seldom yield enough who pass: of 550 people, 136 passed in Zhang et al. 2020.
+FEW_FOR_AN_EXAM = 50
 
 
 def _exam_checks(study: Study) -> list[Check]:
@@ -238,7 +307,8 @@ def _tells_nobody_apart(study: Study) -> bool:
 def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]:
     """Whether workers are paid, and enough."""
     if not any(reward for arm in arms for reward in arm.rewards):
-        return [Check("warn", "The reward is zero: workers are not paid.", "console_settings")]
+        text = "The reward is zero: workers get no money. If they get credit, say so on the start page."
+        return [Check("warn", text, "console_settings")]
     if time is None:
         text = "The pay per hour is not known. Enter how long a hit takes, under “Pay per hour”."
         return [Check("warn", text, about=About.PAY_PER_HOUR)]

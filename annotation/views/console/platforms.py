@@ -18,10 +18,12 @@ from annotation.models import PlatformJob, Posting, Study
 from annotation.platforms import connect, known, link
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.queries import platform_overview as overview
+from annotation.queries.spending import spending_of
 from annotation.services import planning, platform_jobs, publishing
 from annotation.services.audit import record
 from annotation.services.platform_preview import Estimate, calls_of, estimate
 from annotation.services.platform_work import replaces_lost
+from annotation.services.spending import default_budget
 from annotation.services.studies import change_study
 from annotation.task_types.settings import ConfigForm
 from annotation.views.console.page import SignedIn, member, say_refused, study_page
@@ -118,8 +120,15 @@ def _context(study: Study, kind: type[Platform], form: ConfigForm) -> dict[str, 
         "shown": [(field.label, _in_words(field.value())) for field in form],
         "replace": replaces_lost(study),
         "minimum_pay": minimum_pay(),
+        "stopped": _stopped_publishing(study, kind),
     }
     return context | _publishable(study, kind.offline())
+
+
+def _stopped_publishing(study: Study, kind: type[Platform]) -> PlatformJob | None:
+    """The try to publish that the platform refused, after which the study became a draft again."""
+    jobs = PlatformJob.objects.filter(study=study, platform=kind.name, kind=PlatformJob.Kind.PUBLISH)
+    return jobs.filter(state=PlatformJob.State.FAILED).first() if study.status == Study.Status.DRAFT else None
 
 
 def _in_words(value: Any) -> str:
@@ -127,7 +136,9 @@ def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
+        return "; ".join(map(_in_words, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items() if part)
     return "none" if value in (None, "") else str(value)
 
 
@@ -154,6 +165,8 @@ def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
         problems.append(f"The study is {state}. {'Resume it first.' if state == 'paused' else 'Duplicate it.'}")
     return {
         "estimate": found,
+        "budget": spending_of(study).budget,
+        "default_budget": default_budget(found.cost.total) if found else None,
         "problems": list(dict.fromkeys(problems)),
         "version": version_of(study, found),
         "endpoint": platform.endpoint(),
@@ -211,8 +224,8 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     context: dict[str, Any] = {"platform": kind, "study": study}
     try:
         connected = connect(platform)
-        context["balance"] = connected.balance()
         settings = publishing.settings_of(study, connected)
+        context["balance"] = connected.balance(settings)
         if context["balance"] is not None and not overview.posted_on(study):
             context["short"] = estimate(study, connected, settings).cost.total > context["balance"]
     except PlatformTrouble as trouble:
@@ -228,7 +241,7 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 @member(write="owner")
 def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """Launches the study if it is a draft, and posts everything in the background, unless the page is out of date."""
-    kind = platform_or_404(platform)
+    platform_or_404(platform)
     try:
         connected = connect(platform)
         settings = publishing.settings_of(study, connected)
@@ -245,12 +258,17 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     except PlatformTrouble as trouble:
         messages.error(request, str(trouble))
         return redirect("console_platform", study.slug, platform)
-    messages.success(request, f"Publishing on {kind.title} has started. This page shows the progress.")
+    messages.success(request, "Publishing has started. This page shows the progress.")
     return redirect("console_platforms", study.slug)
 
 
-@transaction.atomic
 def _publish(request: HttpRequest, study: Study, platform: Platform, found: Estimate) -> None:
+    platform.fees()  # may ask the endpoint, which must not wait for the transaction that waits for it
+    _request_publishing(request, study, platform, found)
+
+
+@transaction.atomic
+def _request_publishing(request: HttpRequest, study: Study, platform: Platform, found: Estimate) -> None:
     actor = request.user.get_username()
     planning.publish(study=study, actor=actor, by_link=False)
     planned = publishing.plan_postings(study=study, platform=platform, actor=actor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.contrib import messages
@@ -16,10 +17,13 @@ from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import connect, known
 from annotation.platforms.base import ByReward, Platform, PlatformTrouble
 from annotation.platforms.changing import changes_class
+from annotation.queries import item_places
 from annotation.queries import platform_overview as overview
+from annotation.queries.spending import spending_of
 from annotation.services import lifecycle, pausing, platform_jobs
 from annotation.services import studies as service
 from annotation.services.platform_work import replaces_lost
+from annotation.services.spending import require_room, set_budget
 from annotation.views.console.page import SignedIn, member, page_of, role_in, say_refused, study_page
 from common.problems import Problem, Refused, invalid
 from common.words import counted, money
@@ -50,6 +54,8 @@ def work_context(study: Study, name: str) -> dict[str, Any]:
         "deletable": lifecycle.deletable(study, name).count() if can.deletes else 0,
         "extendable": lifecycle.extendable(study, name).count() if can.extends else 0,
         "replace": replaces_lost(study),
+        "spending": spending_of(study),
+        "objections": overview.objections(study),
         "polled": study.status != Study.Status.CLOSED or found.out > 0,
     }
 
@@ -158,6 +164,16 @@ def _resume(request: SignedIn, study: Study, name: str) -> str:
     return "Live again."
 
 
+def _set_budget(request: SignedIn, study: Study, name: str) -> str:
+    text = request.POST.get("budget", "").strip().removeprefix("$").replace(",", "")[:20]
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise invalid("budget", "This is not an amount.", "Enter US dollars, such as 25.00.") from None
+    set_budget(study=study, amount=amount, actor=request.user.get_username())
+    return f"The budget is {money(amount)} now."
+
+
 def _number(request: SignedIn, name: str) -> int:
     text = request.POST.get(name, "").strip()[:9]
     if not (text.isascii() and text.isdigit()):
@@ -173,6 +189,7 @@ end = _ask("owner", _end)
 delete = _ask("owner", _delete)
 pause = _ask("owner", _pause)
 resume = _ask("owner", _resume)
+change_budget = _ask("owner", _set_budget)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -188,10 +205,12 @@ def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
         platform: Platform = connect(name)
         ratings = _ratings(given.get("ratings", str(study.ratings_per_item + 1)), study)
         cost = lifecycle.cost_of_more(study, platform, ratings)
-        context |= {"ratings": ratings, "cost": cost, "shared": isinstance(platform, ByReward)}
+        meaning = item_places.in_words(study, ratings - study.ratings_per_item)
+        context |= {"ratings": ratings, "cost": cost, "meaning": meaning, "shared": isinstance(platform, ByReward)}
         if request.method == "POST":
             if request.POST.get("total") != str(cost.total):
                 raise invalid("total", f"It costs {money(cost.total)} now.", "Check the figures, then confirm again.")
+            require_room(study=study, platform=platform, amount=cost.total)
             lifecycle.add_ratings(study=study, ratings=ratings, actor=request.user.get_username())
             _request(request, study, name, Kind.ADD)
             messages.success(request, f"Each item gets {counted(ratings, 'rating')}. The places are being offered.")

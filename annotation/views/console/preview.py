@@ -1,16 +1,16 @@
-"""The workers' pages inside the console: the start page and every step, for any item and arm of the study.
+"""The workers' pages inside the console: the start page and every step of the hit with any item, for any arm.
 
 It uses only the workers' own templates, so it shows exactly what workers get. Unlike the public preview, it works for
-drafts and includes the start page, and all its links stay within the frame.
+drafts, includes the start page, can be answered without storing anything, and all its links stay within the frame.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,12 +20,17 @@ from annotation.models import Arm, Item, Study, Submission
 from annotation.task_types.base import Answers, Page
 from annotation.views.console.framing import embeds_own_pages, framed_by_own_pages
 from annotation.views.console.page import SignedIn, member, study_page
+from annotation.views.console.preview_hits import hit_with
+from annotation.views.console.preview_trial import open_trial, trial_page
 from annotation.views.console.stepper import stepper
 from annotation.views.work_pages import Notice, page
-from annotation.views.work_start import preview_context, preview_pages, start_context
+from annotation.views.work_preview import Trial, preview_context
+from annotation.views.work_start import start_context
 from common.numbers import whole_number
 
 WIDTHS = ("phone", "wide")
+#: Instead of a step: the first one about the item asked for.
+OF_ITEM = "item"
 #: How many item ids the search box suggests.
 LISTED_ITEMS = 200
 
@@ -54,17 +59,23 @@ class Choice:
 def preview(request: SignedIn, study: Study) -> HttpResponse:
     choice = _choice(request, study)
     items = Item.objects.filter(study=study).order_by("position")
-    shown = choice.item or items.first()
+    typed = request.GET.get("item", "").strip()
+    found = choice.item is not None
+    if typed and not found:
+        choice = replace(choice, item=items.first())
+    hit = hit_with(study, choice.arm, choice.item)
+    shown = choice.item or (items.filter(external_id=hit.items[0].external_id).first() if hit else None)
     around = {
         "previous": items.filter(position__lt=shown.position).last() if shown else None,
         "next": items.filter(position__gt=shown.position).first() if shown else None,
     }
-    typed = request.GET.get("item", "").strip()
+    step = request.GET.get("step", "") or (OF_ITEM if choice.item else "")
     context = {
         "steps": stepper(study, "preview") if study.status == Study.Status.DRAFT else [],
         "has_items": shown is not None,
+        "hit": hit,
         "item": shown,
-        "not_found": typed[:60] if typed and choice.item is None and shown else "",
+        "not_found": typed[:60] if typed and not found and shown else "",
         "some_ids": list(items.values_list("external_id", flat=True)[:LISTED_ITEMS]),
         "width": choice.width,
         "arms": study.arms.exclude(name="").order_by("position"),
@@ -72,32 +83,36 @@ def preview(request: SignedIn, study: Study) -> HttpResponse:
         "links": {
             name: choice.query(item=item.external_id, width=choice.width) for name, item in around.items() if item
         },
-        "phone": choice.query(width="phone"),
-        "wide": choice.query(width="wide"),
-        "frame_url": f"{reverse('console_preview_page', args=[study.slug])}?{choice.query()}",
+        "phone": choice.query(width="phone", step=step),
+        "wide": choice.query(width="wide", step=step),
+        "frame_url": f"{reverse('console_preview_page', args=[study.slug])}?{choice.query(step=step)}",
     }
     return study_page(request, study, "preview.html", context, section="preview")
 
 
-@csrf_exempt  # the start page's button sends a form as it does for workers; here it only turns the page
+@csrf_exempt  # its forms send no token, as for workers; here they only turn the page
 @require_http_methods(["GET", "HEAD", "POST"])
 @framed_by_own_pages
 @member(write="viewer")
 def preview_page(request: SignedIn, study: Study) -> HttpResponse:
+    """The start page and, with ``?step=``, a page of the hit: its number, or ``item`` for the first about the item.
+
+    A page can be answered. The answers so far are in the form and nowhere else.
+    """
     choice = _choice(request, study)
-    query = choice.query()
-    here = reverse("console_preview_page", args=[study.slug])
-    first = choice.item.position if choice.item else 0
-    pages = preview_pages(study, items=study.items_per_hit, arm=choice.arm, first=first)
-    first_page = f"{here}?{choice.query(step=1)}"
-    if request.method == "POST" and pages:
-        return redirect(first_page)
-    at = _step_number(request, len(pages))
-    if at == 0:
-        start = {"start": "", "preview_url": first_page, "problems": []}
+    hit = hit_with(study, choice.arm, choice.item)
+    here = f"{reverse('console_preview_page', args=[study.slug])}?{choice.query()}{'&' if choice.query() else ''}"
+    if request.method == "POST" and hit:
+        return trial_page(request, study, choice.arm, hit, here)
+    pages = Trial(Instrument.of(study, choice.arm), hit.items, seed=study.seed).all_pages() if hit else []
+    wanted = request.GET.get("step", "")
+    place = hit.place_of(choice.item) if hit and wanted == OF_ITEM else None
+    at = next((at for at, each in enumerate(pages, 1) if place is not None and each.item == place), 0)
+    at = at or (1 if wanted == OF_ITEM and pages else whole_number(wanted, least=0, most=len(pages)) or 0)
+    if at == 0 or hit is None:
+        start = {"start": "", "preview_url": f"{here}step=1", "problems": []}
         return page("annotation/start.html", start_context(study, choice.arm) | start)
-    context = preview_context(study, pages[at - 1], at=at, steps=len(pages), arm=choice.arm)
-    return page(pages[at - 1].template, context | {"start_url": f"{here}?{query}", "key": f"&{query}" if query else ""})
+    return open_trial(study, choice.arm, hit, here, at=at, steps=len(pages))
 
 
 @require_safe
@@ -111,7 +126,7 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     arm = submission.assignment.hit.arm
     instrument = Instrument.of(study, arm)
     pages = instrument.pages(shown_to(submission.assignment, instrument), submission.answers)[: len(submission.answers)]
-    at = _step_number(request, len(pages)) or 1
+    at = whole_number(request.GET.get("step", ""), least=0, most=len(pages)) or 1
     shown_page = pages[at - 1]
     context = {
         **preview_context(study, shown_page, at=at, steps=len(pages), arm=arm),
@@ -133,10 +148,6 @@ def typed_values(shown_page: Page, answers: Answers) -> dict[str, str]:
         if (answer := answers.get(question.key)) is not None:
             values |= question.typed(answer)
     return values
-
-
-def _step_number(request: SignedIn, steps: int) -> int:
-    return whole_number(request.GET.get("step", ""), least=0, most=steps) or 0
 
 
 def _choice(request: SignedIn, study: Study) -> Choice:

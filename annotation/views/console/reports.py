@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
-from kombu.exceptions import OperationalError
 
 from analysis.report import NUMBERS, PAGE
 from annotation import exports
@@ -21,8 +19,7 @@ from annotation.access import run_for
 from annotation.models import Study
 from annotation.report_tasks import make_report, make_run_report
 from annotation.views.console.page import SignedIn, member, signed_in, study_page
-
-log = logging.getLogger(__name__)
+from common.task_queue import handed_over
 
 #: The report contains its own styles. It has no scripts and fetches nothing.
 POLICY = (
@@ -40,7 +37,7 @@ def report(request: SignedIn, study: Study) -> HttpResponseBase:
     found = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
     page = read(found.folder)
     if page is None:
-        context = {"failed": found.failed and not found.building}
+        context = {"failed": found.failed and not found.building, "why": kept.why_slow(study)}
         return study_page(request, study, "report_waiting.html", context, section="report", status=202)
     return with_bar(page, render_to_string("console/report_bar.html", bar_context(study, found), request))
 
@@ -74,10 +71,7 @@ def brought_up_to_date(subject: kept.Subject, enqueue: Callable[[], object]) -> 
     if subject.is_small():
         kept.make(subject)
         return kept.look(subject)
-    try:
-        enqueue()
-    except OperationalError:
-        log.exception("No broker takes the report of %s", subject.name)
+    if not handed_over(enqueue):
         kept.release(subject)
         return replace(found, failed=True)
     return kept.look(subject)

@@ -64,7 +64,7 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     preview = preview_of(bulk, _fees)
     given = request.POST if request.method == "POST" else None
     suggested = {"note": bulk.note or flags_of(bulk), "amount": bulk.amount}
-    form = TermsForm(given, bulk=bulk, places=preview.places, initial=suggested)
+    form = TermsForm(given, bulk=bulk, places=preview.places, rejected=preview.rejected, initial=suggested)
     if given is not None and form.is_valid():
         shown = bulk.amount
         try:
@@ -73,6 +73,7 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
                 note=form.cleaned_data.get("note", ""),
                 amount=form.cleaned_data.get("amount"),
                 release=form.cleaned_data.get("release", False),
+                exclude=form.cleaned_data.get("exclude", False),
             )
             if bulk.action != "bonus" or shown == bulk.amount:
                 confirm_action(bulk=bulk, actor=request.user.get_username(), start=start)

@@ -60,9 +60,10 @@ class TermsForm(forms.Form):
         error_messages={"required": "Enter the bonus in dollars and cents, such as 0.50."},
     )
     note = forms.CharField(label="Reason", max_length=1024, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    exclude = forms.BooleanField(label="Leave what you reject out of the analysis, too", required=False, initial=True)
     release = forms.BooleanField(label="Release the places, so that other workers fill them", required=False)
 
-    def __init__(self, *args: Any, bulk: BulkAction, places: int = 0, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, bulk: BulkAction, places: int = 0, rejected: int = 0, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         note = self.fields["note"]
         if bulk.action in NEEDS_NOTE:
@@ -79,5 +80,7 @@ class TermsForm(forms.Form):
             note.label, note.help_text = "Message", "The worker reads it, if the platform shows it."
         if bulk.action != "bonus":
             del self.fields["amount"]
+        if bulk.action not in ("reject", "file") or not rejected:
+            del self.fields["exclude"]
         if bulk.action not in ("exclude", "exclude_workers") or not places:
             del self.fields["release"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -15,6 +13,7 @@ from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.task_types.sample_rows import sample_rows
 from annotation.views.console.page import SignedIn, member, signed_in
 from common.cells import protect_cell
+from common.csv_files import CsvWriter
 
 
 @require_safe
@@ -39,7 +38,7 @@ def _file(task: TaskType, config: Json) -> HttpResponse:
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{task.name}-sample.csv"'
     rows = sample_rows(task, config)
-    writer = csv.writer(response, lineterminator="\n")
+    writer = CsvWriter(response)
     header = list(dict.fromkeys(name for row in rows for name in row))
     writer.writerow(header)
     writer.writerows([protect_cell(row.get(name, "")) for name in header] for row in rows)

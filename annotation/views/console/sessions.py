@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth import views as auth
-from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 
 from accounts.roles import is_researcher
-from accounts.signing_in import Entrance, SignInForm, sign_in
-from accounts.users import end_sessions
+from accounts.signing_in import Entrance, OwnPasswordView, SignInForm, sign_in
 from annotation.views.console.page import signed_in
 
 CONSOLE = Entrance(
@@ -55,15 +52,6 @@ class Logout(auth.LogoutView):
 
 
 @method_decorator(signed_in, name="dispatch")
-class Password(auth.PasswordChangeView):
-    """Changes the user's own password, which ends all their other sessions."""
-
+class Password(OwnPasswordView):
     template_name = "console/password.html"
     success_url = reverse_lazy("console_account")
-
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        response = super().form_valid(form)
-        name = form.user.get_username()
-        end_sessions(user=form.user, actor=name, keep=self.request.session.session_key)
-        messages.success(self.request, "Your password has been changed, and all your other sessions have ended.")
-        return response

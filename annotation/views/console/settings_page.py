@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django import forms
@@ -29,6 +30,25 @@ THEIRS = (
 )
 
 
+#: The fields that few studies change, under the headings that fold them.
+FOLDS: dict[str, Sequence[str]] = {
+    "Who may take part": (
+        *("access", "identity", "identity_parameter", "panel", "exclude_studies", "exam_study", "exam_percent"),
+    ),
+    "Feedback, stopping and deletion": ("feedback_box", "part_pay", "part_pay_amount", "keep_ratings"),
+    "Short name and seed": ("slug", "seed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Fields under one heading. It is open if one of them has an error or is not as in a new study."""
+
+    title: str
+    fields: Sequence[forms.BoundField]
+    is_open: bool
+
+
 class SettingsPage:
     """Reads one request, and remembers everything typed to show it again."""
 
@@ -41,7 +61,7 @@ class SettingsPage:
         self.data = data
         self.version = fingerprint(study) if study else ""
         # A model form writes into its instance while it validates; the page still shows the study as it is stored.
-        instance = Study.objects.get(pk=study.pk) if study else Study(**task.suggested)
+        instance = Study.objects.get(pk=study.pk) if study else Study(**asdict(task.suggested))
         self.study_form = SettingsForm(data, instance=instance, user=user)
         self.type_form = type_form(task, data, study.config if study else None)
         self.text_errors: dict[str, str] = {}
@@ -67,6 +87,24 @@ class SettingsPage:
         if not any(isinstance(field, SuggestersField) for field in self.type_form.fields.values()):
             return None
         return active_suggesters()
+
+    def folds(self) -> list[Fold]:
+        """The fields of `FOLDS` under their headings."""
+        form = self.study_form
+        found = []
+        for title, names in FOLDS.items():
+            fields = [form[name] for name in names]
+            # A field without choices has nothing to choose; a short name is always the study's own.
+            shown = [field for field in fields if getattr(field.field, "choices", True)]
+            changed = [field for field in shown if field.name != "slug" and self._is_changed(field)]
+            found.append(Fold(title, shown, bool(changed or any(field.errors for field in fields))))
+        return found
+
+    def _is_changed(self, field: forms.BoundField) -> bool:
+        if field.name == "exclude_studies":
+            return bool(field.value())
+        default = Study._meta.get_field(field.name).get_default()  # type: ignore[union-attr]  # a field of the form
+        return str(field.value() or "") != str(default or "")
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Id, label and error of every field with an error, in page order."""

@@ -12,9 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.describing import describe_study
 from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
-from annotation.platforms import PlatformTrouble, link, platform_class
+from annotation.platforms import PlatformTrouble, known, link, platform_class
 from annotation.queries import overview as queries
 from annotation.queries.fairness import comments_of, fairness_of
+from annotation.queries.platform_overview import objections, posted_on
 from annotation.queries.progress import progress
 from annotation.services import pausing, people
 from annotation.services import studies as service
@@ -55,8 +56,10 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
     context = progress_context(study) | {
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
+        "offered_on": known().get(posted_on(study)),
         "rewards": describe_study(study).arms,
         "asked_for_deletion": open_requests(study),
+        "objections": objections(study),
     }
     return study_page(request, study, "study.html", context, section="overview")
 

@@ -37,6 +37,7 @@ FILTERS = {
     "flagged": "Flagged",
     "excluded": "Excluded",
     "rules": "Excluded by rule",
+    "extra": "Extra",
     "included": "Included",
     "comments": "With a comment",
     "synthetic": "Simulated",
@@ -119,6 +120,7 @@ def decide(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         Submission.objects.select_related("study", "participant__worker", "assignment__posting"), pk=pk, study=study
     )
     decision, feedback = request.POST.get("decision", ""), request.POST.get("feedback", "")
+    exclude = request.POST.get("exclude") == "on"
     try:
         decide_pay(
             submission=found,
@@ -126,14 +128,18 @@ def decide(request: SignedIn, study: Study, pk: int) -> HttpResponse:
             feedback=feedback,
             actor=request.user.get_username(),
             connect=connect,
+            exclude=exclude,
         )
     except Refused as refused:
         say_refused(request, refused)
     except PlatformTrouble as trouble:
         messages.error(request, f"Not decided. {trouble}")
     else:
-        done = "Approved" if decision == PayDecision.Decision.APPROVE else "Rejected"
-        messages.success(request, f"{done}. Whether the analysis uses the submission is decided separately.")
+        if decision == PayDecision.Decision.APPROVE:
+            done = "Approved. Whether the analysis uses the submission is decided separately."
+        else:
+            done = "Rejected. " + ("The analysis leaves it out." if exclude else "It stays in the analysis.")
+        messages.success(request, done)
     return redirect(_back(request, study, pk))
 
 

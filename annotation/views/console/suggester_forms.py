@@ -7,19 +7,25 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils.html import format_html
 
 from annotation.access import runs_of
 from generation.models import GenerationRun, LanguageModel, Suggester
+from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_model
 from generation.suggestions.definitions import DEFAULT_LIMITS
+
+#: The model that comes as a package. It is registered when it is first used.
+EMBEDDED = EMBEDDED_NAMES["transformers"]
 
 
 class RulesForm(forms.Form):
     """The model and settings of a suggester, and the rules for what it may show to writers."""
 
-    model = forms.ModelChoiceField(
-        LanguageModel.objects.none(), label="Model", empty_label=None, to_field_name="name",
+    model = forms.ChoiceField(
+        label="Model",
         error_messages={"required": "Choose a model. An administrator registers models on the page Models."},
-    )  # fmt: skip
+    )
     decoder = forms.CharField(
         max_length=60,
         initial="top_p=0.9",
@@ -46,10 +52,10 @@ class RulesForm(forms.Form):
         initial=10,
         min_value=0.5,
         max_value=120,
-        label="Seconds before the pool steps in",
+        label="Seconds to wait before using a prepared text",
         help_text="After half of this time, a second suggestion is requested.",
     )
-    tries = forms.IntegerField(initial=3, min_value=1, max_value=10, label="Maximum number of draws")
+    tries = forms.IntegerField(initial=3, min_value=1, max_value=10, label="Maximum attempts")
     word_list = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -60,12 +66,18 @@ class RulesForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = self.fields["model"]
-        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - as declared above
-        field.queryset = LanguageModel.objects.filter(retired=False).order_by("name")
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
+        retired = dict(LanguageModel.objects.order_by("name").values_list("name", "retired"))
+        names = sorted({*retired, EMBEDDED} - {name for name in retired if retired[name]})
+        field.choices = [(name, f"{name} (comes with HITServer)" if name == EMBEDDED else name) for name in names]
+        others = format_html('Others are added on the page <a href="{}">Models</a>.', reverse("console_models"))
+        field.help_text = others
 
     def values(self, limits: Mapping[str, Any] = DEFAULT_LIMITS) -> dict[str, Any]:
         """The values in the form that services accept. Limits that the page does not show stay as in ``limits``."""
         values = dict(self.cleaned_data)
+        model = LanguageModel.objects.filter(name=values["model"]).first()
+        values["model"] = model or ensure_embedded_model()
         stop = "sentence" if values.pop("one_sentence") else ""
         changed = {"max_new_tokens": values.pop("max_new_tokens"), "stop": stop}
         return values | {"limits": {**limits, **changed}}
@@ -114,7 +126,8 @@ class PoolForm(forms.Form):
     file = forms.FileField(
         required=False,
         label="Or a CSV file",
-        help_text="With the columns <code>round</code> and <code>text</code>; round 0 fits every round.",
+        help_text="With the column <code>text</code> and, if you like, <code>round</code> (0 fits every round) and "
+        "<code>suggester</code> (texts for another one are left out).",
         widget=forms.ClearableFileInput(attrs={"accept": ".csv"}),
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -142,7 +143,7 @@ def try_out(request: SignedIn, name: str) -> HttpResponse:
     try:
         (asked,) = ask_suggesters(
             suggesters=[found],
-            key=f"{TRIED} {secrets.token_hex(8)}",
+            key=f"{tried_by(request.user)}{secrets.token_hex(8)}",
             story_fields={"story": form.cleaned_data["story"]},
             round=1,
             seed=secrets.randbelow(2**31),
@@ -156,15 +157,20 @@ def try_out(request: SignedIn, name: str) -> HttpResponse:
 @require_safe
 @signed_in
 def tried(request: SignedIn, name: str, pk: int) -> HttpResponse:
-    """What a suggester wrote for a text that was tried here: a fragment for htmx, otherwise the whole page."""
+    """What a suggester wrote for a text that this user tried: a fragment for htmx, otherwise the whole page."""
     found = _found(name)
-    row = get_object_or_404(Suggestion, pk=pk, suggester=found, key__startswith=TRIED)
+    row = get_object_or_404(Suggestion, pk=pk, suggester=found, key__startswith=tried_by(request.user))
     (status,) = read_suggestions(suggestions=[row.pk])
     row.refresh_from_db()
     context: dict[str, Any] = {"tried": row, "came": status}
     if "HX-Request" in request.headers:
         return render(request, "console/_tried.html", context | {"suggester": found})
     return _page(request, found, **context)
+
+
+def tried_by(user: User) -> str:
+    """How the keys of what this user tries begin. A text may be a draft that nobody else should read."""
+    return f"{TRIED} by {user.pk}: "
 
 
 # --- the pool ---

@@ -16,6 +16,7 @@ from annotation.access import run_for, runs_of, studies_of
 from annotation.models import Item, ItemFeed, Study
 from annotation.queries.identical import identical_in_words, identical_items
 from annotation.services import importing, outputs, sources
+from annotation.services.media import Images
 from annotation.tables import TableProblems, read_table
 from annotation.task_types.registry import get_type
 from annotation.task_types.settings import ConfigForm
@@ -94,7 +95,7 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
             if same := identical_in_words(identical_items(study)):
                 messages.warning(request, same)
         except TableProblems as refused:
-            refused_table = refused
+            refused_table = importing.also_in_rows(refused, study.task_type, study.config, Images(study))
         except Refused as refused:
             say_refused(request, refused)
             return redirect("console_upload", study.slug)

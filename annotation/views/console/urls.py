@@ -17,6 +17,7 @@ from annotation.views.console import (
     members,
     payments,
     platforms,
+    platforms_audience,
     platforms_reconcile,
     platforms_work,
     preview,
@@ -35,6 +36,7 @@ from annotation.views.console import (
     upload,
     users,
     workers,
+    writing,
 )
 
 STUDY = "console/studies/<slug:slug>/"
@@ -119,6 +121,7 @@ urlpatterns = [
     path(STUDY + "submissions/<int:pk>/replay/", replay.replay, name="console_replay"),
     path(STUDY + "submissions/<int:pk>/review/", submissions.review, name="console_review"),
     path(STUDY + "submissions/<int:pk>/pay/", submissions.decide, name="console_decide"),
+    path(STUDY + "write/", writing.write, name="console_write"),
     path(STUDY + "workers/<str:pseudonym>/", workers.worker, name="console_worker"),
     path(STUDY + "workers/<str:pseudonym>/exclude/", workers.exclude, name="console_exclude_worker"),
     path(STUDY + "workers/<str:pseudonym>/include/", workers.include, name="console_include_worker"),
@@ -127,6 +130,7 @@ urlpatterns = [
     path(STUDY + "payments/", payments.payments, name="console_payments"),
     path(STUDY + "payments/pay/", payments.pay, name="console_pay"),
     path(STUDY + "payments.csv", payments.payments_file, name="console_payments_file"),
+    path(STUDY + "receipts.zip", payments.receipts_file, name="console_receipts"),
     path(STUDY + "platforms/", platforms.platforms, name="console_platforms"),
     path(STUDY + "platforms/progress/", platforms_work.progress, name="console_platform_progress"),
     path(STUDY + "platforms/calls/", platforms_work.calls_made, name="console_platform_calls_made"),
@@ -134,6 +138,7 @@ urlpatterns = [
     path(STUDY + "platforms/sync/", platforms_work.sync, name="console_platform_sync"),
     path(STUDY + "platforms/replace/", platforms_work.replace_lost, name="console_platform_replace"),
     path(STUDY + "platforms/extend/", platforms_work.extend, name="console_platform_extend"),
+    path(STUDY + "platforms/budget/", platforms_work.change_budget, name="console_platform_budget"),
     path(STUDY + "platforms/end/", platforms_work.end, name="console_platform_end"),
     path(STUDY + "platforms/delete/", platforms_work.delete, name="console_platform_delete"),
     path(STUDY + "platforms/pause/", platforms_work.pause, name="console_platform_pause"),
@@ -144,6 +149,7 @@ urlpatterns = [
     path(STUDY + "platforms/reconcile/compensate/", platforms_reconcile.pay_outside, name="console_compensate"),
     path(STUDY + "platforms/on/<slug:platform>/", platforms.platform, name="console_platform"),
     path(STUDY + "platforms/on/<slug:platform>/calls/", platforms.calls, name="console_platform_calls"),
+    path(STUDY + "platforms/on/<slug:platform>/audience/", platforms_audience.audience, name="console_audience"),
     path(STUDY + "platforms/on/<slug:platform>/balance/", platforms.balance, name="console_platform_balance"),
     path(STUDY + "platforms/on/<slug:platform>/publish/", platforms.publish, name="console_platform_publish"),
     path(STUDY + "report/", reports.report, name="report"),

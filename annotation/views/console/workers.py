@@ -7,15 +7,16 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import DeletionRequest, Flag, Participant, Study
+from annotation.models import DeletionRequest, Flag, Membership, Participant, Study
 from annotation.queries import submissions as queries
 from annotation.queries.member_work import has_left
 from annotation.queries.payments import payment_rows, payments
 from annotation.queries.review import in_reasons
 from annotation.queries.workers import agreement_with_others, exclusion_effect, worker_figures
 from annotation.services.reviews import exclude_worker, include_worker
+from annotation.services.writing import readers
 from annotation.views.console.forms import ExcludeWorkerForm
-from annotation.views.console.page import SignedIn, member, query_without_page, say_refused, study_page
+from annotation.views.console.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
 from common.problems import Refused
 from common.words import counted
 
@@ -38,6 +39,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
         "agreement": agreement_with_others(study, participant),
         "payment": owed[0] if owed else None,
         "asked": DeletionRequest.objects.filter(participant=participant, done_at=None).first(),
+        "can_write": role_in(study, request.user) == Membership.Role.OWNER and readers(study, pseudonym).exists(),
         "page": page,
         "rows": rows,
         "filters": query_without_page(request),

@@ -12,11 +12,18 @@ from common.problems import Refused
 from generation.backends.base import BackendError
 from generation.decoding.decoders import parse_decoder
 from generation.diversify.metrics import find_metrics, find_relevance, known_metrics
+from generation.diversify.references import References, references_in_columns, references_in_file
 from generation.diversify.run_sets import Design, diversify_run, draw_more_of, drawing_decoders
 from generation.diversify.threshold import MOST_SAMPLED, TRIALS, check_design
 from generation.management.diversify_output import summary_lines, write_sets
+from generation.models import GenerationRun
 from generation.runs.progress import find_run
 from generation.runs.samples import swept_parameters
+
+NO_REFERENCES = (
+    "Relevance is left out: it is measured against human references. To add it, give --reference COLUMN or "
+    "--references FILE."
+)
 
 
 class Command(ActionCommand):
@@ -26,30 +33,30 @@ class Command(ActionCommand):
         report = add("report", "write report.html and report.json of a run", self.report)
         report.add_argument("run_name", metavar="run")
         report.add_argument("--out", type=Path, metavar="DIR", help="folder to write to (default: run-NAME)")
-        report.add_argument("--draws", type=int, default=1000, help="resamples for each interval (default: 1000)")
-        report.add_argument("--seed", type=int, default=1, help="seed of the resamples (default: 1)")
         _add_diversify(add("diversify", "resample each set until it is diverse enough; writes CSV", self.diversify))
 
     def explain(self, error: Exception) -> CommandError | None:
         expected = isinstance(error, ValueError | BackendError) and not isinstance(error, Refused)
         return CommandError(str(error)) if expected else None
 
-    def report(self, *, run_name: str, out: Path | None, draws: int, seed: int) -> None:
+    def report(self, *, run_name: str, out: Path | None) -> None:
         run = find_run(run_name)
         from analysis.report.sweep import write_sweep_report  # loads SciPy, which takes a second
         from generation.runs.report import sweep_data
 
-        page = write_sweep_report(sweep_data(run), out_dir=out or Path(f"run-{run.name}"), draws=draws, seed=seed)
+        page = write_sweep_report(sweep_data(run), out_dir=out or Path(f"run-{run.name}"))
         self.say([str(page)])
 
     def diversify(
         self, *, run_name: str, metric: str, stop: str, metric_model: str, threshold: float, size: int, most: int,
-        trials: int, decoder: list[str], live: bool, relevance_model: str, device: str, out: str,
+        trials: int, decoder: list[str], live: bool, reference: list[str], references: Path | None,
+        relevance_model: str, device: str, out: str,
     ) -> None:  # fmt: skip
         run = find_run(run_name)
         check_design(size=size, most_sampled=most, threshold=threshold)
         drawing, left_out = drawing_decoders(run, [parse_decoder(name).name for name in decoder])
         metrics = find_metrics([metric, *([stop] if stop else [])], model=metric_model, device=device)
+        human = _references(run, reference, references, relevance_model)
         design = Design(
             metrics[metric],
             threshold,
@@ -63,12 +70,24 @@ class Command(ActionCommand):
         with self.output(out) as file:
             found = write_sets(
                 whole, sets, size=size, swept=swept_parameters([*drawing, *left_out]), stop=bool(stop),
-                relevance=find_relevance(model=relevance_model, device=device),
+                relevance=find_relevance(model=relevance_model, device=device), references=human,
             )  # fmt: skip
             file.write(whole.getvalue().encode())
+        if human is None:
+            self.complain([NO_REFERENCES])
         if left_out:
             self.complain([f"Left out, because they draw nothing and give one text each: {', '.join(left_out)}."])
         self.complain(summary_lines(found, threshold=threshold, stop=stop or metric))
+
+
+def _references(run: GenerationRun, columns: list[str], file: Path | None, model: str) -> References | None:
+    if columns and file:
+        raise ValueError("Give the references as columns of the contexts or as a file, not both.")
+    if model and not columns and not file:
+        raise ValueError("Relevance is measured against human references: add --reference COLUMN or --references FILE.")
+    if file:
+        return references_in_file(run, file)
+    return references_in_columns(run, columns) if columns else None
 
 
 def _add_diversify(sets: CommandParser) -> None:
@@ -92,7 +111,11 @@ def _add_diversify(sets: CommandParser) -> None:
     add("--trials", type=int, default=1, help=trials)
     add("--decoder", action="append", default=[], help="only this decoder; can be repeated")
     add("--live", action="store_true", help="draw more samples with the model if the run has too few")
-    relevance = "hub name or folder of a model for BERTScore with the context (BLEU needs none)"
+    column = "field of the contexts with a human reference, for relevance; can be repeated"
+    add("--reference", action="append", default=[], metavar="COLUMN", help=column)
+    dataset = "data set of human references: a file with the columns id and reference, several rows for each context"
+    add("--references", type=Path, metavar="FILE", help=dataset)
+    relevance = "hub name or folder of a model for BERTScore with the references (BLEU needs none)"
     add("--relevance-model", default="", metavar="NAME", help=relevance)
     add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N (default: auto)")
     add("--out", default="-", metavar="FILE", help="file to write (default: standard output)")

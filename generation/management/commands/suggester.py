@@ -18,11 +18,12 @@ from django.utils import timezone
 
 from common.commands import ActionCommand, AddAction
 from common.problems import invalid
+from common.words import counted
 from generation.backends import open_backend
 from generation.backends.base import BackendError
 from generation.backends.requirements import NONE_HERE, runnable
 from generation.management import suggester_output as output
-from generation.models import Suggester, Suggestion
+from generation.models import PoolText, Suggester, Suggestion
 from generation.registry.registration import find_model
 from generation.runs.progress import find_run
 from generation.suggestions import monitoring, pool_filling
@@ -85,7 +86,12 @@ class Command(ActionCommand):
             "--run", dest="run_name", metavar="RUN", default="",
             help="samples of this generation run, made with the suggester's model",
         )  # fmt: skip
-        source.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file with the columns text and round")
+        source.add_argument(
+            "--csv",
+            type=Path,
+            metavar="FILE",
+            help="a CSV file with the column text, and round and suggester if needed",
+        )
         fill.add_argument("--decoder", default="", help="the decoder of the run's samples (default: the suggester's)")
         fill.add_argument("--round", type=int, help="the round that the run's samples are for; 0: every round")
         fill.add_argument(
@@ -94,6 +100,11 @@ class Command(ActionCommand):
         )  # fmt: skip
         status = add("pool-status", "how many texts are left for each round", self.pool_status)
         status.add_argument("names", nargs="*", metavar="NAME", help="only these suggesters (default: all)")
+        texts = add("pool-texts", "the texts in a pool, with their ids and rounds", self.pool_texts)
+        texts.add_argument("name")
+        remove = add("pool-remove", "take texts out of a pool, such as those that fit no story", self.pool_remove)
+        remove.add_argument("name")
+        remove.add_argument("ids", nargs="+", type=int, metavar="ID", help="as pool-texts prints them")
 
     # --- The process ---
 
@@ -159,6 +170,15 @@ class Command(ActionCommand):
         rounds = monitoring.pool_rounds(suggesters=found)
         filled = {each.suggester for each in rounds}
         self.say(output.pool_lines(rounds, [each.name for each in found if each.name not in filled]))
+
+    def pool_texts(self, *, name: str) -> None:
+        texts = PoolText.objects.filter(suggester=find_suggester(name)).order_by("round", "pk")
+        self.say(output.pool_text_lines(texts))
+
+    def pool_remove(self, *, name: str, ids: list[int]) -> None:
+        removed = pool_filling.remove_texts(suggester=find_suggester(name), ids=ids)
+        self.say([f"{counted(removed, 'text')} removed."])
+        self.pool_status(names=[name])
 
     # --- By hand ---
 
@@ -250,7 +270,7 @@ def _add_values(parser: CommandParser) -> None:
     add("--least", type=int, dest="least_characters", help="fewest characters of a suggestion (default: 20)")
     add("--most", type=int, dest="most_characters", help="most characters of a suggestion (default: 260)")
     add("--word-list", type=Path, metavar="FILE", help="words that no suggestion may contain, one per line")
-    add("--wait", type=float, dest="wait_seconds", help="seconds before the pool steps in (default: 10)")
+    add("--wait", type=float, dest="wait_seconds", help="seconds to wait before using a prepared text (default: 10)")
     add("--tries", type=int, help="most draws until one is usable (default: 3)")
 
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from common.cells import protect_cell
-
-
-class _Line:
-    """A file-like object that returns what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
+from common.csv_files import CsvLine
 
 
 def cell(value: object) -> str:
@@ -30,7 +23,7 @@ def cell(value: object) -> str:
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """The lines of a file. It starts with a mark that shows spreadsheets it is UTF-8."""
-    writer = csv.writer(_Line())
-    yield "\ufeff" + writer.writerow(columns)
+    line = CsvLine(line_end="\r\n")
+    yield "\ufeff" + line.of(columns)
     for row in rows:
-        yield writer.writerow([cell(value) for value in row])
+        yield line.of(cell(value) for value in row)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth import views as auth
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 
-from accounts.signing_in import Entrance, SignInForm, sign_in
-from accounts.users import end_sessions
+from accounts.signing_in import Entrance, OwnPasswordView, SignInForm, sign_in
 from marketplace.access import is_operator, requester_of, worker_of
 from marketplace.sites.operate import overview
 from marketplace.sites.operate.page import SignedIn, signed_in
@@ -65,17 +63,10 @@ class Logout(auth.LogoutView):
     next_page = "operate_login"
 
 
-class Password(auth.PasswordChangeView):
+class Password(OwnPasswordView):
     template_name = "marketplace/operate/password.html"
     success_url = reverse_lazy("operate_home")
     login_url = reverse_lazy("operate_login")
-
-    def form_valid(self, form: Any) -> Any:
-        response = super().form_valid(form)
-        name = form.user.get_username()
-        end_sessions(user=form.user, actor=name, keep=self.request.session.session_key)
-        messages.success(self.request, "Your password has been changed, and all your other sessions have ended.")
-        return response
 
 
 @signed_in

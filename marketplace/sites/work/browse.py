@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 
 from django.contrib import messages
@@ -52,8 +54,9 @@ def groups(request: SignedIn, worker: Worker) -> HttpResponse:
                 queries.reasons(standing, group.hit_type.requirements),
                 rates[group.requester.pk],
                 mine.get(group.hit_type.pk),
+                name,
             )
-            for group in page
+            for group, name in zip(page, _names([group.hit_type for group in page]), strict=True)
         ],
         "search": search,
         "sort": sort,
@@ -66,6 +69,20 @@ def groups(request: SignedIn, worker: Worker) -> HttpResponse:
         "open_tasks": open_tasks,
     }
     return show(request, "groups.html", context, worker=worker, section="tasks")
+
+
+def _names(hit_types: Sequence[HITType]) -> list[str]:
+    """What a screen reader calls each group: its title, and where others have the same one, what tells them apart."""
+    told = [f"{each.title}, {money.usd(each.reward)}, {each.requester.name}" for each in hit_types]
+    titles, whole, seen = Counter(each.title for each in hit_types), Counter(told), Counter[str]()
+    names = []
+    for hit_type, name in zip(hit_types, told, strict=True):
+        if titles[hit_type.title] == 1:
+            names.append(hit_type.title)
+            continue
+        seen[name] += 1
+        names.append(f"{name}, {seen[name]} of {whole[name]}" if whole[name] > 1 else name)
+    return names
 
 
 def _least_reward(request: HttpRequest) -> tuple[Decimal | None, str]:
@@ -93,6 +110,7 @@ def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
         "hit_type": hit_type,
         "hit": hit,
         "guarded": guarded,
+        "returned": hit is not None and queries.has_returned(worker, hit),
         "n_available": queries.n_on_offer(worker, hit_type),
         "rate": queries.approval_rates([hit_type.requester.pk])[hit_type.requester.pk],
         "mine": next((one for one in assignments.running(worker) if one.hit.hit_type_id == hit_type.pk), None),

@@ -9,7 +9,10 @@ from django.contrib.auth import password_validation
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
+from accounts.signing_in import SignInRefused, check_own_password
+from common.text_length import is_blank
 from marketplace.countries import checked_code
 
 
@@ -118,8 +121,8 @@ class AccountForm(Described):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
-        self.user = user
+    def __init__(self, request: HttpRequest, user: User, *args: Any, **kwargs: Any) -> None:
+        self.request, self.user = request, user
         super().__init__(*args, **kwargs)
 
     def clean_new_password(self) -> str:
@@ -127,8 +130,13 @@ class AccountForm(Described):
 
     def clean_present_password(self) -> str:
         typed: str = self.cleaned_data["present_password"]
-        if self.user.has_usable_password() and not self.user.check_password(typed):
-            raise ValidationError("This is not your current password.")
+        if self.user.has_usable_password():
+            if not typed:
+                raise ValidationError("Enter your current password to confirm the change.")
+            try:
+                check_own_password(self.request, self.user, typed)
+            except SignInRefused as refused:
+                raise ValidationError(refused.message, code=refused.code) from None
         return typed
 
     def clean(self) -> dict[str, Any]:
@@ -139,10 +147,16 @@ class AccountForm(Described):
         return values
 
 
+def _visible(text: str) -> None:
+    if is_blank(text):
+        raise ValidationError("Please write something here.")
+
+
 class DisputeForm(Described):
     comment = forms.CharField(
         label="Why this should have been approved",
         max_length=2000,
+        validators=[_visible],
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text="The requester and the people who run this marketplace will read it. At most 2,000 characters.",
     )
@@ -152,6 +166,7 @@ class ReplyForm(Described):
     text = forms.CharField(
         label="Your reply",
         max_length=4096,
+        validators=[_visible],
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text="The sender sees it with your worker ID. At most 4,096 characters.",
     )

@@ -10,8 +10,8 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.http import Http404
 
 from marketplace import clock
-from marketplace.models import Assignment, HITType, Worker
-from marketplace.services.hits import offered
+from marketplace.models import Assignment, Hit, HITType, Worker
+from marketplace.services.hits import not_returned, offered
 from marketplace.services.requirements import Standing
 
 State = Assignment.State
@@ -63,9 +63,14 @@ def n_on_offer(worker: Worker, hit_type: HITType) -> int:
     return found.aggregate(n=Sum("n_available"))["n"] or 0
 
 
+def has_returned(worker: Worker, hit: Hit) -> bool:
+    """Whether the worker gave this HIT back."""
+    return Assignment.objects.filter(worker=worker, hit=hit, state=State.RETURNED).exists()
+
+
 def is_more_for(worker: Worker, hit_type: HITType) -> bool:
-    """Whether the worker could accept another task of this group."""
-    if not offered(worker=worker, now=clock.now()).filter(hit_type=hit_type).exists():
+    """Whether the worker could accept another task of this group, not counting those that they returned."""
+    if not not_returned(offered(worker=worker, now=clock.now()), worker).filter(hit_type=hit_type).exists():
         return False
     return not Standing(worker).unmet(hit_type.requirements)
 

@@ -71,7 +71,7 @@ def _way_back(request: HttpRequest) -> str:
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     hosts = {request.get_host()}
     safe = url_has_allowed_host_and_scheme(wanted, allowed_hosts=hosts, require_https=request.is_secure())
-    return wanted if safe else reverse("market_home")
+    return wanted if safe and wanted.startswith(("/", "http:", "https:")) else reverse("market_home")
 
 
 # --- Links by e-mail ----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def account(request: SignedIn, worker: Worker) -> HttpResponseBase:
     known = {"email": request.user.email, "name": worker.name, "payment_address": worker.payment_address}
-    form = AccountForm(request.user, request.POST or None, initial=known)
+    form = AccountForm(request, request.user, request.POST or None, initial=known)
     if request.method == "POST" and form.is_valid():
         user = User.objects.get(pk=request.user.pk)
         user.email = form.cleaned_data["email"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.quality_control import answers
+from analysis.quality_control.rules import RULE
 from analysis.quality_control.work import Answered, Check, Chosen, Found, Work
 
 
@@ -18,6 +19,26 @@ def gold(right: str, *, role: str = "gold", tolerance: float = 0.0) -> Check:
 
 def figures(found: list[Found]) -> list[tuple[str, float, float]]:
     return [(each.reason, each.value, each.threshold) for each in found]
+
+
+# --- thresholds in words ---
+
+
+@pytest.mark.parametrize(
+    ("rule", "threshold", "words"),
+    [
+        ("attention_failed", 1, "1 wrong answer"),
+        ("attention_failed", 2, "2 wrong answers"),
+        ("pasted", 1, "once"),
+        ("pasted", 2, "2 times"),
+        ("too_short", 1, "1 word"),
+        ("same_text", 1000, "1,000 words"),
+        ("gold_wrong", 0.7, "0.7 (share right, 0 to 1)"),
+        ("too_fast", 1.0, "1 (seconds per question)"),
+    ],
+)
+def test_a_threshold_is_read_aloud_with_its_unit(rule: str, threshold: float, words: str) -> None:
+    assert RULE[rule].in_words(threshold) == words
 
 
 # --- gold and attention ---

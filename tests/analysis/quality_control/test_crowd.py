@@ -1,4 +1,4 @@
-"""Workers whose ratings are far from everyone's. Distances and z-scores by hand."""
+"""Workers whose ratings are far from the others'. Distances and z-scores by hand."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from tests.analysis.support.studies import NOON, SEVEN_POINTS, a_set, arm, descr
 
 CREATIVE = QuestionDescription("creative", "This story is creative.", SEVEN_POINTS)
 WRITING: dict[str, Any] = {
+    "own_work": True,
     "task_type": "cyoa",
     "questions": (QuestionDescription("turn", "Write a line.", TEXT, "text"), CREATIVE),
     "scores": (Score("creative", "creative"),),

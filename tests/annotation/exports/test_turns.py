@@ -71,7 +71,7 @@ def test_the_analysis_reads_the_turns(tmp_path: Path, capsys: pytest.CaptureFixt
     for format in ("jsonl", "csv"):
         path = tmp_path / f"turns.{format}"
         path.write_bytes(exported_bytes(study, "turns", format)[0])
-        assert main(["writing", str(path), "--draws", "40", "--json"]) == 0
+        assert main(["writing", str(path), "--json"]) == 0
         data = json.loads(capsys.readouterr().out)["data"]
         assert data == {"stories": 3, "writers": 3, "turns": 6, "suggestions": 6, "accepted": 3}
 

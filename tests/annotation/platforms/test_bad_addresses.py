@@ -130,6 +130,6 @@ def test_who_comes_to_a_second_part_of_a_hit_reads_what_to_do() -> None:
     answer = Client().post(address(two))
     page = answer.content.decode()
     assert answer.status_code == 403
-    assert "You are doing the same work in another HIT" in page
-    assert "Each person can do it once, so finish that HIT. This one is for somebody else." in page
+    assert "You are already doing this task in another HIT" in page
+    assert "Each person can do it once, so finish that HIT." in page
     assert "Please return this HIT." in page

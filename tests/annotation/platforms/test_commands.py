@@ -53,6 +53,13 @@ def test_a_dry_run_prints_calls_and_cost_and_changes_nothing() -> None:
     assert (study.status, Posting.objects.count()) == ("draft", 0)
 
 
+def test_the_progress_of_publishing_ends_at_the_number_of_hits(capsys: pytest.CaptureFixture[str]) -> None:
+    draft()  # 2 items × 10 ratings, split into 4 HITs
+    run("publish", "weather", "--platform", "mturk", "--progress")
+    shown = capsys.readouterr().err
+    assert "4/4" in shown and "10" not in shown.partition("[")[0]
+
+
 def test_a_wrong_setting_is_named() -> None:
     draft()
     with pytest.raises(CommandError, match=r"Nothing was written"):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from annotation.models import Assignment, Compensation, Payment, PlatformCall, Posting, Study
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
+from annotation.queries.payments import payment_rows, payments, totals
 from annotation.services import deciding, syncing
 from annotation.services.compensating import compensate, note_paid
 from common.problems import Invalid
@@ -18,7 +22,7 @@ from marketplace.models import Worker as MarketWorker
 from marketplace.services import assignments as market
 from marketplace.services.qualifications import unmet
 from marketplace.services.refusals import Refusal
-from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_here
+from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_claim, send_here
 from tests.marketplace.support.factories import make_worker as make_market_worker
 
 pytestmark = pytest.mark.django_db
@@ -133,3 +137,61 @@ def test_a_worker_whom_the_platform_does_not_know_gets_nothing(posting: Posting,
     with pytest.raises(PlatformTrouble):
         pay(work, api)
     assert not MarketHit.objects.filter(annotation__contains="compensation").exists()
+
+
+def command(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("study", *arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_the_commands_record_a_compensation_and_list_it_with_the_payments(
+    study: Study, posting: Posting, work: Assignment, worker: MarketWorker, api: Mturk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: a reward of 0.18 to one worker; a reward and a compensation to the other, of whom nothing else came."""
+    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls: api))
+    rewarded = send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    deciding.approve(outside=posting.outside.get(), platform=api, actor="test")
+    owed = pay(work, api, amount=Decimal("0.30"))
+    market.submit(
+        assignment_id=market.accept(hit=MarketHit.objects.get(hit_id=owed.external_id), worker=worker).assignment_id,
+        answers={},
+    )
+    assert "1 compensation paid." in command("sync", study.slug)
+    assert "compensation" not in command("sync", study.slug)
+    rows = {row["worker"]: row for row in csv.DictReader(io.StringIO(command("payments", study.slug)))}
+    assert rows[rewarded.participant.pseudonym]["usd_paid"] == "0.180"
+    listed = rows[work.participant.pseudonym]
+    assert (listed["usd_paid"], listed["usd_bonuses_and_compensations"], listed["state"]) == ("0.300", "0.300", "paid")
+    assert totals(study)["paid"] == sum(Decimal(row["usd_paid"]) for row in rows.values()) == Decimal("0.48")
+
+
+def test_a_compensation_for_work_without_a_submission_is_listed_too(
+    posting: Posting, worker: MarketWorker, api: Mturk
+) -> None:
+    accepted = accept_there(posting, worker)
+    work = send_claim(posting, worker.worker_id, accepted.assignment_id, pages=0)
+    owed = pay(work, api, amount=Decimal("0.30"))
+    accepted = market.accept(hit=MarketHit.objects.get(hit_id=owed.external_id), worker=worker)
+    market.submit(assignment_id=accepted.assignment_id, answers={})
+    assert note_paid(study=work.hit.study, platform=api) == 1
+    (row,) = payment_rows(work.hit.study, list(payments(work.hit.study)))
+    assert (row.pseudonym, row.paid, row.extra, row.state) == (
+        work.participant.pseudonym,
+        Decimal("0.300"),
+        Decimal("0.300"),
+        "paid",
+    )
+
+
+def test_a_deleted_compensation_does_not_keep_others_from_being_recorded(
+    posting: Posting, work: Assignment, worker: MarketWorker, api: Mturk
+) -> None:
+    gone = pay(work, api)
+    Compensation.objects.filter(pk=gone.pk).update(external_id="3DELETED")
+    other = make_market_worker()
+    second = pay(send_here(posting, other.worker_id, accept_there(posting, other).assignment_id), api)
+    accepted = market.accept(hit=MarketHit.objects.get(hit_id=second.external_id), worker=other)
+    market.submit(assignment_id=accepted.assignment_id, answers={})
+    assert note_paid(study=work.hit.study, platform=api) == 1

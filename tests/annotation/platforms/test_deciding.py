@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from annotation.models import AuditEntry, OutsideAssignment, Payment, Posting, Study
+from annotation.models import AuditEntry, OutsideAssignment, Payment, Posting, Study, Submission
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries import platforms
+from annotation.queries.left_out import excluded_submissions
 from annotation.services import deciding, syncing
+from annotation.services.pay_decisions import decide_pay
 from annotation.services.reviews import review_submission
 from common.problems import Invalid
 from marketplace.models import Assignment as MarketAssignment
@@ -93,6 +95,47 @@ def test_a_rejection_needs_a_reason_and_can_be_undone(posting: Posting, api: Mtu
     assert MarketAssignment.objects.get().requester_feedback == "All answers are the same."
     deciding.approve(outside=outside, platform=api, actor="test")
     assert (outside.state, Payment.objects.count()) == ("approved", 1)
+
+
+def test_a_decision_with_other_details_than_an_earlier_try_is_refused(
+    posting: Posting, api: Mturk, client: Any
+) -> None:
+    """The first try may have taken effect, so the second must neither send nor record another reason."""
+    outside = sent(posting, api)
+    losing = LosesTheAnswer(client)
+    with pytest.raises(PlatformTrouble):
+        deciding.reject(outside=outside, platform=losing, actor="test", feedback="All the same.")
+    with pytest.raises(PlatformTrouble, match=r"with other details: .*All the same"):
+        deciding.reject(outside=outside, platform=losing, actor="test", feedback="Copied.")
+    assert not AuditEntry.objects.filter(action="reject").exists()
+    deciding.reject(outside=outside, platform=losing, actor="test", feedback="All the same.")
+    assert AuditEntry.objects.get(action="reject").detail["reason"] == "All the same."
+
+
+def test_a_bonus_with_another_amount_under_the_same_key_is_refused(posting: Posting, api: Mturk) -> None:
+    outside = sent(posting, api)
+    about: dict[str, Any] = {"outside": outside, "reason": "Thanks.", "platform": api, "actor": "test", "key": "1"}
+    deciding.send_bonus(amount=Decimal("0.50"), **about)
+    with pytest.raises(PlatformTrouble, match="with other details"):
+        deciding.send_bonus(amount=Decimal("0.75"), **about)
+    assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.500")]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_undoing_a_rejection_takes_back_only_the_exclusion_that_came_with_it(
+    posting: Posting, api: Mturk, by_hand: bool
+) -> None:
+    outside = sent(posting, api)
+    submission = Submission.objects.get()
+    about: dict[str, Any] = {"submission": submission, "actor": "ada", "connect": lambda name: api}
+    if by_hand:
+        review_submission(submission=submission, decision="exclude", note="Not a person.", user=make_user("ada"))
+    decide_pay(decision="reject", feedback="All the same.", exclude=True, **about)
+    assert list(excluded_submissions(submission.study)) == [submission.pk]
+    decide_pay(decision="approve", feedback="", **about)
+    outside.refresh_from_db()
+    assert outside.state == "approved"
+    assert list(excluded_submissions(submission.study)) == ([submission.pk] if by_hand else [])
 
 
 def test_what_is_paid_cannot_be_rejected(posting: Posting, api: Mturk) -> None:

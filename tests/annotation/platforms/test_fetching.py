@@ -13,9 +13,9 @@ from annotation.platforms.base import Claim
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries.platforms import confirmed, differences
 from annotation.services import syncing
-from annotation.services.allocation import reclaim_expired
 from annotation.services.answers import keep_draft
 from annotation.services.arrivals import accept_hit
+from annotation.services.ending import reclaim_expired
 from annotation.services.fetching import answer_fields, fetch_answer
 from common.problems import Invalid
 from marketplace.services import assignments as market

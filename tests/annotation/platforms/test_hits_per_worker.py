@@ -150,7 +150,7 @@ def test_who_has_done_all_is_told_to_return_the_hit_before_any_work() -> None:
     answer = Client().get(address(two, "A2"))
     page = answer.content.decode()
     assert answer.status_code == 403
-    assert "You have done all that one person can do in this study" in page
+    assert "You have done all the tasks that one person can do here" in page
     assert "Please return this HIT." in page
     assert Assignment.objects.count() == 1
 

@@ -12,10 +12,13 @@ from typing import Any
 
 import botocore.auth
 import pytest
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms.mturk import api as api_module
+from annotation.platforms.mturk.platform import Mturk
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Requester
 from marketplace.services import accounts
@@ -123,6 +126,23 @@ def test_an_endpoint_without_a_server_is_reported(study: Study, settings: Any) -
     assert settings.MTURK_ENDPOINT in said
     assert "HITSERVER_MTURK_ENDPOINT" in said
     assert nothing_happened()
+
+
+def test_the_endpoint_is_not_asked_for_its_fees_inside_a_transaction(
+    study: Study, at_marketplace: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endpoint on the same database would wait for the transaction that waits for its answer."""
+    cache.clear()
+    inside: list[bool] = []
+    ask = Mturk._account
+
+    def noting(platform: Mturk) -> Any:
+        inside.append(connection.in_atomic_block)
+        return ask(platform)
+
+    monkeypatch.setattr(Mturk, "_account", noting)
+    run(*PUBLISH)
+    assert inside and not any(inside)
 
 
 def test_a_wrong_key_and_a_wrong_secret(study: Study, at_marketplace: Requester, settings: Any) -> None:

@@ -72,6 +72,12 @@ def publish(client: Client, **changes: Any) -> str:
 # --- before ---
 
 
+def test_a_panel_is_named_as_a_choice_and_within_sentences(draft: Study) -> None:
+    client = as_role("owner", draft)
+    assert ">Another panel</h3>" in get(client, "console_platforms")
+    assert "<h2>Publish on the panel</h2>" in get(client, "console_platform", "panel")
+
+
 def test_the_cost_is_shown_before_anything_is_posted(draft: Study) -> None:
     """By hand: 2 items × 10 at $0.18 are $3.60; 20 fees of $0.036, rounded to $0.04 here, are $0.80."""
     page = get(as_role("owner", draft), "console_platform", "mturk")
@@ -91,10 +97,10 @@ def test_a_low_wage_is_pointed_out(draft: Study) -> None:
 def test_every_call_is_listed_and_nothing_changes(draft: Study) -> None:
     client = as_role("editor", draft)
     page = get(client, "console_platform_calls", "mturk")
-    assert "5 calls" in page  # one HIT type; four HITs of five
+    assert "8 calls" in page  # for each of two hits, a qualification and a HIT type; four HITs of five
     assert page.count("<code>create_hit_with_hit_type</code>") == 5  # once in the counts
     text = client.get(url("console_platform_calls", "mturk"), {"file": "1"}).content.decode()
-    assert len(text.splitlines()) == 5
+    assert len(text.splitlines()) == 8
     draft.refresh_from_db()
     assert (draft.status, Posting.objects.count()) == ("draft", 0)
 
@@ -163,7 +169,7 @@ def test_one_click_launches_and_posts_everything(draft: Study, django_capture_on
     client = as_role("owner", draft)
     with django_capture_on_commit_callbacks(execute=True):
         page = publish(client, replace="on")
-    assert "Publishing on MTurk has started" in page
+    assert "Publishing has started" in page
     assert MarketHit.objects.count() == 4
     draft.refresh_from_db()
     assert draft.status == "live"

@@ -103,7 +103,7 @@ def test_the_same_person_with_the_same_or_another_session() -> None:
     posting = on_panel(hits_per_worker=1)
     first, _ = work(posting, "id=p1&survey_code=77")
     assert Client().get(visit(posting, "id=p1&survey_code=77")["Location"]).status_code == 303  # to their last page
-    assert b"all that one person can do" in visit(posting, "id=p1&survey_code=78").content
+    assert b"all the tasks that one person can do here" in visit(posting, "id=p1&survey_code=78").content
     assert Assignment.objects.get() == first
 
 

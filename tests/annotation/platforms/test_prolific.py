@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study
+from annotation.models import AuditEntry, OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.platform import Prolific
@@ -82,7 +82,7 @@ def test_one_study_there_offers_all_hits_of_a_reward(posting: Posting, server: S
     assert there["completion_codes"] == [
         {"code": posting.code, "code_type": "COMPLETED", "actions": [{"action": "MANUALLY_REVIEW"}]}
     ]
-    assert there["submissions_config"]["max_submissions_per_participant"] == 1
+    assert there["submissions_config"] == {"max_submissions_per_participant": 1, "max_concurrent_submissions": -1}
     assert (posting.state, posting.external_id, posting.pays) == ("open", there["id"], Decimal("1.25"))
     assert server.requests == ["POST studies/", f"POST studies/{there['id']}/transition/"]
 
@@ -187,7 +187,7 @@ def test_pause_resume_and_stop(posting: Posting, prolific: Prolific, server: Ser
         assert (posting.state, there["status"]) == ("open", "ACTIVE")
     deciding.end_posting(posting=posting, platform=prolific, actor="test")
     posting.refresh_from_db()
-    assert (posting.state, there["status"]) == ("expired", "AWAITING REVIEW")
+    assert (posting.state, there["status"]) == ("expired", "COMPLETED")
 
 
 # --- sync ---
@@ -270,9 +270,24 @@ def test_a_rejection_needs_a_category_and_a_long_reason(posting: Posting, prolif
             deciding.reject(outside=outside, platform=prolific, actor="test", feedback=feedback, category=category)
     deciding.reject(outside=outside, platform=prolific, actor="test", feedback=REASON, category="FAILED_INSTRUCTIONS")
     assert (outside.state, server.submissions[outside.external_id]["status"]) == ("rejected", "REJECTED")
-    with pytest.raises(PlatformTrouble, match="on Prolific's site"):
-        deciding.approve(outside=outside, platform=prolific, actor="test")
     assert not Payment.objects.exists()
+
+
+def test_a_second_rejection_whose_reply_was_lost_is_noted_by_the_next_sync(
+    posting: Posting, prolific: Prolific, server: Server
+) -> None:
+    """Rejected, taken back, rejected again: the last reply never arrived here, but the platform reports it."""
+    outside = sent(posting, prolific, server)
+    PlatformCall.objects.create(
+        study=posting.study, posting=posting, key=f"reject-again/{outside.pk}/1", operation="transition_submission",
+        params={}, token="t", tries=1, first_tried_at=timezone.now(),
+    )  # fmt: skip
+    server.submissions[outside.external_id]["status"] = "REJECTED"
+    for _ in range(2):
+        syncing.sync_study(study=posting.study, platform=prolific)
+    assert PlatformCall.objects.get(key__startswith="reject-again/").state == "done"
+    [noted] = AuditEntry.objects.filter(action="reject")
+    assert noted.detail["assignment"] == outside.external_id
 
 
 def test_a_decision_that_prolific_refuses_changes_nothing(posting: Posting, prolific: Prolific, server: Server) -> None:

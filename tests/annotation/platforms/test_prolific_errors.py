@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Payment, PlatformCall, Posting
+from annotation.models import Payment, PlatformCall, Posting, Study
 from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.platform import Prolific
@@ -43,7 +43,7 @@ def failing() -> Answer:
 
 def test_too_many_requests_are_sent_again_later(api: Api, server: Server, waits: list[float]) -> None:
     server.answer_with = [busy(), busy(), busy(**{"Retry-After": "7"}), busy(**{"Retry-After": "9999"})]
-    assert api.send("GET", "users/me/")["currency_code"] == "USD"
+    assert api.send("GET", "users/me/")["id"] == "r"
     assert waits == [1.0, 2.0, 7.0, 60.0]
 
 
@@ -137,7 +137,7 @@ def test_the_command_says_what_is_wrong_and_loses_nothing(server: Server, settin
     settings.PROLIFIC_API = server.address.replace("/api/v1/", "/elsewhere/")
     with pytest.raises(CommandError, match="status 404"):
         call_command("study", "publish", "weather", "--platform", "prolific")
-    assert (Posting.objects.get().state, PlatformCall.objects.get().state) == ("planned", "refused")
+    assert (Study.objects.get().status, Posting.objects.count(), PlatformCall.objects.count()) == ("draft", 0, 0)
     settings.PROLIFIC_API = server.address
     call_command("study", "publish", "weather", "--platform", "prolific")
     assert Posting.objects.get().state == "open"

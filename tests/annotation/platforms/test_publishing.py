@@ -115,7 +115,7 @@ def test_a_lost_answer_is_found_again_when_its_token_is_forgotten(
 def test_without_money_it_says_so_and_keeps_its_place(api: Mturk, requester: Requester) -> None:
     payments.withdraw(requester=requester, amount=Decimal("998.00"), about="rent", actor="test")
     study = live_study()
-    with pytest.raises(PlatformTrouble, match="Add money to the account, then publish again") as refused:
+    with pytest.raises(PlatformTrouble, match="Add money to the account, then do the same again") as refused:
         publish(study, api)
     assert refused.value.code == "InsufficientFunds"
     done = publishing.progress(study, api).posted
@@ -137,7 +137,8 @@ def test_a_dry_run_names_every_call_and_makes_none(api: Mturk, requester: Reques
     study = live_study()
     publishing.plan_postings(study=study, platform=api, actor="test")
     calls = Counter(operation for operation, _ in publishing.calls_ahead(study, api))
-    assert calls == {"create_hit_type": 1, "create_hit_with_hit_type": 6}
+    # Each of the three hits is in two parts, so it has its own type with a qualification.
+    assert calls == {"create_qualification_type": 3, "create_hit_type": 3, "create_hit_with_hit_type": 6}
     assert not outside(requester)
 
 

@@ -19,6 +19,7 @@ from annotation.queries.platform_overview import lost, missing_places
 from annotation.services import deciding, lifecycle, republishing, syncing
 from annotation.services.reviews import review_submission
 from marketplace.models import Hit as MarketHit
+from marketplace.services.refusals import Refusal
 from tests.annotation.console_helpers import make_user
 from tests.annotation.platforms.helpers import accept_there, posted_study, send_both, send_here, send_there
 from tests.marketplace.support.factories import make_worker as make_market_worker
@@ -113,7 +114,7 @@ def test_an_answer_of_another_worker_frees_its_place_once_the_platform_has_decid
 def test_a_hit_of_nine_gets_a_further_posting_and_one_of_ten_grows(api: Mturk) -> None:
     study = posted_study(api, items=1, ratings_per_item=9)
     posting = study.postings.get()
-    Posting.objects.filter(pk=posting.pk).update(wanted=9)
+    Posting.objects.filter(pk=posting.pk).update(wanted=9, offered=9)
     study.hits.update(wanted=11)
     assert sync(study, api) == republishing.Replaced(planned=1)
     sizes = study.postings.order_by("part").values_list("part", "wanted", "state")
@@ -185,3 +186,73 @@ def test_a_lost_answer_adds_the_place_only_once(study: Study, posting: Posting, 
         republishing.replace_lost(study=study, platform=api)
     assert republishing.replace_lost(study=study, platform=api).added == 1
     assert there(posting).max_assignments == 3
+
+
+# --- a rejection that is undone ---
+
+
+def rejected_and_replaced(study: Study, posting: Posting, api: Mturk) -> Assignment:
+    """Two submissions, one of them rejected, whose place the platform offers again."""
+    work = send_both(posting)
+    send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    reject(posting, work, api)
+    sync(study, api)
+    return work
+
+
+def undo(posting: Posting, work: Assignment, api: Mturk) -> None:
+    outside = posting.outside.get(external_id=work.platform_assignment_id)
+    deciding.approve(outside=outside, platform=api, actor="test")
+
+
+def counts(work: Assignment) -> tuple[int, int, int]:
+    hit = work.hit
+    hit.refresh_from_db()
+    return hit.wanted, hit.n_live, hit.n_submitted
+
+
+def test_a_rejection_that_is_undone_gives_the_place_back_and_no_further_one_is_sold(
+    study: Study, posting: Posting, api: Mturk
+) -> None:
+    work = rejected_and_replaced(study, posting, api)
+    assert counts(work) == (2, 1, 1)
+    undo(posting, work, api)
+    work.refresh_from_db()
+    assert (work.state, counts(work)) == ("submitted", (2, 2, 2))
+    posting.refresh_from_db()
+    assert posting.state == "expired", "the place that was offered for it is withdrawn"
+    with pytest.raises(Refusal):
+        accept_there(posting, make_market_worker())
+    assert sync(study, api) == republishing.Replaced()
+    assert missing_places(study, "mturk") == {}
+
+
+def test_a_rejection_that_is_undone_before_a_sync_offers_nothing_again(
+    study: Study, posting: Posting, api: Mturk
+) -> None:
+    work = send_both(posting)
+    send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    reject(posting, work, api)
+    undo(posting, work, api)
+    assert sync(study, api) == republishing.Replaced()
+    assert (counts(work), there(posting).max_assignments) == ((2, 2, 2), 2)
+
+
+def test_where_somebody_else_has_filled_the_place_the_counts_stay(study: Study, posting: Posting, api: Mturk) -> None:
+    work = rejected_and_replaced(study, posting, api)
+    send_both(posting)
+    sync(study, api)
+    undo(posting, work, api)
+    work.refresh_from_db()
+    assert (work.state, counts(work)) == ("released", (2, 2, 2))
+    assert sync(study, api) == republishing.Replaced()
+
+
+def test_excluded_work_gets_no_place_back(study: Study, posting: Posting, api: Mturk) -> None:
+    work = rejected_and_replaced(study, posting, api)
+    review_submission(submission=work.submission, decision="exclude", note="", user=make_user("rita"))
+    undo(posting, work, api)
+    work.refresh_from_db()
+    assert (work.state, counts(work)) == ("released", (2, 1, 1))

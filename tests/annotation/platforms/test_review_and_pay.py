@@ -294,7 +294,8 @@ def test_the_commands_reject_pay_a_bonus_and_take_a_file(study: Study, api: Mtur
     sent = send(study, api, 3)
     names = [each.participant.pseudonym for each in sent]
     tried = command("reject", study.slug, "--worker", names[0], "--reason", "No.", "--dry-run")
-    assert tried == f"{study.slug}: 1 submission to reject.\n"
+    assert tried.startswith(f"{study.slug}: 1 submission to reject.\n")
+    assert "The rejected work stays in the analysis. To leave it out, add --exclude." in tried
     assert not BulkAction.objects.exists()
     assert "Done: 1 of 1." in command("reject", study.slug, "--worker", names[0], "--reason", "No.")
     give = [

@@ -142,3 +142,18 @@ def test_copied_and_pasted_texts_are_flagged() -> None:
     pages = [page for page in (TASK.next_page(arranged, []),) if page]
     flags = [flag.reason for flag in findings(TASK, arranged, pages, before, pastes=2)]
     assert flags == ["too_short", "copied", "pasted"]
+
+
+@pytest.mark.parametrize(
+    ("task", "heading"), [("response", "The reply that you chose"), ("story", "The ending that you chose")]
+)
+def test_an_error_names_the_chosen_response_as_the_page_does(task: str, heading: str) -> None:
+    arranged = shown(generation_task=task)
+    page = TASK.next_page(arranged, [HIGH, CHOSEN])
+    assert page is not None
+    assert page.context["chosen_heading"] == heading
+    given, _ = page.clean(
+        {f"low-{number}": f"Text {number}." for number in (1, 2, 3, 5)} | {"low-4": "Response number 4."}
+    )
+    errors = TASK.check(arranged, page, given, [HIGH, CHOSEN])
+    assert errors == {"low-4": f"This is the same as “{heading}”. Please write something else."}

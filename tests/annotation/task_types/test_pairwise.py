@@ -25,6 +25,19 @@ def config_of(**settings: Any) -> Json:
     return dict(form.cleaned_data)
 
 
+@pytest.mark.parametrize(
+    ("reason", "least", "words"),
+    [
+        ("optional", 3, "If you give a reason, write at least 3 words."),
+        ("required", 3, "Write at least 3 words."),
+        ("optional", 1, ""),
+    ],
+)
+def test_how_long_a_reason_must_be_is_said_truthfully(reason: str, least: int, words: str) -> None:
+    config = config_of(reason=reason, min_words=least)
+    assert TASK.questions(config, texts_of(TASK, config))[-1].help == words
+
+
 def items(number: int) -> list[ItemData]:
     rows = [
         Row(

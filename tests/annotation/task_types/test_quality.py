@@ -79,10 +79,18 @@ def test_the_number_of_tasks_and_of_raters_can_be_set() -> None:
 
 
 def test_plans_that_cannot_work_are_refused_with_a_fix() -> None:
-    with pytest.raises(Invalid, match="A task shows 5 different systems, but 2 contexts of 2 have fewer"):
-        TASK.plan(items(4, 2), design(), random.Random(1))
-    with pytest.raises(Invalid, match=r"2 tasks of 3 leave 24 texts of 30 .* At least 10 are needed"):
-        TASK.plan(items(6, 5), design(size=3, tasks=2), random.Random(1))
+    cases = [
+        (items(4, 2), design(), r"^items_per_hit: .* only 4\. Set “Items per hit” \(items_per_hit\) to 4 or fewer"),
+        (items(4, 2), design(size=1), r"^items_per_hit: A hit with one text compares nothing.* from 2 to 4; .* 5\."),
+        (items(6, 5), design(size=3, tasks=2), r"^config\.tasks: 2 tasks of 3 leave 24 texts of 30 .*\(tasks\).* 10 "),
+        (items(6, 2), design(size=5, ratings=1), r"^ratings_per_item: .*\(ratings_per_item\) to 2 or more"),
+    ]
+    for texts, planned, message in cases:
+        with pytest.raises(Invalid, match=message):
+            TASK.plan(texts, planned, random.Random(1))
+    alone = [*items(4, 1), *items(1, 2)[1:]]  # the second context has a text by one system
+    with pytest.raises(Invalid, match=r"^items: The context “It rained 1” has texts by one system alone"):
+        TASK.plan(alone, design(size=2), random.Random(1))
 
 
 def test_texts_of_one_system_are_divided_within_contexts() -> None:

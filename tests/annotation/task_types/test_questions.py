@@ -28,8 +28,8 @@ from annotation.task_types.questions import (
     Stored,
     TextQuestion,
     clean_text,
-    count_characters,
 )
+from common.text_length import count_characters
 from tests.annotation.task_types.walking import fields_of
 
 SCALE = Scale.of("agreement", "ordinal", ["Yes", "Perhaps", "No"], half_steps=True)
@@ -258,7 +258,7 @@ def test_error_is_tied_to_its_question(part: Question) -> None:
 
 def test_grid_names_each_row_and_shows_the_error_of_one() -> None:
     rows = tuple(ScaleQuestion(key, f"It is {key}.", key, SEVEN) for key in ("good", "new"))
-    grid = Grid("g", "How far do you agree?", rows)
+    grid = Grid("g", "How much do you agree?", rows)
     html = drawn(grid, {"good": "3"}, {"new": "Please choose one answer."})
     assert html.count('role="radiogroup"') == 2
     assert html.count("checked") == 1

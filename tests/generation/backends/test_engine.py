@@ -12,6 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed (script/setup --mode
 import numpy as np
 import torch
 
+from common.text_length import count_words
 from generation.backends import open_backend
 from generation.backends.base import Generated, NotGenerated
 from generation.backends.engine import Pace, TorchEngine
@@ -307,7 +308,7 @@ class TestLimits:
             ]
         )
         assert any(each.finish_reason == "sentence" for each in outcomes)
-        assert all(len(each.text.split()) >= 12 for each in outcomes if each.finish_reason != "length")
+        assert all(count_words(each.text) >= 12 for each in outcomes if each.finish_reason != "length")
 
 
 class TestContext:
@@ -370,3 +371,13 @@ def test_progress_is_reported_as_texts_end() -> None:
     outcomes = opened().generate(requests, lambda key, outcome: told.append((key, outcome)))
     assert sorted(key for key, _ in told) == list(range(len(requests)))
     assert all(outcomes[key] is outcome for key, outcome in told)
+
+
+def test_it_names_the_requests_that_nothing_was_computed_for() -> None:
+    engine = engine_of(opened(), most=1)
+    engine.add([request(key=number, decoder=decoder) for number, decoder in enumerate(("ancestral", "top_k=5"))])
+    assert engine.unbegun == {0, 1}
+    engine.step()
+    assert engine.unbegun == {1}
+    run_engine(engine)
+    assert engine.unbegun == set()

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -261,3 +262,25 @@ def test_with_a_real_model_diversity_rises_with_the_temperature() -> None:
     rho = stats.spearmanr(temperatures, scores).statistic
     print(f"Spearman's rho of distinct-2 with temperature: {rho:.3f}")
     assert rho > 0.9
+
+
+@pytest.mark.parametrize(("decoder", "share"), [("ancestral", 1.0), ("top_p=0.9", 0.9), ("temperature=1.2", 1.0)])
+def test_log_p_and_the_nucleus_of_a_large_vocabulary(decoder: str, share: float) -> None:
+    """150,000 tokens, whose softmax in float32 may sum to 1 ± 2e-5. Expected in float64, by torch's own log_softmax."""
+    torch.manual_seed(5)
+    logits = 1.5 * torch.randn(8, 150_000)
+    uniforms = [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99]
+    rows: Any = [
+        SimpleNamespace(request=SimpleNamespace(decoder=parse_decoder(decoder)), end_barred=False, uniform=each)
+        for each in uniforms
+    ]
+    drawn = sampling.draw(logits, rows, torch.tensor([0]))
+    tokens = torch.tensor([token for token, _, _ in drawn])
+    exact = logits.double().log_softmax(-1)
+    picked = exact.gather(-1, tokens[:, None])[:, 0]
+    assert torch.tensor([p for _, p, _ in drawn]).double().sub(picked).abs().max() < 3e-6
+    if decoder == "top_p=0.9":
+        ordered = exact.exp().sort(-1, descending=True).values.cumsum(-1)
+        kept = ordered.gather(-1, (ordered < share).sum(-1, keepdim=True))[:, 0]
+        log_q = torch.tensor([q for _, _, q in drawn], dtype=torch.float64)
+        assert (log_q - (picked - kept.log())).abs().max() < 3e-6

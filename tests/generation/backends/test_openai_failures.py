@@ -162,7 +162,9 @@ def test_in_an_engine_one_bad_call_does_not_end_the_others(server: Server) -> No
 def test_a_cancelled_call_does_not_come_back(server: Server) -> None:
     engine = opened(server).open_engine(most_active=1)
     engine.add([request(key=number) for number in range(3)])
+    assert 2 in engine.unbegun
     engine.cancel(2)
+    assert 2 not in engine.unbegun
     done = {}
     while engine.n_active or engine.n_waiting:
         done.update(engine.step())

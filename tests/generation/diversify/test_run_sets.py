@@ -12,9 +12,11 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
 from analysis.diversity.metrics import cos_sim, distinct_n
+from common.problems import Invalid
 from generation.backends.base import NotGenerated
 from generation.decoding.seeds import sample_seed
 from generation.diversify.metrics import find_metrics
+from generation.diversify.references import references_in_columns, references_in_file
 from generation.diversify.run_sets import Design, diversify_run
 from generation.models import LanguageModel, RunContext
 from tests.generation.support.finished_runs import make_run
@@ -86,13 +88,14 @@ def test_a_trial_without_samples_draws_its_first_set_and_then_the_rest() -> None
 def test_the_file_has_trials_relevance_and_the_numbers_of_the_samples(capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run({"ancestral": [["the boat", "the boat", "the boat", "Prompt 0", "x", "x", "x", "x"]]})
     arguments = ("--threshold", "0.9", "--size", "3", "--most", "4", "--trials", "2", "--stop", "cos-sim")
-    call_command("samples", "diversify", run.name, *arguments)
+    run.contexts.update(fields={"human": "Prompt 0"})
+    call_command("samples", "diversify", run.name, *arguments, "--reference", "human")
     out, told = capsys.readouterr()
     first, second = csv.DictReader(io.StringIO(out))
     assert [(row["sample_id"], row["trial"], row["samples"]) for row in (first, second)] == [
         ("c0", "1", "1 2 3"), ("c0", "2", "5 6 7"),
     ]  # fmt: skip
-    # Of three responses the last is the context itself, whose BLEU is 1; the others share no word with it.
+    # Of three responses the last is the reference itself, whose BLEU is 1; the others share no word with it.
     assert float(first["start_bleu"]) == 0
     assert float(first["end_bleu"]) == pytest.approx(1 / 3)
     assert float(first["start_stop"]) == pytest.approx(cos_sim(["the boat"] * 3))
@@ -209,3 +212,48 @@ def test_an_unknown_run_is_refused_with_the_existing_ones(capsys: pytest.Capture
         with pytest.raises(CommandError):
             call_command("samples", *action)
         assert "There is no “other”. Known: sweep." in capsys.readouterr().err
+
+
+ARGUMENTS = ("--threshold", "0.99", "--size", "3", "--most", "3")
+
+
+def sets(run: str, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[dict[str, str]], str]:
+    call_command("samples", "diversify", run, *ARGUMENTS, *arguments)
+    out, told = capsys.readouterr()
+    return list(csv.DictReader(io.StringIO(out))), told
+
+
+def test_relevance_is_measured_against_the_references_and_not_the_context(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One response repeats the context and shares no word with a reference; two are references (Stasaski & Hearst 2022,
+    section 6.4)."""
+    run = make_run({"ancestral": [["Prompt 0", "a warm day", "it was cold outside"]]})
+    run.contexts.update(fields={"first": "a warm day", "second": "it was cold outside"})
+    data = tmp_path / "references.csv"
+    data.write_text("id,reference\nc0,a warm day\nc0,it was cold outside\nelsewhere,x\n")
+    for given in (("--reference", "first", "--reference", "second"), ("--references", str(data))):
+        (row,), _ = sets(run.name, capsys, *given)
+        assert float(row["start_bleu"]) == pytest.approx(2 / 3)
+
+
+def test_without_references_relevance_is_left_out_and_the_command_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    make_run({"ancestral": [["a", "b", "c"]]})
+    (row,), told = sets("sweep", capsys)
+    assert "start_bleu" not in row
+    assert "Relevance is left out: it is measured against human references." in told
+
+
+def test_references_that_are_missing_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = make_run({"ancestral": [["a", "b", "c"], ["a", "b", "c"]]})
+    run.contexts.update(fields={"human": "x"})
+    data = tmp_path / "references.csv"
+    data.write_text("id,reference\nc0,a warm day\n")
+    with pytest.raises(Invalid, match=r"There is no reference in references\.csv for 1 context: c1"):
+        references_in_file(run, data)
+    with pytest.raises(Invalid, match=r"There is no “humen”. Did you mean “human”"):
+        references_in_columns(run, ["humen"])
+    with pytest.raises(Invalid, match="cannot be read"):
+        references_in_file(run, tmp_path / "none.csv")
+    with pytest.raises(CommandError):
+        sets("sweep", capsys, "--reference", "humen")

@@ -87,10 +87,10 @@ def test_prompts_that_the_model_refuses_fail_the_run_at_once_and_all_are_named(e
     assert work(run, toy) == 0
     run.refresh_from_db()
     assert run.state == State.FAILED
-    assert "The model refused 2 prompts: context “longer”: it has 50 characters, the toy takes 30; context “long”" in (
+    assert "The model refused 2 prompts: context “long”: it has 40 characters, the toy takes 30; context “longer”" in (
         run.message
     )
-    assert not Sample.objects.exists()
+    assert not toy.seen and not Sample.objects.exists()
 
 
 @pytest.mark.django_db

@@ -87,7 +87,7 @@ def test_a_queue_that_does_not_respond_is_not_a_failure(
         assert queueing.send_work(run.pk) is False
         assert queueing.send_check(1) is False
         tasks.work(run.pk)
-    assert f"The task queue did not take generation.tasks.work({run.pk})" in caplog.text
+    assert caplog.text.count("The task queue does not work") == 1
     run.refresh_from_db()
     assert run.state == "done"
 

@@ -100,3 +100,11 @@ def test_memory_does_not_grow_with_the_run(everything_installed: None, monkeypat
 
     peak(5)  # what is loaded and kept the first time
     assert peak(150) < 1.3 * peak(30)
+
+
+@pytest.mark.django_db
+def test_texts_with_carriage_returns_are_one_row_each(everything_installed: None) -> None:
+    """Three contexts with one sample each: a header and three rows, whatever the texts contain."""
+    run = finished(samples=1, decoders=["ancestral"])
+    Sample.objects.update(text="One\rtwo\r")
+    assert [each["text"] for each in exported(run)] == ["One\rtwo\r"] * 3

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from generation.backends.base import BackendError
@@ -73,8 +74,14 @@ def test_a_failure_leaves_the_chunks_that_were_stored_before_it() -> None:
             raise BackendError("The server answered 500.")
 
     assert make(claimed(run, most=2), worker="w", backend_of=Toy(before=fail).backend_of) == [STORED, FAILED]
-    assert set(run.samples.values_list("number", flat=True)) == {0, 1}
-    assert list(run.chunks.order_by("number").values_list("state", "attempts")) == [("done", 0), ("waiting", 1)]
+    # The first text of the second chunk was finished, too: it is a chunk of its own now.
+    assert set(run.samples.values_list("number", flat=True)) == {0, 1, 2}
+    rows = run.chunks.order_by("number").values_list("state", "attempts", "places", "n_samples")
+    assert list(rows) == [
+        ("done", 0, [[0, "top_p=0.9", 0, 2]], 2),
+        ("waiting", 1, [[0, "top_p=0.9", 3, 1]], 1),
+        ("done", 0, [[0, "top_p=0.9", 2, 1]], 1),
+    ]
     assert progress(run).n_drawn == 0
 
 
@@ -116,3 +123,23 @@ def test_a_preview_that_cannot_be_written_stops_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(chunks, "show", refuse)
     assert make(claimed(run), worker="w", backend_of=Toy().backend_of) == [STORED]
     assert run.samples.count() == 3
+
+
+def test_chunks_that_are_made_quickly_write_no_previews(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight chunks within much less than two seconds: nobody could read what is written in between."""
+    monkeypatch.setattr(turns, "PREVIEW_SECONDS", 2.0)
+    shown: list[Any] = []
+    monkeypatch.setattr(chunks, "show", lambda *given: shown.append(given))
+    assert set(make(claimed(one_decoder(24, chunk_size=3), most=8), worker="w", backend_of=Toy().backend_of)) == {
+        STORED
+    }
+    assert shown == []
+
+
+def test_many_chunks_are_claimed_with_as_many_queries_as_one() -> None:
+    run = make_run(contexts=[f"Text {number}" for number in range(20)], decoders=["ancestral"], samples=1, chunk_size=1)
+    with CaptureQueriesContext(connection) as one:
+        claimed(run)
+    with CaptureQueriesContext(connection) as many:
+        assert len(claimed(run, most=16)) == 16
+    assert len(many) <= len(one)

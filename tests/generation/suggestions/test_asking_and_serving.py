@@ -160,7 +160,8 @@ def test_cancelling_ends_the_waiting_and_nothing_else() -> None:
     read = read_suggestions(suggestions=[waiting.pk, answered.pk], now=waiting.asked_at + LATER)
     states = [each.state for each in read]
     assert states == ["cancelled", "done"]
-    assert serving.cancelled(suggestions=[waiting.pk, answered.pk]) == [waiting.pk]
+    ids = [waiting.pk, answered.pk]
+    assert serving.needless(suggestions=ids, unbegun=[], now=waiting.asked_at) == [waiting.pk]
     assert take_all() == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generation.suggestions.cleaning import Cleaned, Rules, bare, clean, forbidden_word
+from generation.suggestions.cleaning import Cleaned, Rules, bare, clean, forbidden_word, why_no_whole_sentence
 
 STORY = "The lighthouse had been dark for a year. Nora climbed the stairs."
 LINE = "She lit the lamp with a shaking hand."
@@ -115,3 +115,47 @@ def test_a_forbidden_word_beyond_the_cut_does_no_harm() -> None:
 def test_texts_that_read_the_same(first: str, second: str) -> None:
     assert bare(first) == bare(second)
     assert bare(first) != bare("He stayed.")
+
+
+MID = "begins in the middle of a sentence"
+NO_MARK = "does not end with the mark of a sentence's end"
+HALF = "has a quotation mark without its partner"
+#: The first three are what the packaged model wrote after “…nobody said a word. Then” and “In the end,”.
+WHOLE = [
+    (", suddenly, everything started to shift.", MID),
+    ("they chose to dive into a world of contradictions.", MID),
+    ("'s an old man, had been sent to collect some numbers.", MID),
+    ("…and then it rained.", MID),
+    ("“and then it rained,” she said.", MID),
+    ("Then it rained", NO_MARK),
+    ("Then it rained,", NO_MARK),
+    ('I put my hands on their shoulders and said, "I am here for you.', HALF),
+    ("“Lady Mireteau, you’re so lucky to have us.", HALF),
+    ("'There's something here.", HALF),
+    ("'There's something here,' she said.", ""),
+    (") and then it rained.", MID),
+    ("、然后下雨了。", MID),
+    ("<b>Bold</b> was the fox.", ""),
+    ("Then it rained.", ""),
+    ("“Who is there?” she asked.", ""),
+    ('"There he goes!"', ""),
+    ("— Then it rained…", ""),
+    ("¿Quién es?", ""),
+    ("2 days later they were able to talk.", ""),
+    ("然后下雨了。", ""),
+    ("「然后下雨了。」", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), WHOLE)
+def test_a_text_for_any_story_is_a_whole_sentence(text: str, why: str) -> None:
+    assert why_no_whole_sentence(text) == why
+
+
+@pytest.mark.parametrize(
+    ("prompt", "why"), [("It rained.", MID), ("“It rained!” ", MID), ("It rained and", ""), ("Next line:", "")]
+)
+def test_a_suggestion_continues_a_sentence_only_if_the_writer_has_not_ended_it(prompt: str, why: str) -> None:
+    raw = ", suddenly, everything started to shift."
+    assert clean(raw, prompt=prompt, rules=Rules(continues=True), ended=False).why == why
+    assert clean(raw, prompt=prompt, rules=Rules(), ended=False).why == ""

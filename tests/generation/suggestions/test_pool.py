@@ -7,14 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from django.utils import timezone
 
 from common.problems import Invalid
+from generation.decoding.sentences import ends_sentence
 from generation.models import Chunk, GenerationRun, ModelWorker, PoolText, RunContext, Sample, Suggester, Suggestion
 from generation.suggestions import monitoring, pool_filling
 from generation.suggestions.asking import read_suggestions
 from generation.suggestions.pool import EVERY_ROUND
 from tests.generation.support.toy_suggestions import ask_for, make_model, make_pool, make_suggester
+from tests.services import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -129,7 +132,7 @@ def test_a_csv_file_fills_the_pool(tmp_path: Path) -> None:
     suggester = make_suggester()
     path = tmp_path / "pool.csv"
     path.write_text(
-        'round,text\n1,"A bell rang in the distance. Nobody came to the door"\n,"Then it\nwas quiet again."\n2,Short\n'
+        'round,text\n1,"A bell rang in the distance. Nobody came to the door."\n,"Then it\nwas quiet again."\n2,Short\n'
     )
 
     filled = pool_filling.fill_from_csv(suggester=suggester, path=path)
@@ -137,9 +140,51 @@ def test_a_csv_file_fills_the_pool(tmp_path: Path) -> None:
     assert (filled.added, sum(filled.unusable.values())) == (2, 1)
     assert list(PoolText.objects.order_by("round").values_list("round", "text")) == [
         (0, "Then it was quiet again."),
-        (1, "A bell rang in the distance. Nobody came to the door"),
+        (1, "A bell rang in the distance. Nobody came to the door."),
     ]
     assert pool_filling.fill_from_csv(suggester=suggester, path=path).known == 2
+
+
+def test_ends_of_half_sentences_are_refused_and_counted() -> None:
+    suggester = make_suggester()
+    run = make_run(
+        ", suddenly, everything started to shift.",
+        "they chose to dive into a world of contradictions.",
+        ' Somebody said, "I am here for you.',
+        " A bell rang in the distance.",
+    )
+    RunContext.objects.update(prompt="Nobody had expected that. Then")
+
+    filled = pool_filling.fill_from_run(suggester=suggester, run=run)
+
+    assert filled.added == 1
+    assert filled.unusable == Counter(
+        {"begins in the middle of a sentence": 2, "has a quotation mark without its partner": 1}
+    )
+
+
+def test_texts_of_a_suggester_that_continues_no_story_need_not_be_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "slogans.csv"
+    path.write_text("text\nsimply there when you need it\n")
+    suggester = make_suggester(template="Product: {prompt}\nSlogan:")
+
+    assert pool_filling.fill_from_csv(suggester=suggester, path=path).added == 1
+
+
+def test_one_file_can_fill_the_pools_of_several_suggesters(tmp_path: Path) -> None:
+    path = tmp_path / "pool.csv"
+    lines = ("suggester,text", "a,A bell rang in the distance.", "b,Then it was quiet again.", ",Nobody came to help.")
+    path.write_text("\n".join(lines))
+
+    for name in ("a", "b"):
+        filled = pool_filling.fill_from_csv(suggester=make_suggester(name), path=path)
+        assert (filled.added, sum(filled.unusable.values())) == (2, 1)
+
+    assert filled.unusable == Counter({"is for suggester a": 1})
+    assert list(PoolText.objects.filter(suggester__name="b").order_by("pk").values_list("text", flat=True)) == [
+        "Then it was quiet again.",
+        "Nobody came to help.",
+    ]
 
 
 BAD_FILES = [
@@ -212,3 +257,13 @@ def test_a_process_that_is_silent_counts_as_dead() -> None:
     assert [(each.name, each.alive) for each in monitoring.processes(now=now)] == [("alive", True), ("dead", False)]
     assert monitoring.any_alive(now=now)
     assert not monitoring.any_alive(now=now + timedelta(seconds=2))
+
+
+def test_the_beginnings_of_the_example_lead_to_whole_sentences_for_both_suggesters() -> None:
+    """They end a sentence, so the model begins a new one. Each suggester of examples/cyoa.yaml has its own decoder."""
+    run = yaml.safe_load((ROOT / "examples" / "cyoa_pool.run.yaml").read_text())
+    study = (ROOT / "examples" / "cyoa.yaml").read_text()
+
+    assert all(ends_sentence(context["story"]) for context in run["contexts"])
+    assert all(f"--decoder {decoder}\n" in study for decoder in run["decoders"])
+    assert len(run["decoders"]) == len(set(run["decoders"])) == 2

@@ -1,4 +1,4 @@
-"""The pool steps in for late suggestions; a lease says who writes which."""
+"""The pool replaces late suggestions; a lease says who writes which."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from django.utils import timezone
 
 from generation.backends.base import BackendError, ModelSpec
 from generation.management.commands import suggester as command
-from generation.models import ModelWorker, Suggester, Suggestion
+from generation.models import ModelWorker, PoolText, Suggester, Suggestion
 from tests.generation.support.toy_suggestions import ToyBackend, ToyShop, ask_for, make_model, make_pool, make_suggester
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +150,7 @@ def test_the_list_shows_suggesters_and_processes() -> None:
     assert "There are no suggesters yet." in run("list")
     make_suggester("story-a")
     ModelWorker.objects.create(
-        name="host:1", role="suggestions", state="ready", message="toy is ready", seen_at=timezone.now()
+        name="host:1", role="suggestions", state="ready", message="toy is ready.", seen_at=timezone.now()
     )
 
     lines = run("list").splitlines()
@@ -211,8 +212,8 @@ def test_asking_by_hand_where_a_process_runs_waits_for_it(monkeypatch: pytest.Mo
 
     out = run("ask", "a", "--story", "It rained.")
 
-    assert out.startswith("a (0.5")
-    assert out.endswith(" s, from the pool): A bell rang in the distance.\n")
+    found = re.fullmatch(r"a \((\d+\.\d+) s, from the pool\): A bell rang in the distance\.\n", out)
+    assert found and float(found[1]) >= 0.5
 
 
 def test_a_machine_without_models_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,3 +244,15 @@ def test_run_holds_the_models_until_it_is_told_to_stop(monkeypatch: pytest.Monke
 
     assert (held[0]["models"], held[0]["rows"], held[1:]) == (["toy"], 8, ["ran", "ended"])
     assert ask_for(make_suggester("a")).state == "waiting"
+
+
+def test_texts_that_fit_no_story_are_taken_out_of_a_pool() -> None:
+    first, second = make_pool(make_suggester(), "A bell rang in the distance.", "How to make cheese.", round=2)
+    (other,) = make_pool(make_suggester("b"), "A bell rang in the distance.")
+
+    assert f"{second.pk}" in run("pool-texts", "a") and "How to make cheese." in run("pool-texts", "a")
+    assert f"The pool of a has no text {other.pk}." in refused("pool-remove", "a", second.pk, other.pk)
+    assert PoolText.objects.count() == 3
+
+    assert "1 text removed." in run("pool-remove", "a", second.pk)
+    assert list(PoolText.objects.order_by("pk")) == [first, other]

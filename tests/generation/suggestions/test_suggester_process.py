@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_it_returns_everything_needed_to_generate_it_again() -> None:
         "model": {}, "dtype": "toy", "device": "nowhere", "decoder": "top_p=0.9", "keep": 0, "refused": [],
         "seed": row.seed,
         "limits": {"max_new_tokens": 20, "min_new_tokens": 1, "exact": None, "stop": "", "min_words": 0},
-        "finish_reason": "end", "seconds": 0.01, "prompt_tokens": 5, "cut_tokens": 0, "versions": {},
+        "finish_reason": "end", "seconds": 0.01, "prompt_tokens": 5, "cut_tokens": 0, "versions": {}, "weights": {},
     }  # fmt: skip
     assert (row.n_tokens, row.log_p, row.log_q, row.tries) == (8, -16.0, -12.0, 1)
     assert row.leased_by == ""
@@ -232,7 +233,7 @@ def test_work_in_progress_is_not_started_again_when_its_lease_runs_out() -> None
 
 
 def test_cancelled_requests_leave_the_engine() -> None:
-    row = ask_for(make_suggester(limits={"max_new_tokens": 4000}))  # it looks once a second for what was cancelled
+    row = ask_for(make_suggester(limits={"max_new_tokens": 4000}))
     shop = ToyShop(lambda request: "word " * 5000, step_seconds=0.001)
     process = ready(shop)
     turns(process, lambda: process.busy)
@@ -241,6 +242,46 @@ def test_cancelled_requests_leave_the_engine() -> None:
     turns(process, lambda: not process.busy)
 
     assert [key for key, _ in shop.engine().cancelled] == [row.pk]
+
+
+def leave(row: Suggestion) -> None:
+    cancel_suggestions(suggestions=[row.pk])
+
+
+def get_a_text_from_the_pool(row: Suggestion) -> None:
+    read_suggestions(suggestions=[row.pk], now=row.deadline + timedelta(seconds=1))
+
+
+def wait_past_the_deadline(row: Suggestion) -> None:
+    Suggestion.objects.filter(pk=row.pk).update(deadline=timezone.now() - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("ends", [leave, get_a_text_from_the_pool, wait_past_the_deadline])
+def test_nothing_is_computed_for_a_writer_who_needs_no_text_any_more(
+    ends: Callable[[Suggestion], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They leave between the moment when the request is claimed and the one when its first token would be made."""
+    suggester = make_suggester()
+    make_pool(suggester, "A bell rang in the distance.")
+    shop = ToyShop()
+    process = ready(shop)
+    steps = len(shop.engine().batches)
+    row, claim = ask_for(suggester), serving.claim
+
+    def claim_and_end(**values: Any) -> list[Suggestion]:
+        claimed = claim(**values)
+        for suggestion in claimed:
+            ends(suggestion)
+        return claimed
+
+    monkeypatch.setattr(serving, "claim", claim_and_end)
+    for _ in range(3):
+        process.turn()
+
+    assert [key for key, _ in shop.engine().cancelled] == [row.pk]
+    assert shop.engine().batches[steps:] == []
+    row.refresh_from_db()
+    assert row.leased_by == ""
 
 
 def test_a_late_text_is_kept() -> None:
@@ -263,7 +304,7 @@ def test_an_engine_that_fails_is_opened_again_and_the_request_is_answered() -> N
     shop = ToyShop()
     process = ready(shop)
     backend = shop.opened["toy"]
-    shop.engine().broken = RuntimeError("CUDA error: an illegal memory access was encountered")
+    shop.engine().broken = RuntimeError("The engine cannot continue.")
 
     turns(process, lambda: ended(row))
 
@@ -271,6 +312,20 @@ def test_an_engine_that_fails_is_opened_again_and_the_request_is_answered() -> N
     assert (row.tries, row.state) == (2, "done")
     assert backend.closed
     assert shop.n_opened == 2
+
+
+def test_a_broken_device_ends_the_process_and_the_next_one_answers() -> None:
+    row = ask_for(make_suggester())
+    shop = ToyShop()
+    process = ready(shop)
+    shop.engine().broken = RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    with pytest.raises(SystemExit, match="The device failed"):
+        turns(process, lambda: ended(row))
+    turns(ready(ToyShop()), lambda: ended(row))
+
+    row.refresh_from_db()
+    assert (row.tries, row.state) == (2, "done")
 
 
 def test_a_suggestion_that_always_fails_comes_from_the_pool() -> None:
@@ -320,7 +375,8 @@ def test_a_model_that_cannot_be_opened_is_reported_and_keeps_nobody_else_waiting
     process.beat()
     seen = ModelWorker.objects.get(name="p")
     assert (seen.state, seen.models_loaded, seen.role) == ("failed", ["toy"], "suggestions")
-    assert "broken is failed: The file broken.gguf is no model." in seen.message
+    assert seen.message.startswith("broken does not work: The file broken.gguf is no model. ")
+    assert ".." not in seen.message
 
 
 def test_it_holds_the_models_of_active_suggesters_and_closes_the_rest() -> None:
@@ -407,6 +463,21 @@ def test_a_process_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> No
     pulse._check()
 
     assert ended == [1]
+
+
+def test_a_process_that_loads_another_model_has_longer_for_a_step() -> None:
+    """Both need the same cores. If it ended itself, it would have to load both again, and so on for ever."""
+    ask_for(make_suggester())
+    process = ready(ToyShop(lambda request: "word " * 5000))
+    turns(process, lambda: process.busy)
+    (lane,) = process.lanes.values()
+
+    process.turn_at = time.monotonic() - 100
+    assert process.stuck
+    lane.state = "loading"
+    assert not process.stuck
+    process.turn_at -= 600
+    assert process.stuck
 
 
 def test_without_suggesters_it_opens_nothing() -> None:

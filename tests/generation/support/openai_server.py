@@ -42,6 +42,7 @@ class Server:
         self.owner, self.active, self.most_active = "somebody", 0, 0
         self.api: dict[str, Any] = {}
         self.location = ""
+        self.headers: dict[str, str] = {}
         self.facts: dict[str, Any] = {}
         self.lock = threading.Lock()
         outer = self
@@ -76,6 +77,8 @@ class Server:
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html" if text.startswith("<") else "application/json")
                 self.send_header("Content-Length", str(len(sent)))
+                for name, value in outer.headers.items():
+                    self.send_header(name, value)
                 if outer.location:
                     self.send_header("Location", outer.location)
                 self.end_headers()

@@ -45,14 +45,23 @@ class Toy:
     def refusal(self, decoder: Decoder) -> str:
         return ""
 
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        return {each.key: self._why(each) for each in requests if not self._fits(each)}
+
+    def _fits(self, request: Request) -> bool:
+        return len(request.prompt) <= self.longest or request.cut_left
+
+    def _why(self, request: Request) -> str:
+        return f"it has {len(request.prompt)} characters, the toy takes {self.longest}"
+
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         return [self._one(request, on_done) for request in requests]
 
     def _one(self, request: Request, on_done: OnDone | None) -> Outcome:
         self.seen.append(request)
         self.before(len(self.seen))
-        outcome: Outcome = NotGenerated(f"it has {len(request.prompt)} characters, the toy takes {self.longest}")
-        if len(request.prompt) <= self.longest or request.cut_left:
+        outcome: Outcome = NotGenerated(self._why(request))
+        if self._fits(request):
             n_tokens = request.limits.exact or 5
             text = toy_text(request.prompt, request.decoder.name, request.seed, n_tokens)
             log_q = -0.5 * n_tokens if request.decoder.samples else None

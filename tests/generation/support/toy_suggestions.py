@@ -88,6 +88,10 @@ class ToyEngine:
         return Generated(whole, tuple(range(n_tokens)), n_tokens, -2.0 * n_tokens, -1.5 * n_tokens, reason, 0.01, 5)
 
     @property
+    def unbegun(self) -> set[Any]:
+        return {each.key for each in self._waiting}
+
+    @property
     def n_active(self) -> int:
         return len(self._active)
 
@@ -110,6 +114,9 @@ class ToyBackend:
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
+
+    def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
+        return {}
 
     def refusal(self, decoder: Decoder) -> str:
         return self.refuses

@@ -22,12 +22,15 @@ from generation.models import GenerationRun
 from marketplace import clock
 from marketplace.access import add_operator
 from marketplace.models import Assignment, Requester, UploadedFile, Worker
+from marketplace.questions import answers_xml
+from marketplace.questions.checks import Given, Upload
 from marketplace.services import accounts, assignments, disputes, files, layouts, messages, payments, payroll
 from marketplace.services.sign_ins import invite_user
 from marketplace.sites.work.tasks import FRAME_SALT
 from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
+from tests.hitserver.support.rare_objects import Case, cases_of
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
 #: *viewer* can only read the study, *outsider* is a researcher with another study, *nobody* has not signed in.
@@ -49,6 +52,7 @@ class Everybody:
     users: dict[str, User]
     study: Study
     market: dict[str, str]
+    cases: dict[str, Case]
 
     def client(self, role: str) -> Client:
         """Signed in as this role; an error in a view is a 500, as on a server."""
@@ -70,7 +74,8 @@ class Everybody:
         if "/actions/" in route:
             values["pk"] = str(BulkAction.objects.get().pk)
         elif route.startswith("console/studies/"):
-            values["pk"] = str((Submission if "submissions/" in route else Item).objects.values_list("pk").get()[0])
+            rows = Submission.objects if "submissions/" in route else Item.objects
+            values["pk"] = str(rows.get(study=self.study).pk)
         elif route.startswith("console/"):
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
@@ -84,7 +89,13 @@ class Everybody:
             values["type_id"] = self.market["hit type"]
         if "/tasks/" in route:
             values["assignment_id"] = self.market["open assignment"]
-        return "/" + re.sub(r"<\w+:(\w+)>", lambda found: values[found[1]], route)
+        case = self.cases.get(route, Case())
+        values |= case.values
+        return "/" + re.sub(r"<\w+:(\w+)>", lambda found: values[found[1]], route) + case.query
+
+    def form(self, route: str) -> dict[str, str]:
+        """What a POST sends: nothing, unless the server then knows of nothing that it is about."""
+        return dict(self.cases.get(route, Case()).form)
 
 
 def make_everybody() -> Everybody:
@@ -102,7 +113,8 @@ def make_everybody() -> Everybody:
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
-    return Everybody(users, study, _market(users))
+    market = _market(users)
+    return Everybody(users, study, market, cases_of(users, market))
 
 
 def _add_image(study: Study) -> None:
@@ -167,6 +179,8 @@ def _uploaded(assignment: Assignment) -> UploadedFile:
     """A file that came with the answer, stored as the workers' site stores one."""
     key = "3UPLOADEDFILE"
     files._storage().save(files._place(key), ContentFile(b"x"))
+    answer = answers_xml.answers_xml({"photo": Given(upload=Upload(key, 1, "photo.png"))})
+    Assignment.objects.filter(pk=assignment.pk).update(answer=answer)
     return UploadedFile.objects.create(
         key=key,
         assignment=assignment,

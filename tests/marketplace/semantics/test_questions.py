@@ -34,6 +34,23 @@ def test_any_page_becomes_an_html_question() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b" * 200, "\ufeff", "\u00ad\u2060", "\u3164", "\u2800", "\u0301"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        forms.free_text(required=True),
+        forms.free_text('<Length minLength="3"/>'),
+        forms.free_text('<Length minLength="200"/>'),
+    ],
+    ids=["required", "three characters", "200 characters"],
+)
+def test_a_text_in_which_nothing_can_be_seen_is_no_answer(text: str, question: str) -> None:
+    form = questions.parse_question(forms.form(question)).form
+    assert form is not None
+    assert set(questions.check_answers(form, {"q": text})) == {"q"}
+    assert questions.check_answers(form, {"q": "word " * 50}) == {}
+
+
 def test_question_form() -> None:
     form = questions.parse_question(factories.form_question()).form
     assert form is not None

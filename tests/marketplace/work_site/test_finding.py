@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -39,6 +40,40 @@ def test_a_task_is_accepted_from_the_list() -> None:
     assert Assignment.objects.get().hit == hit
     after = home(client)
     assert f'action="{address}"' not in after and ">Continue<" in after
+
+
+def test_accept_leaves_out_tasks_that_the_worker_returned() -> None:
+    worker, lab = make_worker(), make_requester()
+    returned, other = make_hit(lab), make_hit(lab)
+    client, group = signed_in(worker), returned.hit_type.type_id
+
+    def accept(**chosen: str) -> Assignment | None:
+        client.post(reverse("market_accept", args=[group]), chosen)
+        return Assignment.objects.filter(worker=worker, state="Accepted").first()
+
+    first = accept()
+    assert first is not None and first.hit == returned
+    client.post(reverse("market_return", args=[first.assignment_id]))
+    second = accept()
+    assert second is not None and second.hit == other
+    client.post(reverse("market_return", args=[second.assignment_id]))
+    assert accept() is None
+    page = client.get(reverse("market_group", args=[group])).content.decode()
+    assert "You returned the tasks that are left. If you want one of them now, accept it again below." in page
+    assert ">Accept again<" in page and "There is no other one for you in this group." in page
+    again = accept(hit=returned.hit_id)  # whoever asks for it gets it
+    assert again is not None and again.hit == returned
+
+
+def test_the_next_task_is_never_one_that_was_returned() -> None:
+    worker, lab = make_worker(), make_requester()
+    hits = [make_hit(lab) for _ in range(2)]
+    first = assignments.accept(worker=worker, hit_type=hits[0].hit_type)
+    assignments.return_(assignment_id=first.assignment_id, worker=worker)
+    second = assignments.accept(worker=worker, hit_type=hits[0].hit_type)
+    assignments.submit(assignment_id=second.assignment_id, worker=worker, answers={"tone": "sad"})
+    page = signed_in(worker).get(reverse("market_done", args=[second.assignment_id])).content.decode()
+    assert "There are no more tasks for you in this group." in page
 
 
 def test_tasks_are_filtered_by_reward() -> None:
@@ -140,3 +175,27 @@ def test_the_address_of_a_message_does_not_count_everybodys_messages() -> None:
     first, second = (messages.send(worker=worker, subject="News", text="More.") for _ in range(2))
     assert not first.message_id.isdigit() and len({first.message_id, second.message_id}) == 2
     assert signed_in(worker).get(f"/marketplace/messages/{first.pk}/").status_code == 404
+
+
+def test_every_accept_button_has_a_name_of_its_own() -> None:
+    lab, client = make_requester(), signed_in(make_worker())
+    for number in range(3):
+        make_hit(
+            lab,
+            title="Judge a story",
+            reward=Decimal("0.10" if number == 2 else "0.05"),
+            description=f"Story {number}.",
+        )
+    page = home(client)
+    names = re.findall(r'<button class="[^"]*" aria-label="([^"]*)">Accept</button>', page)
+    assert len(names) == 3
+    assert len(set(names)) == 3
+    assert all(name.startswith("Accept: Judge a story, ") for name in names)
+    assert sum("$0.10" in name for name in names) == 1
+    previews = re.findall(r'>Preview<span class="spoken">: ([^<]*)</span>', page)
+    assert len(set(previews)) == 3
+
+
+def test_a_title_that_only_one_group_has_is_its_name() -> None:
+    make_hit(title="Judge a story")
+    assert 'aria-label="Accept: Judge a story"' in home(signed_in(make_worker()))

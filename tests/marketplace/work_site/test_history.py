@@ -54,6 +54,7 @@ def test_a_rejection_can_be_disputed_until_it_is_decided() -> None:
     shown = client.get(url).content.decode()
     assert "Too &lt;short&gt;" in shown and "Object to the rejection" in shown
     assert client.post(url, {"comment": " "}).status_code == 422
+    assert client.post(url, {"comment": "\u200b" * 200}).status_code == 422
     assert client.post(url, {"comment": "It was complete."}).status_code == 302
     after = client.get(url).content.decode()
     assert "Object to the rejection" not in after and "It was complete." in after and ">Reply<" in after

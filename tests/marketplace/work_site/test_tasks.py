@@ -328,3 +328,25 @@ def test_addresses_and_searches_full_of_nonsense_break_nothing() -> None:
     for name in ("market_home", "market_qualifications"):
         assert client.get(reverse(name), {"q": "a\x00b", "page": "x", "sort": "\x00"}).status_code == 200
     assert accept(client, hit, hit="\x00").status_code == 302
+
+
+def test_returning_a_task_asks_first() -> None:
+    worker = make_worker()
+    assignment = make_assignment(worker)
+    page = work_page(worker, assignment).content.decode()
+    asked = re.search(
+        r"<details class=\"confirm\"[^>]*><summary[^>]*>Return this task</summary>(.*?)</details>", page, re.S
+    )
+    assert asked  # works without a script
+    assert "You are not paid" in asked[1]
+    assert reverse("market_return", args=[assignment.assignment_id]) in asked[1]
+    assert page.count(reverse("market_return", args=[assignment.assignment_id])) == 1
+
+
+def test_the_page_has_what_the_end_of_the_time_means_for_the_clock() -> None:
+    worker = make_worker()
+    page = work_page(worker, make_assignment(worker)).content.decode()
+    over = re.search(r'<p class="notice warn" id="time-over"[^>]* hidden>(.*?)</p>', page, re.S)
+    assert over
+    assert "offered to somebody else" in over[1]
+    assert "does not count against you" in over[1]

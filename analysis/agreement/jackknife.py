@@ -1,0 +1,261 @@
+"""Intervals of agreement for new units and new raters, by leaving out units, raters and single ratings.
+
+Two units share raters, and two ratings share their unit, so a coefficient varies with both. Leaving out each unit, each
+rater and each rating in turn gives three jackknife variances; the two-way variance is
+
+    V = V_units + V_raters − V_ratings,    V_G = (G − 1)/G · Σ_g (θ without g − θ)²
+
+and not below V_units. Where every rater rated every unit, raters' effects are in every rating, and V is not below
+V_raters either. The last term is what the first two count twice. The interval is that of Student's t with
+min(units, raters) − 1 degrees of freedom, on the logit of the coefficient's place in its range, so it stays inside. If
+there are fewer than five raters, or they are the only ones that matter, V is V_units, and the interval is about *these*
+raters.
+
+Sources: Cameron, Gelbach & Miller 2011 (two-way clusters); MacKinnon, Nielsen & Webb 2024 (their jackknife); Efron &
+Tibshirani 1993, ch. 11 (jackknife); Aronow, Samii & Assenova 2015 (pairs that share a member).
+
+Shapes: U units, V values, R raters, N ratings, P distinct rows of counts, k sums. A coefficient is a function of sums
+over units: `Coefficient.parts` gives what a unit's counts add, and `Coefficient.figure` makes the coefficient of the
+sums. Units with the same counts are interchangeable, so 100,000 units on a scale of five cost little more than their
+distinct rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy import sparse, stats
+
+from analysis.agreement.data import Counts, FloatArray, IntArray, Ratings
+from analysis.agreement.sums import CHUNK_CELLS, check_pairable, row_sums, unit_note
+from analysis.estimate import Estimate
+
+#: The interval is about any raters like these, or about exactly these.
+Raters = Literal["any", "these"]
+LEAST = 5
+MOST_VALUES_TO_REDUCE = 32
+#: The fewest ratings with which a unit has a pair.
+PAIR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """D vectors of margins, (V,) each, as what each lacks of the whole: ``whole`` − ``less`` (D × V)."""
+
+    whole: FloatArray
+    less: sparse.csr_array
+
+    def squares(self) -> FloatArray:
+        """Σ_c m_c² of each vector (D,)."""
+        return np.asarray((self.whole**2).sum() - 2 * (self.less @ self.whole) + row_sums(self.less.power(2)))
+
+    def products(self, form: FloatArray) -> FloatArray:
+        """Σ_ck m_c form_ck m_k of each vector (D,). ``form`` (V × V) is symmetric."""
+        along = form @ self.whole
+        block = max(1, CHUNK_CELLS // max(1, len(form)))
+        parts = (self.less[start : start + block] for start in range(0, self.less.shape[0], block))
+        own = np.concatenate([row_sums(sparse.csr_array(part.multiply(part @ form))) for part in parts])
+        return np.asarray(self.whole @ along - 2 * (self.less @ along) + own)
+
+
+class Coefficient(Protocol):
+    """A statistic of sums over units."""
+
+    @property
+    def least(self) -> float:
+        """The smallest value that it can take; the largest is 1."""
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
+        """What each row of counts (P × V) adds: sums (P × k) and margins (P × V), 0 where a row does not enter."""
+
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        """The coefficient of D sums (D × k) and margins: (D,), NaN where it is undefined."""
+
+
+def estimate_of(
+    coefficient: Coefficient,
+    counts: Counts,
+    ratings: Ratings | None,
+    *,
+    raters: Raters,
+    interval: bool,
+    level: float,
+    undefined: str,
+) -> Estimate:
+    """The coefficient with its interval. ``ratings`` are what ``counts`` came from, or None if nobody knows who rated.
+
+    ``Estimate.n`` counts units with two ratings or more, the note counts the others. ``undefined`` is the note for a
+    NaN. ValueError: no ratings, no unit with two, only one rater, a level outside 0 to 1.
+    """
+    check_pairable(counts, ratings)
+    per_unit = counts.ratings
+    return estimate_from_table(
+        coefficient,
+        counts.table,
+        ratings,
+        units=int((per_unit >= PAIR).sum()),
+        raters=raters,
+        interval=interval,
+        level=level,
+        notes=(undefined, unit_note(per_unit)),
+    )
+
+
+def estimate_from_table(
+    coefficient: Coefficient,
+    table: sparse.csr_array,
+    ratings: Ratings | None,
+    *,
+    units: int,
+    raters: Raters,
+    interval: bool,
+    level: float,
+    notes: tuple[str, str],
+    clusters: IntArray | None = None,
+    n_of: str = "units",
+) -> Estimate:
+    """As `estimate_of`, for any table whose columns ``coefficient`` can read.
+
+    ``units``: how many enter. ``notes``: on a NaN, and on what was left out. ``ratings`` index the rows and columns of
+    ``table``. ``clusters`` (U,): units that are left out together, such as pairs of texts of one context, as codes;
+    None: each for itself.
+    """
+    if not 0 < level < 1:
+        raise ValueError("the level of an interval lies between 0 and 1")
+    if raters not in ("any", "these"):
+        raise ValueError(f'the interval is about "any" or "these" raters, not "{raters}"')
+    undefined, left_out = notes
+    sample = _Sample(coefficient, table, clusters)
+    bare = Estimate(sample.value, n=units, n_of=n_of, level=level, note=left_out)
+    if math.isnan(sample.value):
+        return replace(bare, note=_joined(undefined, left_out))
+    if not interval:
+        return replace(bare, method="no interval")
+    if units < LEAST:
+        few = f"{units} {n_of.removesuffix('s') if units == 1 else n_of} with two ratings"
+        return replace(bare, note=_joined(f"{few}: an interval needs at least {LEAST}", left_out))
+    count = 0 if ratings is None else len(np.unique(ratings.rater))
+    variance, left, lost = sample.variance_over_units()
+    free = left - 1.0
+    method = f"jackknife over {left if clusters is not None else units:,} {n_of if clusters is None else 'clusters'}"
+    if ratings is not None and raters == "any" and count >= LEAST:
+        variance, lost = sample.variance_over_both(ratings, variance, lost)
+        free = min(free, count - 1)
+        method += f" and {count:,} raters"
+    elif count:
+        method += f", for these {count:,} raters"
+    bounds = interval_inside(sample.value, variance, free, (coefficient.least, 1.0), level)
+    if math.isnan(bounds[0]):
+        flat = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
+        return replace(bare, note=_joined(flat, left_out))
+    missing = f"undefined without some of the units or raters ({lost:,}), which the interval leaves out" if lost else ""
+    return replace(bare, low=bounds[0], high=bounds[1], method=method, note=_joined(missing, left_out))
+
+
+def interval_inside(
+    value: float, variance: float, free: float, bounds: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Student's t interval on the logit of the value's place between ``bounds``; NaN at a bound or without variance."""
+    low, high = bounds
+    below, above = value - low, high - value
+    if not (below > 1e-12 and above > 1e-12 and variance > 0 and math.isfinite(variance)):
+        return math.nan, math.nan
+    centre, slope = math.log(below / above), (high - low) / (below * above)
+    half = float(stats.t.ppf((1 + level) / 2, free)) * math.sqrt(variance) * slope
+    ends = [float(stats.logistic.cdf(end)) for end in (centre - half, centre + half)]
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+class _Sample:
+    """A table by its distinct rows, and the coefficient without some of it."""
+
+    def __init__(self, coefficient: Coefficient, table: sparse.csr_array, clusters: IntArray | None) -> None:
+        self.coefficient, self.clusters = coefficient, clusters
+        self.rows, self.times, self.row_of_unit = distinct_rows(table)
+        self.sums, self.margins = coefficient.parts(self.rows)
+        self.whole = self.times @ self.sums
+        self.whole_margins = np.asarray(self.times @ self.margins)
+        none = sparse.csr_array((1, table.shape[1]))
+        self.value = float(self._without(np.zeros((1, len(self.whole))), none)[0])
+
+    def _without(self, sums: FloatArray, margins: sparse.csr_array) -> FloatArray:
+        """The coefficient without each of D parts: ``sums`` (D × k) and ``margins`` (D × V) of what is left out."""
+        return self.coefficient.figure(self.whole - sums, Margins(self.whole_margins, margins))
+
+    def _spread(self, figures: FloatArray, times: FloatArray) -> tuple[float, int]:
+        """(G − 1)/G · Σ times·(figure − θ)² of the figures that are defined, and how many are not."""
+        defined = ~np.isnan(figures)
+        kept = times[defined].sum()
+        total = float((times[defined] * (figures[defined] - self.value) ** 2).sum())
+        return (total * (kept - 1) / kept if kept > 1 else 0.0), int(times[~defined].sum())
+
+    def variance_over_units(self) -> tuple[float, int, int]:
+        """The variance, how many units or clusters enter, and how many the coefficient is undefined without."""
+        sums, margins, times = self.sums, self.margins, self.times
+        if self.clusters is not None:
+            share = sums_by(self.clusters, self.row_of_unit, len(self.times))
+            sums, margins = np.asarray(share @ sums), sparse.csr_array(share @ margins)
+            times = np.ones(len(sums))
+        entered = np.nonzero(sums.any(axis=1))[0]
+        variance, lost = self._spread(self._without(sums[entered], margins[entered]), times[entered])
+        return variance, int(times[entered].sum()), lost
+
+    def variance_over_both(self, ratings: Ratings, over_units: float, lost: int) -> tuple[float, int]:
+        values = self.rows.shape[1]
+        keys, kind, times = np.unique(
+            self.row_of_unit[ratings.unit] * values + ratings.code, return_inverse=True, return_counts=True
+        )
+        row, column = keys // values, keys % values
+        without = sparse.csr_array(self.rows[row] - one_hot(column, values))
+        without.eliminate_zeros()
+        sums, margins = self.coefficient.parts(without)
+        sums, margins = self.sums[row] - sums, sparse.csr_array(self.margins[row] - margins)
+        if self.clusters is None:
+            over_ratings, _ = self._spread(self._without(sums, margins), times.astype(np.float64))
+        else:
+            cells = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
+            over_ratings, _ = self._left_out_by(cells, kind, sums, margins)
+        over_raters, lost_raters = self._left_out_by(ratings.rater, kind, sums, margins)
+        whole = len(ratings.code) == int(self.times.sum()) * len(np.unique(ratings.rater))
+        least = max(over_units, over_raters) if whole else over_units
+        return max(over_units + over_raters - over_ratings, least), lost + lost_raters
+
+    def _left_out_by(
+        self, groups: IntArray, kind: IntArray, sums: FloatArray, margins: sparse.csr_array
+    ) -> tuple[float, int]:
+        """`_spread` without each group of ratings; ``kind`` (N,) is each rating's row of ``sums`` and ``margins``."""
+        share = sums_by(groups, kind, len(sums))
+        figures = self._without(np.asarray(share @ sums), sparse.csr_array(share @ margins))
+        return self._spread(figures, np.ones(len(figures)))
+
+
+def sums_by(groups: IntArray, rows: IntArray, count: int) -> sparse.csr_array:
+    """The matrix (G × ``count``) that adds up the given rows by group."""
+    _, codes = np.unique(groups, return_inverse=True)
+    shape = (int(codes.max(initial=-1)) + 1, count)
+    return sparse.coo_array((np.ones(len(rows)), (codes.ravel(), rows)), shape=shape).tocsr()
+
+
+def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray, IntArray]:
+    """The distinct rows of ``table`` (P × V), how often each occurs (P,), and each unit's row (U,).
+
+    A table with many values keeps all its rows.
+    """
+    units = table.shape[0]
+    if table.shape[1] > MOST_VALUES_TO_REDUCE:
+        return table, np.ones(units), np.arange(units, dtype=np.int64)
+    rows, place, times = np.unique(table.toarray(), axis=0, return_inverse=True, return_counts=True)
+    return sparse.csr_array(rows), times.astype(np.float64), np.asarray(place, dtype=np.int64).ravel()
+
+
+def one_hot(column: IntArray, columns: int) -> sparse.csr_array:
+    """Rows with a 1 in the given column each."""
+    shape = (len(column), columns)
+    return sparse.csr_array((np.ones(len(column)), column, np.arange(len(column) + 1)), shape=shape)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)

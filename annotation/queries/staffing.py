@@ -1,0 +1,189 @@
+"""How many different workers a study needs at least, and what is missing when too few take part.
+
+Nobody rates an item twice, so an item with three wanted ratings needs three people, and a worker can do only such hits
+together as share no item.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from annotation.models import Assignment, Hit, HitItem, Item, ItemAuthor, Participant, Study, TakenItem
+from annotation.models.work import TAKEN_STATES
+from common.words import counted
+
+if TYPE_CHECKING:
+    from analysis.planning.workers import Staffing
+
+State = Assignment.State
+#: With more open hits than this, the end is far away, and nobody needs to know yet who is missing for the last ones.
+MOST_OPEN = 1_000
+
+
+def staffing_by_arm(study: Study, *, only_open: bool = False) -> dict[str, Staffing]:
+    """By arm, how many workers its hits need. ``only_open``: how many new ones the places need that are free now.
+
+    Three queries.
+    """
+    from analysis.planning.workers import staffing  # loads pandas, which workers' requests never need
+
+    hits = Hit.objects.filter(study=study, arm__isnull=False).order_by("arm__position", "position")
+    items = main_items_of(hits)
+    tasks: dict[str, list[tuple[set[int], int]]] = {arm.name: [] for arm in study.arms.order_by("position")}
+    for pk, arm, wanted, n_live in hits.values_list("pk", "arm__name", "wanted", "n_live"):
+        places = wanted - n_live if only_open else wanted
+        if places:
+            tasks[arm].append((items[pk], places))
+    return {
+        arm: staffing([item for item, _ in rows], [places for _, places in rows], study.hits_per_worker)
+        for arm, rows in tasks.items()
+    }
+
+
+def main_items_of(hits: QuerySet[Hit]) -> Mapping[int, set[int]]:
+    """By hit, the ids of its main items."""
+    items: dict[int, set[int]] = defaultdict(set)
+    rows = HitItem.objects.filter(hit__in=hits.order_by().values("pk"), item__role=Item.Role.MAIN)
+    for hit, item in rows.order_by().values_list("hit", "item"):
+        items[hit].add(item)
+    return items
+
+
+def workers_in_words(needed: Mapping[str, Staffing], hits_per_worker: int | None) -> list[str]:
+    """One sentence for each arm on how many different workers it needs. ``needed`` is by the arm's name."""
+    limit = f", and each does at most {counted(hits_per_worker, 'hit')}" if hits_per_worker else ""
+    sentences = []
+    for arm, staff in needed.items():
+        who = f"Arm {arm} needs" if arm else "This study needs"
+        enough = "" if staff.enough == staff.least else f" {staff.enough:,} are enough if each does all they can."
+        least = counted(staff.least, "different worker")
+        sentences.append(f"{who} at least {least}: nobody rates the same item twice{limit}.{enough}")
+    return sentences
+
+
+# --- who is missing ---
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Which items lack raters whom the people who take part so far cannot be.
+
+    ``repeated``: items that have all their submissions, but from fewer different workers than wanted. ``blocked``:
+    items in hits with free places that nobody who has taken part can do. It is 0 while somebody can do some of them.
+    ``new_workers``: at least so many new people are needed for these. ``limit_helps``: some who have taken part could
+    do them if one worker might do more hits.
+    """
+
+    repeated: int = 0
+    blocked: int = 0
+    new_workers: int = 0
+    limit_helps: bool = False
+
+    def in_words(self, hits_per_worker: int | None) -> list[str]:
+        """What is missing, and what to do. Empty if nothing is."""
+        sentences = []
+        if self.repeated:
+            verb = "was" if self.repeated == 1 else "were"
+            sentences.append(
+                f"{counted(self.repeated, 'item')} {verb} rated by the same worker more than once, and so lack"
+                f"{'s' if self.repeated == 1 else ''} different raters. The analysis counts one rating per worker."
+            )
+        if self.blocked:
+            verb, them = ("needs", "it") if self.blocked == 1 else ("need", "them")
+            sentences.append(f"{counted(self.blocked, 'item')} still {verb} a rater who has not rated {them} yet.")
+            fix = f"Invite at least {counted(self.new_workers, 'new worker')}"
+            if self.limit_helps and hits_per_worker:
+                fix += f", or let each worker do more than {counted(hits_per_worker, 'hit')}"
+            sentences.append(f"Nobody who has taken part so far can rate {them}. {fix}.")
+        return sentences
+
+
+def missing_raters(study: Study) -> Missing:
+    """Which items lack raters that the people who take part cannot give. At most nine queries."""
+    repeated = len(items_without_enough_raters(study))
+    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
+    n_open = open_hits.count()
+    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED) or not 0 < n_open <= MOST_OPEN:
+        return Missing(repeated=repeated)
+    people = list(_people(study))
+    if not people or _somebody_can(study, open_hits, [person for person in people if not person.at_limit]):
+        return Missing(repeated=repeated)
+    blocked = {item for items in main_items_of(open_hits).values() for item in items}
+    new = sum(staff.least for staff in staffing_by_arm(study, only_open=True).values())
+    return Missing(repeated, len(blocked), new, _somebody_can(study, open_hits, people))
+
+
+def items_without_enough_raters(study: Study) -> set[int]:
+    """Main items whose hits have all their submissions, but from fewer different workers than wanted.
+
+    Only data from before the database refused repeat ratings have any. No query beyond one for other studies.
+    """
+    sharing = Q(hit__study=study, hit__arm__shares_items=True, item__role=Item.Role.MAIN)
+    places = HitItem.objects.filter(sharing).order_by()
+    wanted: dict[tuple[int, int], int] = {
+        (arm, item): total
+        for arm, item, total, submitted in places.values_list("hit__arm", "item").annotate(
+            total=Sum("hit__wanted"), submitted=Sum("hit__n_submitted")
+        )
+        if submitted >= total
+    }
+    if not wanted:
+        return set()
+    sent = places.filter(hit__assignments__state=State.SUBMITTED).values_list("hit__arm", "item")
+    raters = {
+        (arm, item): count
+        for arm, item, count in sent.annotate(n=Count("hit__assignments__participant", distinct=True))
+    }
+    return {item for (arm, item), total in wanted.items() if raters.get((arm, item), 0) < total}
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    pk: int
+    worker: int
+    arm: int
+    at_limit: bool
+
+
+def _people(study: Study) -> Iterable[_Person]:
+    """Participants who have had a hit and may still get one, except for the limit of hits."""
+    had = Count("assignments", filter=Q(assignments__state__in=TAKEN_STATES))
+    rows = Participant.objects.filter(study=study, excluded_at=None, redacted_at=None, assignments__isnull=False)
+    for pk, worker, arm, count in rows.annotate(had=had).values_list("pk", "worker_id", "arm_id", "had"):
+        yield _Person(pk, worker, arm, study.hits_per_worker is not None and count >= study.hits_per_worker)
+
+
+def _somebody_can(study: Study, open_hits: QuerySet[Hit], people: Sequence[_Person]) -> bool:
+    """Whether one of them can do one of the hits."""
+    if not people:
+        return False
+    items = main_items_of(open_hits)
+    ids = {item for found in items.values() for item in found}
+    taken: dict[int, set[int]] = defaultdict(set)
+    for item, participant in TakenItem.objects.filter(item__in=_of_open(study)).values_list("item", "participant"):
+        if item in ids:
+            taken[participant].add(item)
+    written: dict[int, set[int]] = defaultdict(set)
+    if study.has_authors:
+        for item, worker in ItemAuthor.objects.filter(item__in=_of_open(study)).values_list("item", "worker"):
+            written[worker].add(item)
+    returned = set(Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED).values_list("hit", "participant"))
+    hits = list(open_hits.values_list("pk", "arm"))
+    return any(
+        arm == person.arm
+        and (hit, person.pk) not in returned
+        and not items[hit] & taken[person.pk]
+        and not items[hit] & written[person.worker]
+        for person in people
+        for hit, arm in hits
+    )
+
+
+def _of_open(study: Study) -> QuerySet[HitItem]:
+    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted")).order_by()
+    return HitItem.objects.filter(hit__in=open_hits.values("pk")).order_by().values("item")  # type: ignore[return-value]

@@ -1,0 +1,90 @@
+"""What a rejection that was undone gives back: the submission's place on its hit, and its place in the analysis.
+
+A rejected submission loses its place, and the place is offered again. If the rejection is undone before somebody else
+has filled it, the submission gets it back, and what was offered for it and nobody has accepted is withdrawn. If the
+rejection also excluded the submission, it is included again.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study, Submission
+from annotation.queries.left_out import excluded_submissions
+from annotation.queries.platform_overview import USED
+from annotation.services.allocation import free_slot
+from annotation.services.audit import record
+from annotation.services.deadlocks import again_after_deadlock
+from annotation.services.reviews import include_forgiven
+
+State = Assignment.State
+Outside = OutsideAssignment.State
+
+
+@again_after_deadlock
+@transaction.atomic
+def restore_places(*, study: Study, platform: str, actor: str) -> list[int]:
+    """Give approved submissions that were released their places back, while there are free ones. Returns the hits' ids.
+
+    Submissions that a person excluded stay without a place.
+    """
+    for submission in _approved_but_excluded(study, platform):
+        include_forgiven(submission=submission, actor=actor)
+    restored = []
+    for work in _approved_without_place(study, platform).order_by("pk"):
+        hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
+        if hit.n_live >= hit.wanted:
+            continue
+        slot = free_slot(hit.pk, hit.n_live, rather=work.slot)
+        Assignment.objects.filter(pk=work.pk).update(state=State.SUBMITTED, extra=False, slot=slot)
+        Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + 1, n_submitted=F("n_submitted") + 1)
+        record(study=study, actor=actor, action="take back place", assignment=work.pk, why="rejection undone")
+        restored.append(hit.pk)
+    return restored
+
+
+def _approved_without_place(study: Study, platform: str) -> QuerySet[Assignment]:
+    """Released work that the platform has approved, of the same worker, and that nobody excluded."""
+    approved = _approved_there("")
+    released = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=State.RELEASED)
+    kept = released.filter(Exists(approved), submission__isnull=False).exclude(
+        submission__in=excluded_submissions(study)
+    )
+    return kept.select_for_update(of=("self",), no_key=True)
+
+
+def _approved_but_excluded(study: Study, platform: str) -> QuerySet[Submission]:
+    excluded = Submission.objects.filter(
+        study=study, assignment__posting__platform=platform, pk__in=excluded_submissions(study)
+    )
+    return excluded.filter(Exists(_approved_there("assignment__"))).order_by("pk")
+
+
+def _approved_there(assignment: str) -> QuerySet[OutsideAssignment]:
+    """What the platform has approved of an outer row's work. ``assignment`` is the way from the row to it."""
+    return OutsideAssignment.objects.filter(
+        posting=OuterRef(f"{assignment}posting"),
+        external_id=OuterRef(f"{assignment}platform_assignment_id"),
+        worker_id=OuterRef(f"{assignment}participant__worker__platform_id"),
+        state=Outside.APPROVED,
+    )
+
+
+def surplus_postings(hit_ids: list[int], platform: str) -> list[Posting]:
+    """Offered postings of these hits whose free places nobody needs: the hits have all submissions, confirmed by the
+    platform, and nobody is working on them."""
+    surplus: list[Posting] = []
+    for hit in Hit.objects.filter(pk__in=hit_ids, n_submitted__gte=F("wanted")).order_by("pk"):
+        sent = Assignment.objects.filter(hit=hit, posting__platform=platform, state=State.SUBMITTED)
+        reported = OutsideAssignment.objects.filter(
+            posting=OuterRef("posting"),
+            external_id=OuterRef("platform_assignment_id"),
+            worker_id=OuterRef("participant__worker__platform_id"),
+            state__in=USED,
+        )
+        working = Assignment.objects.filter(hit=hit, state=State.ACCEPTED)
+        if sent.filter(Exists(reported)).count() >= hit.wanted and not working.exists():
+            open_now = Q(state__in=[Posting.State.OPEN, Posting.State.PAUSED])
+            surplus += Posting.objects.filter(open_now, hit=hit, platform=platform).select_related("study", "hit")
+    return surplus

@@ -1,0 +1,56 @@
+"""Which weights a model has, and which libraries run it: what a text depends on besides its request."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "llama-cpp-python", "openai")
+#: The files of a folder that a model can be loaded from.
+LOADED = frozenset((".safetensors", ".bin", ".json", ".model", ".txt", ".jinja", ".gguf"))
+#: What names the weights. If it changes, the model is another one.
+WEIGHTS = ("commit", "sha256")
+
+
+@cache
+def versions(*libraries: str) -> dict[str, str]:
+    """Versions of these libraries, or of all that affect what is drawn, if they are installed."""
+    found = {}
+    for name in libraries or LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def origin_of(source: str, *libraries: str, commit: str | None = None) -> dict[str, Any]:
+    """The checksum of a file or folder on this machine, or the commit of a hub model; the versions of libraries."""
+    path = Path(source).expanduser()
+    weights: dict[str, Any] = {}
+    if path.exists():
+        weights["sha256"] = checksum(path)
+    elif commit:
+        weights["commit"] = commit
+    return weights | {"versions": versions(*libraries)}
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file; of a folder, that of the list of its files that a model is loaded from, as ``sha256sum``
+    writes it: one line with checksum, two spaces and name for each, sorted by name."""
+    if path.is_file():
+        state = path.stat()
+        return _of_file(path, state.st_size, state.st_mtime_ns)
+    files = sorted(file for file in path.iterdir() if file.is_file() and file.suffix in LOADED)
+    lines = "".join(f"{checksum(file)}  {file.name}\n" for file in files)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1000)
+def _of_file(path: Path, size: int, changed_at: int) -> str:
+    """Read once for each process, unless the file changes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

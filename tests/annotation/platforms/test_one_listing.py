@@ -1,0 +1,258 @@
+"""Arms with different pay on a platform: workers choose by the price, or all arms share one listing and a bonus."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db.models import Sum
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.management.study_platform import sync_lines
+from annotation.models import Assignment, OutsideAssignment, Payment, PlatformCall, Posting, Study
+from annotation.platforms.base import Claim, PlatformTrouble
+from annotation.platforms.costs import Offered, in_words
+from annotation.platforms.mturk import api as api_module
+from annotation.platforms.mturk.platform import Mturk
+from annotation.platforms.prolific.platform import Prolific
+from annotation.queries import platform_overview as overview
+from annotation.queries.spending import set_aside_for
+from annotation.services import deciding, publishing, syncing
+from annotation.services.allocation import NotAdmitted
+from annotation.services.arrivals import accept_hit
+from annotation.services.spending import set_budget
+from annotation.tokens import participant_token
+from marketplace.models import Hit as MarketHit
+from marketplace.models import LedgerEntry
+from tests.annotation.pages import fields
+from tests.annotation.platforms.helpers import finish_assignment, posted_study, send_both
+from tests.factories import make_study
+
+pytestmark = pytest.mark.django_db
+#: Of arms with equally few people, the first gets the next.
+ARMS: list[dict[str, Any]] = [{"name": "comparison", "reward": "2.25"}, {"name": "none", "reward": "1.25"}]
+OFFERED = [Offered(2, Decimal("1.25"), 1), Offered(2, Decimal("2.25"), 1)]
+
+
+def study_of(api: Mturk, *, one_listing: bool) -> Study:
+    values = {"items": 2, "ratings_per_item": 1, "arms": ARMS, "platforms": {"mturk": {"one_listing": one_listing}}}
+    return posted_study(api, **values)
+
+
+def moved(kind: str) -> Decimal:
+    """What the marketplace's workers got of this kind, from its ledger."""
+    entries = LedgerEntry.objects.filter(account__kind="worker", kind=kind)
+    return Decimal(entries.aggregate(usd=Sum("amount"))["usd"] or 0)
+
+
+def paid(kind: str) -> Decimal:
+    return Decimal(Payment.objects.filter(kind=kind).aggregate(usd=Sum("amount"))["usd"] or 0)
+
+
+@pytest.fixture(autouse=True)
+def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """The server's own client, in process."""
+    settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = "AKIA", "secret"
+    monkeypatch.setattr(api_module, "client_for", lambda account: api._client)
+
+
+# --- before the launch ---
+
+
+def test_the_launch_says_that_workers_choose_their_arm_by_its_price_and_names_the_setting() -> None:
+    [remark] = Mturk.offline().remarks(OFFERED, {"split": False, "one_listing": False})
+    assert "2 listings, with their prices ($1.25, $2.25)" in remark
+    assert "(one_listing)" in remark
+    assert Mturk.offline().remarks(OFFERED[:1], {"split": False, "one_listing": False}) == []
+
+
+def test_the_cost_of_one_listing_has_the_bonuses_and_their_fees() -> None:
+    # Four submissions at 1.25 with 20% each: 5.00 and 1.00. Two bonuses of 1.00 with 20%: 2.00 and 0.40.
+    settings = {"split": False, "one_listing": True}
+    cost = Mturk.offline().cost(OFFERED, settings)
+    assert (cost.rewards, cost.bonuses, cost.fees, cost.total) == tuple(map(Decimal, ("5.00", "2.00", "1.40", "8.40")))
+    assert in_words(cost) == "$5.00 in rewards, $2.00 in bonuses and $1.40 in fees, $8.40 in total."
+    assert Mturk.offline().remarks(OFFERED, settings)[0].startswith("One listing at $1.25")
+
+
+def test_the_higher_fee_of_ten_assignments_is_for_the_reward_and_not_for_the_bonus() -> None:
+    # Ten at 1.25 with 40%: 5.00. Ten bonuses of 1.00 with 20%: 2.00.
+    offered = [Offered(1, Decimal("1.25"), 9), Offered(1, Decimal("2.25"), 10)]
+    cost = Mturk.offline().cost(offered, {"split": False, "one_listing": True})
+    assert cost.fees == Decimal("1.25") * 9 * Decimal("0.2") + Decimal("5.00") + Decimal("2.00")
+
+
+# --- the listing ---
+
+
+def test_arms_that_pay_differently_are_two_groups_of_hits_without_the_setting(api: Mturk) -> None:
+    study_of(api, one_listing=False)
+    assert set(MarketHit.objects.values_list("hit_type__reward", flat=True)) == {Decimal("1.25"), Decimal("2.25")}
+
+
+def test_one_listing_is_one_group_at_the_lower_price_that_tells_of_the_bonus(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    [(reward, description)] = set(MarketHit.objects.values_list("hit_type__reward", "hit_type__description"))
+    assert reward == Decimal("1.25")
+    assert "pay up to $1.00 more, as a bonus" in description
+    assert "comparison" not in description
+    assert publishing.cost(study, api).total == Decimal("8.40")
+
+
+@pytest.mark.parametrize("arm", ["none", "comparison"])
+def test_the_start_page_tells_of_the_bonus_whatever_arm_the_hit_is_of_and_names_none(api: Mturk, arm: str) -> None:
+    study = study_of(api, one_listing=True)
+    posting = study.postings.filter(hit__arm__name=arm).order_by("pk")[0]
+    address = {"assignmentId": "A1", "workerId": "W1", "hitId": posting.external_id}
+    page = Client().get(posting.url, address).content.decode()
+    assert "You get $1.25. Some versions of this task pay up to $1.00 more, as a bonus" in page
+    assert "comparison" not in page
+
+
+def test_pay_is_a_least_until_the_arm_is_known_and_then_what_this_worker_earns(api: Mturk) -> None:
+    """By hand: $1.25 in 5 minutes is $15.00 an hour. The arm drawn first pays $2.25."""
+    study = study_of(api, one_listing=True)
+    Study.objects.filter(pk=study.pk).update(estimated_minutes=5)
+    posting = study.postings.filter(hit__arm__name="comparison").order_by("pk")[0]
+    address = {"assignmentId": "A1", "workerId": "W1", "hitId": posting.external_id}
+    start = fields(Client().get(posting.url, address)).text
+    assert "Reward per task at least $1.25" in start
+    assert "Pay per hour at least $15.00" in start
+    work = finish_assignment(arrive(posting, "W1", "A1"))
+    assert work.hit.arm.name == "comparison"
+    done = fields(Client().get(reverse("work_done", args=[participant_token(work.participant_id, work.pk)]))).text
+    assert "You earn $2.25 for this HIT once it is approved." in done
+
+
+# --- arms are drawn ---
+
+
+def arrive(posting: Posting, worker: str, assignment: str) -> Assignment:
+    """At the address that the page was opened with, whatever hit the posting offers by now."""
+    soon = timezone.now() + timedelta(hours=1)
+    return accept_hit(posting=posting, claim=Claim("mturk", worker, assignment), expires_at=soon, consented=False)
+
+
+def test_arms_are_drawn_at_arrival_although_everybody_comes_to_hits_of_one_arm_first(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    opened = [*study.postings.filter(hit__arm__name="none"), *study.postings.filter(hit__arm__name="comparison")]
+    works = [arrive(posting, f"W{n}", f"A{n}") for n, posting in enumerate(opened)]
+    assert [work.participant.arm.name for work in works] == ["comparison", "none", "comparison", "none"]
+    assert sorted(work.hit_id for work in works) == sorted(study.hits.values_list("pk", flat=True))
+    assert [work.posting_id for work in works] == [posting.pk for posting in opened]
+    assert overview.missing_places(study, "mturk") == {}
+    assert set(study.arms.values_list("name", "n_enrolled")) == {("none", 2), ("comparison", 2)}
+
+
+def test_a_worker_who_comes_to_a_hit_of_another_arm_gets_one_of_their_own_instead(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    for number in range(2):
+        posting = study.postings.filter(hit__arm__name="none").order_by("pk")[0]
+        assert finish_assignment(arrive(posting, "W1", f"A{number}")).hit.arm.name == "comparison"
+    with pytest.raises(NotAdmitted, match="other_arm"):  # their arm has no hit left
+        arrive(study.postings.filter(hit__arm__name="none")[0], "W1", "A3")
+
+
+def test_a_hit_that_somebody_started_is_not_exchanged(api: Mturk) -> None:
+    values = {"items": 1, "ratings_per_item": 2, "arms": ARMS, "platforms": {"mturk": {"one_listing": True}}}
+    study = posted_study(api, **values)
+    posting = study.postings.filter(hit__arm__name="none")[0]
+    works = [arrive(Posting.objects.get(pk=posting.pk), f"W{n}", f"A{n}") for n in range(2)]
+    assert [work.participant.arm.name for work in works] == ["comparison", "comparison"]
+    assert set(study.arms.values_list("name", "n_enrolled")) == {("none", 0), ("comparison", 2)}
+
+
+# --- pay ---
+
+
+def test_approving_pays_the_difference_once_and_both_books_agree(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    for posting in study.postings.all():
+        send_both(posting)
+    before = api.balance()
+    syncing.sync_study(study=study, platform=api)
+    done = deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
+    assert (done.count, done.total, done.refused) == (4, Decimal("7.00"), [])
+    for _ in range(2):  # nothing is paid again
+        syncing.sync_study(study=study, platform=api)
+        deciding.pay_differences(study=study, platform=api, actor="ada")
+    assert (moved("reward"), paid("reward")) == (Decimal("5.00"), Decimal("5.00"))
+    assert (moved("bonus"), paid("bonus")) == (Decimal("2.00"), Decimal("2.00"))
+    # The rewards and their fees were set aside when the HITs were posted.
+    assert before - api.balance() == Decimal("2.40")
+    more = Payment.objects.filter(kind="bonus").values_list("submission__assignment__hit__arm__name", flat=True)
+    assert set(more) == {"comparison"}
+
+
+def test_the_differences_are_set_aside_with_the_places_and_paid_when_nothing_is_left_of_the_budget(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    # Four at 1.25 and two differences of 1.00, each with 20%.
+    assert set_aside_for(study) == Decimal("8.40")
+    set_budget(study=study, amount=Decimal("8.40"), actor="ada")
+    for posting in study.postings.all():
+        send_both(posting)
+    syncing.sync_study(study=study, platform=api)
+    done = deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
+    assert (done.total, done.refused) == (Decimal("7.00"), [])
+    assert set_aside_for(study) == Decimal("8.40")
+
+
+def test_work_that_the_platform_approved_by_itself_gets_its_difference_at_the_next_sync(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    posting = study.postings.filter(hit__arm__name="comparison")[0]
+    work = send_both(posting)
+    api.call("approve_assignment", AssignmentId=work.platform_assignment_id)
+    list(sync_lines(study, progress=False, actor="ada"))
+    assert (paid("reward"), paid("bonus")) == (Decimal("1.25"), Decimal("1.00"))
+    assert moved("bonus") == Decimal("1.00")
+
+
+def test_a_bonus_that_the_platform_refused_is_paid_later(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(api, one_listing=True)
+    send_both(study.postings.filter(hit__arm__name="comparison")[0])
+    syncing.sync_study(study=study, platform=api)
+    real = api.call
+
+    def refusing(operation: str, **params: Any) -> Any:
+        if operation == "send_bonus":
+            raise PlatformTrouble("The balance is too low.", code="InsufficientFunds", sent=False)
+        return real(operation, **params)
+
+    monkeypatch.setattr(api, "call", refusing)
+    done = deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
+    assert done.refused and "balance" in done.refused[0]
+    assert OutsideAssignment.objects.get().state == "approved"
+    monkeypatch.setattr(api, "call", real)
+    assert deciding.pay_differences(study=study, platform=api, actor="ada").total == Decimal("1.00")
+    assert (moved("bonus"), paid("bonus")) == (Decimal("1.00"), Decimal("1.00"))
+
+
+def test_rejected_work_gets_no_difference(api: Mturk) -> None:
+    study = study_of(api, one_listing=True)
+    send_both(study.postings.filter(hit__arm__name="comparison")[0])
+    syncing.sync_study(study=study, platform=api)
+    deciding.reject(outside=OutsideAssignment.objects.get(), platform=api, actor="ada", feedback="Empty.")
+    syncing.sync_study(study=study, platform=api)
+    assert not PlatformCall.objects.filter(operation="send_bonus").exists()
+
+
+# --- a platform that offers all hits of a price together ---
+
+
+def test_arms_are_drawn_at_arrival_where_one_posting_offers_all_hits() -> None:
+    study = make_study(
+        items=4, ratings_per_item=1, arms=ARMS, platforms={"prolific": {"one_listing": True}}, estimated_minutes=5
+    )
+    publishing.plan_postings(study=study, platform=Prolific.offline(), actor="test")
+    posting = Posting.objects.get(study=study)
+    assert (posting.reward, posting.wanted) == (Decimal("1.25"), 8)
+    soon = timezone.now() + timedelta(hours=1)
+    works = [
+        accept_hit(posting=posting, claim=Claim("prolific", f"W{n}", f"A{n}"), expires_at=soon, consented=False)
+        for n in range(4)
+    ]
+    assert sorted(work.participant.arm.name for work in works) == ["comparison", "comparison", "none", "none"]

@@ -1,0 +1,119 @@
+"""A worker who accepts a HIT with a text that they have had learns so before any work, and is asked to return it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from annotation.models import Arm, Assignment, HitItem, Posting
+from annotation.services import arrivals
+from annotation.services.allocation import NotAdmitted
+from annotation.services.answers import submit_step
+from tests.annotation.platforms.helpers import finish_assignment
+from tests.annotation.platforms.test_hits_per_worker import address, arrive, offered, refusal
+from tests.factories import simulated_form
+
+pytestmark = pytest.mark.django_db
+
+
+def with_one_text_in_two_hits() -> list[Posting]:
+    """Three postings. The first two have a text in common."""
+    one, two, three = offered(hits_per_worker=None)
+    assert one.hit and two.hit
+    HitItem.objects.create(hit=two.hit, item=one.hit.items.get(), position=1)
+    Arm.objects.filter(study=one.study).update(shares_items=True)
+    return [one, two, three]
+
+
+def test_who_has_rated_a_text_is_told_to_return_another_hit_with_it_before_any_work() -> None:
+    one, two, three = with_one_text_in_two_hits()
+    finish_assignment(arrive(one, "A1"))
+    answer = Client().get(address(two, "A2"))
+    page = answer.content.decode()
+    assert answer.status_code == 403
+    assert "You have already rated a text of this HIT" in page
+    assert "Please return this HIT." in page
+    assert refusal(two, "A2") == "had_text"
+    assert arrive(three, "A3").state == "accepted"
+    assert arrive(two, "A2", worker="AOTHER").state == "accepted"
+
+
+def test_who_is_rating_a_text_in_another_hit_can_say_that_they_returned_that() -> None:
+    one, two, _ = with_one_text_in_two_hits()
+    first = arrive(one, "A1")
+    client, here = Client(), address(two, "A2")
+    page = client.get(here).content.decode()
+    assert "You have another HIT of this study open" in page
+    assert "It has a text that is also in this HIT" in page
+    assert refusal(two, "A2") == "had_text_open"
+    client.post(here, {"returned": str(first.pk)})
+    assert arrive(two, "A2").state == "accepted"
+
+
+def test_an_open_hit_whose_time_is_up_keeps_its_texts_from_nobody() -> None:
+    one, two, _ = with_one_text_in_two_hits()
+    first = arrive(one, "A1")
+    Assignment.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert arrive(two, "A2").state == "accepted"
+    first.refresh_from_db()
+    assert first.state == "abandoned"
+
+
+def test_a_lie_about_a_returned_hit_gives_no_text_twice() -> None:
+    one, two, _ = with_one_text_in_two_hits()
+    first = arrive(one, "A1")
+    Client().post(address(two, "A2"), {"returned": str(first.pk)})
+    finish_assignment(arrive(two, "A2"))
+    work = Assignment.objects.select_related("hit__study", "participant").get(pk=first.pk)
+    form = simulated_form(assignment=work, number=0)
+    sent = submit_step(assignment_id=work.pk, participant_id=work.participant_id, number=0, data=form, timing={})
+    assert sent.kind == "late"
+    assert Assignment.objects.filter(state="submitted").count() == 1
+
+
+def test_a_posting_of_many_hits_gives_none_with_a_text_that_was_rated() -> None:
+    one, two, three = with_one_text_in_two_hits()
+    whole = Posting.objects.create(
+        study=one.study, hit=None, platform="prolific", wanted=6, state="open", external_id="P1", reward=None
+    )
+    hits = []
+    for number in (1, 2):
+        work = arrive(whole, f"S{number}")
+        finish_assignment(work)
+        hits.append(work.hit_id)
+    assert set(hits) in ({one.hit_id, three.hit_id}, {two.hit_id, three.hit_id})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_hits_with_one_text_accepted_at_once_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = arrivals._refuse_same_text
+
+    def slowly(*given: object) -> None:
+        check(*given)  # type: ignore[arg-type]
+        time.sleep(0.2)
+
+    one, two, _ = with_one_text_in_two_hits()
+    monkeypatch.setattr(arrivals, "_refuse_same_text", slowly)
+    gate = threading.Barrier(2)
+    outcomes: list[str] = []
+
+    def come(posting: Posting, name: str) -> None:
+        gate.wait()
+        try:
+            outcomes.append(arrive(posting, name).state)
+        except NotAdmitted as refused:
+            outcomes.append(refused.reason)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(come, posting, name) for posting, name in ((one, "A1"), (two, "A2"))]:
+            future.result()
+    assert sorted(outcomes) == ["accepted", "had_text_open"]

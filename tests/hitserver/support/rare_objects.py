@@ -1,0 +1,131 @@
+"""What only some addresses are about, or a form without which nobody gets further: one of each, with who owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from annotation.models import ItemFeed, Membership, OutsideAssignment, Posting, Study
+from annotation.tokens import form_token, participant_token, posting_token, start_token
+from annotation.views.console.suggesters import tried_by
+from generation.models import Suggester
+from generation.suggestions.asking import ask_suggesters
+from marketplace.models import Requester, Worker
+from marketplace.services import assignments, messages
+from tests.annotation.coding_helpers import coding_study
+from tests.factories import make_assignment, make_participant, make_study, make_submission
+from tests.generation.support.toy_suggestions import make_suggester
+from tests.marketplace.support.factories import form_question
+from tests.marketplace.support.work_site import make_hit
+
+
+@dataclass(frozen=True)
+class Case:
+    """The parts of one address, what its form sends, and its query."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+
+
+def cases_of(users: Mapping[str, User], market: Mapping[str, str]) -> dict[str, Case]:
+    """By route."""
+    return {**_of_studies(users), **_of_suggesters(users["owner"]), **_of_workers(), **_of_marketplace(users, market)}
+
+
+def shared(study: Study, users: Mapping[str, User]) -> Study:
+    """The study, with the viewer and the owner as its members."""
+    for role in ("viewer", "owner"):
+        Membership.objects.create(study=study, user=users[role], role=role)
+    return study
+
+
+def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
+    study = "console/studies/<slug:slug>/"
+    with_arms = shared(make_study(items=1, arms=[{"name": "plain"}, {"name": "told"}]), users)
+    coded = shared(coding_study(items=1), users)
+    of_coding = {"slug": coded.slug, "pk": str(coded.items.get().pk)}
+    recorded = shared(make_study(task_type="mil_story", items=1, config={"record_edits": True}), users)
+    sent = make_submission(study=recorded)
+    judging = shared(make_study(items=0, live=False), users)
+    ItemFeed.objects.create(study=judging, source=recorded, kind="story")
+    posted, work, outside = _posted(users)
+    of_posted = {"slug": posted.slug}
+    return {
+        study + "arms/<int:number>/": Case({"slug": with_arms.slug, "number": "1"}),
+        study + "coding/": Case(of_coding),
+        study + "coding/<int:pk>/": Case(of_coding),
+        study + "coding/start/": Case(of_coding),
+        study + "platforms/on/<slug:platform>/audience/": Case({"platform": "prolific"}),
+        study + "platforms/reconcile/compensate/": Case(of_posted, {"work": str(work), "amount": "0.10"}),
+        study + "platforms/reconcile/fetch/": Case(of_posted, {"outside": str(outside)}),
+        study + "submissions/<int:pk>/replay/": Case({"slug": recorded.slug, "pk": str(sent.pk)}),
+        study + "take-outputs/": Case({"slug": judging.slug}),
+        study + "write/": Case(of_posted),
+    }
+
+
+def _posted(users: Mapping[str, User]) -> tuple[Study, int, int]:
+    """A study on MTurk, with work that arrived here and work that only MTurk has."""
+    study = shared(make_study(items=1), users)
+    hit = study.hits.get()
+    posting = Posting.objects.create(study=study, hit=hit, platform="mturk", external_id="HIT1")
+    work = make_assignment(participant=make_participant(study=study, platform="mturk", name="A1WORKER"))
+    type(work).objects.filter(pk=work.pk).update(posting=posting, platform_assignment_id="ASSIGNMENT1")
+    outside = OutsideAssignment.objects.create(
+        posting=posting, external_id="ASSIGNMENT2", worker_id="A2WORKER", state="submitted", seen_at=timezone.now()
+    )
+    return study, work.pk, outside.pk
+
+
+def _of_suggesters(owner: User) -> dict[str, Case]:
+    made: Suggester = make_suggester("writer-a", created_by=owner.get_username())
+    key = f"{tried_by(owner)}1"
+    (tried,) = ask_suggesters(suggesters=[made], key=key, story_fields={"story": "A draft."}, round=1, seed=1)
+    one = {"name": made.name, "pk": str(tried.pk)}
+    routes = ("", "active/", "change/", "pool/", "try/", "try/<int:pk>/")
+    return {f"console/suggesters/<slug:name>/{route}": Case(one) for route in routes}
+
+
+def _of_workers() -> dict[str, Case]:
+    """A task in progress, one on MTurk, and the form of each page."""
+    study = make_study(items=1, part_pay="steps")
+    work = make_assignment(study=study)
+    mine = {"token": participant_token(work.participant_id)}
+    form = {"form": form_token(work.pk, 0)}
+    posting = Posting.objects.create(study=study, hit=work.hit, platform="mturk", external_id="HIT2")
+    there = make_study(items=1)
+    elsewhere = make_assignment(participant=make_participant(study=there, platform="mturk", name="A3WORKER"))
+    posted = Posting.objects.create(study=there, hit=elsewhere.hit, platform="mturk", external_id="HIT3")
+    type(elsewhere).objects.filter(pk=elsewhere.pk).update(posting=posted)
+    open_study = make_study(items=1)
+    routes = ("", "draft", "return", "stop", "suggest")
+    arrival = Case({"token": posting_token(posting.pk)}, query="?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=HIT2")
+    return {
+        **{f"w/<str:token>/{route}": Case(mine, form) for route in routes},
+        "w/<str:token>/ready": Case({"token": participant_token(elsewhere.participant_id, elsewhere.pk)}),
+        "p/<str:token>/": arrival,
+        "s/<slug:slug>/": Case({"slug": open_study.slug}, {"start": start_token(open_study.pk)}),
+    }
+
+
+def _of_marketplace(users: Mapping[str, User], market: Mapping[str, str]) -> dict[str, Case]:
+    requester, worker = Requester.objects.get(pk=market["pk"]), Worker.objects.get(user=users["worker"])
+    asked = assignments.accept(worker=worker, hit=make_hit(requester, question=form_question()))
+    replies = [
+        messages.reply(message=messages.send(worker=worker, subject="Hello", text="Hi.", requester=each), text="Why?")
+        for each in (None, requester)
+    ]
+    group = Case(query=f"?groupId={market['group_id']}")
+    sent = Case(form={"assignmentId": market["assignment_id"]}, query=f"?assignmentId={market['assignment_id']}")
+    return {
+        "mturk/externalSubmit": sent,
+        "mturk/preview": group,
+        "mturk/previewandaccept": group,
+        "marketplace/tasks/<slug:assignment_id>/": Case({"assignment_id": asked.assignment_id}),
+        "marketplace/operate/messages/<slug:message_id>/": Case({"message_id": replies[0].message_id}),
+        "marketplace/operate/my/messages/<slug:message_id>/": Case({"message_id": replies[1].message_id}),
+    }
