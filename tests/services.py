@@ -116,6 +116,15 @@ def unprivileged(folder: Path) -> list[str]:
     raise Missing("initdb refuses to run as root, and neither setpriv nor runuser is installed")
 
 
+def open_folder() -> str:
+    """A folder for temporary files that another user can enter: on some machines /tmp belongs to one user alone."""
+    for folder in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):  # noqa: S108: names drawn by tempfile
+        path = Path(folder)
+        if path.is_dir() and all(each.stat().st_mode & 0o001 for each in (path, *path.parents)):
+            return folder
+    raise Missing("initdb refuses to run as root, and no other user can enter /tmp, /var/tmp or /dev/shm")
+
+
 @contextmanager
 def private_postgres(address: str = "127.0.0.1", *settings: str) -> Iterator[str]:
     """A separate cluster in a temporary folder. It is deleted afterwards, so it need not write through to the disk.
@@ -123,7 +132,7 @@ def private_postgres(address: str = "127.0.0.1", *settings: str) -> Iterator[str
     It listens on the address, for that network. Settings as in postgresql.conf, such as ``work_mem=8MB``.
     """
     programs = postgres_programs()
-    with tempfile.TemporaryDirectory(prefix="hitserver-postgres-") as name:
+    with tempfile.TemporaryDirectory(prefix="hitserver-postgres-", dir=open_folder()) as name:
         folder = Path(name)
         folder.chmod(0o755)
         as_user = unprivileged(folder)

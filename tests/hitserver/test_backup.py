@@ -248,7 +248,7 @@ def test_the_last_copies_from_before_a_migration_are_kept(made: tuple[Path, Path
     settings = environment(var, HITSERVER_MIGRATION_COPIES="2")
     for _ in range(3):
         with closing(sqlite3.connect(var / "db.sqlite3")) as database, database:
-            database.execute("DELETE FROM django_migrations WHERE app = 'accounts' AND name = '0002_append_only'")
+            database.execute("DELETE FROM django_migrations WHERE app = 'accounts' AND name > '0002'")
             for change in ("update", "delete"):
                 database.execute(f"DROP TRIGGER accounts_logentry_append_only_{change}")
         done = subprocess.run(

@@ -123,16 +123,20 @@ def test_an_embedding_model_with_an_unknown_part_or_pooling_is_refused() -> None
 
 
 @pytest.mark.django_db
-def test_sets_are_resampled_by_nli_until_there_are_contradictions_enough(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sets_are_resampled_by_nli_until_there_are_contradictions_enough(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """The published rule: NLI diversity decides which response goes, the number of contradictions when to stop."""
     from generation.backends.text_models import InferenceModel
 
     folder = str(tiny_encoder(labels=LABELS))
-    make_run({"ancestral": [TEXTS]})
+    run = make_run({"ancestral": [TEXTS]})
+    references = tmp_path / "references.csv"
+    references.write_text(f"id,reference\n{run.contexts.get().external_id},he was ill\n", encoding="utf-8")
     arguments = ("--metric", "nli", "--stop", "contradictions", "--metric-model", folder, "--device", "cpu")
     call_command(
         "samples", "diversify", "sweep", *arguments, "--threshold", "10", "--size", "5", "--most", "6",
-        "--relevance-model", str(tiny_encoder()),
+        "--references", str(references), "--relevance-model", str(tiny_encoder()),
     )  # fmt: skip
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     classify = InferenceModel(folder, device="cpu").classify
