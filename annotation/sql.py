@@ -237,3 +237,14 @@ _PLAIN: dict[type, type] = {
 @cache
 def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return next(field for field in model._meta.concrete_fields if name in (field.attname, field.name))
+
+
+def analyze(*written: type[models.Model]) -> None:
+    """Tell PostgreSQL how many rows these tables have now.
+
+    By itself it looks after a minute or more. Until then it plans as if the tables were as small as before, and reads
+    all items of a study whenever somebody gets a hit. SQLite reads by index whatever the size.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {', '.join(map(table, written))}")

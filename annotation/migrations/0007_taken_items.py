@@ -15,12 +15,15 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 TAKEN = "('accepted', 'submitted', 'released', 'stopped')"
+# Scalar subqueries, because they have one plan: look up one row. PostgreSQL keeps the plan of a trigger, and a join that
+# it planned while the tables were new reads all items whenever a hit is given out.
 _TAKE = """
 INSERT INTO annotation_takenitem (assignment_id, participant_id, item_id)
-SELECT {row}.id, {row}.participant_id, p.item_id
-FROM annotation_hititem p JOIN annotation_item i ON i.id = p.item_id
-WHERE p.hit_id = {row}.hit_id AND (i.role = 'main' OR NOT EXISTS (
-    SELECT 1 FROM annotation_takenitem t WHERE t.participant_id = {row}.participant_id AND t.item_id = p.item_id))
+SELECT {row}.id, {row}.participant_id, p.item_id FROM annotation_hititem p
+WHERE p.hit_id = {row}.hit_id AND (
+    (SELECT i.role FROM annotation_item i WHERE i.id = p.item_id) = 'main'
+    OR (SELECT t.id FROM annotation_takenitem t
+        WHERE t.participant_id = {row}.participant_id AND t.item_id = p.item_id) IS NULL)
 """
 _GIVE_BACK = """
 DELETE FROM annotation_takenitem WHERE participant_id = OLD.participant_id AND assignment_id = OLD.id

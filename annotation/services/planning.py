@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from analysis.quality_control.exclusion import Exclusion
+from annotation import sql
 from annotation.instrument import Instrument, item_data, whole_texts
 from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
 from annotation.platforms import link
@@ -240,6 +242,7 @@ def create_hits(
         ),
         batch_size=BATCH,
     )
+    transaction.on_commit(partial(sql.analyze, Item, Hit, HitItem))
 
 
 def _layers(study: Study, planned: Sequence[PlannedHit]) -> list[int]:

@@ -62,5 +62,5 @@ def _shown(made: Mapping[str, Any]) -> str:
     if not made:
         return ""
     weights = [f"{name} {made[name]}" for name in WEIGHTS if name in made]
-    libraries = [f"{name} {number}" for name, number in made.get("versions", {}).items()]
+    libraries = [f"{name} {number}" for name, number in sorted(made.get("versions", {}).items())]
     return ", ".join([f"{made.get('dtype', '')} on {made.get('device', '')}", *weights, *libraries])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -90,6 +91,29 @@ def assign(hit: Hit, like: Assignment, **changes: Any) -> Assignment:
     values = {"slot": 0, "ordinal": 2, "platform_assignment_id": "another", "order": {}, "seed": 1}
     times = {"accepted_at": like.accepted_at, "expires_at": like.expires_at}
     return Assignment.objects.create(hit=hit, participant_id=like.participant_id, **values | times | changes)
+
+
+# --- what it costs ---
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite does not count what it reads")
+def test_giving_out_a_hit_does_not_read_the_items_of_all_hits(
+    django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[object]],
+) -> None:
+    """PostgreSQL plans for small tables until it has counted the rows, and a trigger keeps its plan."""
+    with django_capture_on_commit_callbacks(execute=True):
+        study = make_study(items=400, ratings_per_item=12, hits_per_worker=None)
+    before = _read_in_sequence("annotation_item")
+    work_in_turns([make_participant(study=study)])
+    assert study.hits.filter(n_submitted=1).count() == 400
+    assert _read_in_sequence("annotation_item") - before < 2 * 400  # 400 times 400 if every hit reads them all
+
+
+def _read_in_sequence(table: str) -> int:
+    """The rows that this transaction has read by going through the whole table."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = %s", [table])
+        return int(cursor.fetchone()[0])
 
 
 # --- what the database refuses ---
