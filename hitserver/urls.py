@@ -14,5 +14,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz/live", live, name="live"),
 ]
 urlpatterns += [path("", include(name)) for part, name in URLS if part in settings.PARTS]
+handler500 = "hitserver.errors.server_error"
 if "studies" not in settings.PARTS:  # whose first page is at "/"
     urlpatterns += [path("", RedirectView.as_view(pattern_name="market_home"))]
