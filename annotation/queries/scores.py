@@ -42,7 +42,8 @@ class ItemScore:
     @property
     def head(self) -> str:
         """A head for a column: the title, or for a whole sentence its topic."""
-        return self.title if len(self.title) <= LONGEST_HEAD else self.topic.replace("_", " ")
+        is_sentence = len(self.title) > LONGEST_HEAD or self.title.endswith((".", "?", "!"))
+        return self.topic.replace("_", " ") if is_sentence else self.title
 
 
 def rating_frame(items: Collection[int], *, left_out: Collection[int], simulated: bool | None = None) -> pd.DataFrame:

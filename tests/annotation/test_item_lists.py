@@ -113,3 +113,10 @@ def test_a_short_title_of_a_score_is_its_head() -> None:
     page = list_page("abs_hds", [row])
     assert '<th scope="col" class="number nowrap">absHDS</th>' in page
     assert "wording of the column heads" not in page
+
+
+@pages
+def test_a_short_statement_is_no_head_either() -> None:
+    row = {"sample_id": "brass-key", "context": "", "text": "She found a key."}
+    page = list_page("likert", [row], statements=[{"topic": "liked", "question": "I like the text."}])
+    assert re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page)[3] == "liked"

@@ -24,7 +24,7 @@ FORBIDDEN = {
     r"\bput to one set of\b": "used with one set of",
     r"\b(item|rating|hit|worker|submission)\(s\)": "1 item, 2 items: common.words.counted",
     r"\b1 (items|ratings|hits|workers|submissions|minutes|hours|rows|problems|samples|participants)\b": "1 item",
-    r"\bhow far do you\b": "how much do you",
+    r"\bhow far (?:do )?(?:you|people) (?:do )?agree\b": "how much … agree",
     r"\b(each|every) two (?!seconds\b)": "every pair of",
     r"\bcommonest\b": "most frequent",
     r"\bpool steps in\b": "a prepared text is used",

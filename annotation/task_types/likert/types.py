@@ -26,7 +26,7 @@ class Likert(FixedPages):
     name = "likert"
     place = 1
     title = "Likert scales"
-    summary = "One text, several statements, one scale: how far do people agree with each?"
+    summary = "One text, several statements, one scale: how much do people agree with each?"
     source = "Clark 2021, §2.6.2"
     group = "Judging texts"
     config_form = LikertConfig
@@ -98,7 +98,7 @@ class Likert(FixedPages):
         return [ScaleQuestion(row["topic"], row["question"], row["topic"], scale) for row in config["statements"]]
 
     def texts(self, config: Json) -> Sequence[Text]:
-        instructions = "Read each text. Then say how far you agree with each statement about it."
+        instructions = "Read each text. Then say how much you agree with each statement about it."
         found = [
             Text("instructions", "Instructions", instructions, lines=6),
             Text("title", "Title of the page", "Rate the text"),
