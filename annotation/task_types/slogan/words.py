@@ -28,7 +28,7 @@ def texts_of(config: Json) -> Sequence[Text]:
     ]
     if config["suggestions"]:
         many = len(config["suggesters"]) > 1
-        keywords_help = "Only for suggestions: what they should be about. You can change the words as often as you like."
+        keywords_help = "Only for suggestions: what they should be about. You can change them as often as you like."
         spent = "You have used all requests for this slogan. You can still use the suggestions below."
         found += [
             Text("keywords.label", "Label of the box for keywords", "Keywords", writing),
