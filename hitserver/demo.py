@@ -81,7 +81,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the report and exports (default demo-output)")
     parser.add_argument("--no-serve", action="store_true", help="stop after writing the report and exports")
     # What script/demo measures before this program starts.
-    parser.add_argument("--setup-seconds", type=float, default=0.0, help=argparse.SUPPRESS)
+    parser.add_argument("--setup-seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=8000, help="port of the server (default 8000; 0: any free port)")
     options = parser.parse_args(given)
     options.data = options.data or example_data(options.task)
@@ -358,8 +358,8 @@ def main() -> int:
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, interrupted)
     try:
-        steps = Steps(before=options.setup_seconds)
-        if options.setup_seconds:
+        steps = Steps(before=options.setup_seconds or 0.0)
+        if options.setup_seconds is not None:
             steps.done("The packages are installed.", seconds=options.setup_seconds)
         port = free_port(0 if options.no_serve else options.port)
         with start_over():
