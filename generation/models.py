@@ -199,6 +199,14 @@ class Suggester(models.Model):
     wait_seconds = models.FloatField(default=10.0, help_text="How long a writer waits before a prepared text is used.")
     tries = models.PositiveSmallIntegerField(default=3)
     active = models.BooleanField(default=True)
+    origin = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Commit or checksum of its model, library versions, dtype, device at first use.",
+    )
+    other_origin = models.JSONField(
+        default=dict, blank=True, help_text="The same of other weights that a process found later; empty if none did."
+    )
     created_by = models.CharField(max_length=150, blank=True)
 
     def __str__(self) -> str:

@@ -39,7 +39,8 @@ from hitserver.demo_marketplace import (
     places_to_look,
     work_on_marketplace,
 )
-from hitserver.demo_suggesters import make_suggesters, told_sources, wait_for_model
+from hitserver.demo_steps import Steps, say
+from hitserver.demo_suggesters import make_suggesters, model_found, told_sources, wait_for_model
 from hitserver.private import private_folder
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the report and exports (default demo-output)")
     parser.add_argument("--no-serve", action="store_true", help="stop after writing the report and exports")
+    # What script/demo measures before this program starts.
+    parser.add_argument("--setup-seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=8000, help="port of the server (default 8000; 0: any free port)")
     options = parser.parse_args(given)
     options.data = options.data or example_data(options.task)
@@ -182,7 +185,7 @@ def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any, rows: i
     return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
 
 
-def rate(study: Study, base_url: str) -> None:
+def rate(study: Study, base_url: str, steps: Steps) -> None:
     """Runs simulated workers until the study is done. Raises DemoError if they cannot continue.
 
     They come in groups of as many as an item wants ratings. Who has had an item does not get it in another hit, so a
@@ -194,11 +197,11 @@ def rate(study: Study, base_url: str) -> None:
     from annotation.bots import Mix, simulate_workers
 
     if ready := wait_for_model(study):
-        say(ready)
+        steps.done(ready)
     with tqdm(
         total=sum(study.hits.values_list("wanted", flat=True)), unit=" hits", desc="simulated workers", disable=None
     ) as bar:
-        workers, submissions, seconds = 0, 0, 0.0
+        workers, submissions = 0, 0
         while study.hits.filter(n_live__lt=F("wanted")).exists():
             tally = simulate_workers(
                 study=study,
@@ -212,18 +215,16 @@ def rate(study: Study, base_url: str) -> None:
             if tally.problems:
                 raise DemoError("Simulated workers could not continue:\n" + "\n".join(tally.problems[:5]))
             workers, submissions = workers + study.ratings_per_item, submissions + tally.submissions
-            seconds += tally.seconds
             if not tally.submissions:
                 free = sum(study.hits.values_list(F("wanted") - F("n_live"), flat=True))
                 say(f"{counted(free, 'place')} stayed free: new workers got no hit.")
                 break
-    sent = f"{counted(workers, 'simulated worker')} sent {counted(submissions, 'submission')}"
-    say(f"{sent} in {seconds:.1f} s.")
+    steps.done(f"{counted(workers, 'simulated worker')} sent {counted(submissions, 'submission')}.")
     if shown := told_sources(study):
         say(shown)
 
 
-def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
+def rate_on_marketplace(study: Study, lab: Lab, base_url: str, steps: Steps) -> None:
     """Publishes the study as HITs, lets simulated workers do them, then syncs, approves and pays. Raises DemoError."""
     from tqdm import tqdm
 
@@ -233,7 +234,7 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
     # worker would have to return it.
     lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=", "--yes")
     wanted = sum(study.hits.values_list("wanted", flat=True))
-    begin = time.monotonic()
+    steps.done("The study is published as HITs.")
     try:
         with tqdm(total=wanted, unit=" hits", desc="simulated workers", disable=None) as bar:
             workers, sent = work_on_marketplace(
@@ -242,33 +243,30 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str) -> None:
     except (OffTrack, BotError, OSError) as error:
         raise DemoError(f"Simulated workers could not continue:\n{error}") from None
     done = f"{counted(workers, 'simulated worker')} accepted, answered and submitted {counted(sent, 'HIT assignment')}"
-    say(f"{done} in {time.monotonic() - begin:.1f} s.")
+    steps.done(f"{done}.")
     for action in ("sync", "approve", "end"):
         lab.study(action, study.slug)
     for line in lab.book_lines(study):
         say(line)
+    steps.done("The work is approved and paid.")
 
 
-def write_results(study: Study, out: Path) -> None:
+def write_results(study: Study, out: Path, steps: Steps) -> None:
     """Writes the report and the exports."""
     from analysis.report import write_report
     from annotation.exports import FORMATS_OF, export, file_name, kinds_of
     from annotation.frames import study_data
 
     out.mkdir(parents=True, exist_ok=True)
-    begin = time.monotonic()
     report = write_report(study_data(study), out_dir=out)
-    say(f"Report in {time.monotonic() - begin:.1f} s: {report}")
+    steps.done(f"Report: {report}")
     for kind in kinds_of(study):
         for format in FORMATS_OF[kind]:
             target = out / file_name(study, kind=kind, format=format)
             with target.open("wb") as file:
                 rows = export(study, kind=kind, format=format, out=file)
             say(f"{counted(rows, 'row')}: {target}")
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
+    steps.done("The exports are written.")
 
 
 @contextmanager
@@ -287,7 +285,7 @@ def start_over() -> Iterator[None]:
         yield
 
 
-def demo(options: argparse.Namespace, port: int) -> None:
+def demo(options: argparse.Namespace, port: int, steps: Steps) -> None:
     from django.core.management import call_command
 
     from accounts.users import create_researcher
@@ -295,31 +293,40 @@ def demo(options: argparse.Namespace, port: int) -> None:
     from annotation.task_types.registry import get_type
 
     base_url = f"http://127.0.0.1:{port}"
+    steps.done("The program is loaded.")
     call_command("migrate", verbosity=0, interactive=False)
+    steps.done("The database is made.")
     password = secrets.token_urlsafe(9)
     user = create_researcher(username=USER, password=password, actor=ACTOR)
     task = get_type(options.task)
     ratings = options.ratings or (WRITTEN if task.output_kinds else JUDGED)
     market = options.platform == "marketplace"
     study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user, live=not market)
-    say(f"Study “{study.title}”: {task.title}, {counted(study.items.count(), 'item')} from {options.data.name}.")
+    steps.done(f"Study “{study.title}”: {task.title}, {counted(study.items.count(), 'item')} from {options.data.name}.")
+    if line := model_found(study):
+        steps.done(line)
     with server(port) as process:
+        steps.done("The server runs.")
         lab = Lab.founded(say=say) if market else None
         if lab:
-            rate_on_marketplace(study, lab, base_url)
+            rate_on_marketplace(study, lab, base_url, steps)
         else:
-            rate(study, base_url)
-        write_results(study, options.out)
+            rate(study, base_url, steps)
+        write_results(study, options.out, steps)
         if judging := make_judging(study, ratings=options.ratings or JUDGED, owner=user):
             items = counted(judging.items.count(), "item")
-            say(f"Study “{judging.title}”: {get_type(judging.task_type).title}, {items} from the texts just written.")
-            rate(judging, base_url)
-            write_results(judging, options.out / "judged")
+            what = get_type(judging.task_type).title
+            steps.done(f"Study “{judging.title}”: {what}, {items} from the texts just written.")
+            rate(judging, base_url, steps)
+            write_results(judging, options.out / "judged", steps)
         if options.no_serve:
+            steps.ready()
             return
         trial = make_study(options, slug="try-it", title="Try it yourself", ratings=50, owner=user, live=not market)
         if lab:
             lab.study("publish", trial.slug, "--platform", PLATFORM)
+        steps.done(f"Study “{trial.title}”.")
+        steps.ready()
         say("")
         say(f"Console:         {base_url}/  user {USER}, password {password}")
         for line in places_to_look(USER, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
@@ -351,11 +358,14 @@ def main() -> int:
     for each in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, interrupted)
     try:
+        steps = Steps(before=options.setup_seconds or 0.0)
+        if options.setup_seconds is not None:
+            steps.done("The packages are installed.", seconds=options.setup_seconds)
         port = free_port(0 if options.no_serve else options.port)
         with start_over():
             own_environment(port)
             django.setup()
-            demo(options, port)
+            demo(options, port, steps)
     except KeyboardInterrupt:
         say("\nEnded.")
     except Exception as error:

@@ -49,6 +49,17 @@ def _has_model() -> bool:
     return not missing("transformers")
 
 
+def model_found(study: Study) -> str:
+    """A line about the weights that will write the study's suggestions; empty if none will."""
+    from annotation.instrument import asks_for_offers
+    from generation.backends import embedded_source
+
+    if not (asks_for_offers(study) and _has_model()):
+        return ""
+    path = Path(embedded_source())
+    return f"The language model is here: {path.name}, {path.stat().st_size / 1e6:.0f} MB."
+
+
 def wait_for_model(study: Study) -> str:
     """Waits until a suggester process has loaded the packaged model, if the study needs it and it can run.
 
@@ -61,10 +72,10 @@ def wait_for_model(study: Study) -> str:
     if not (asks_for_offers(study) and _has_model()):
         return ""
     begin = time.monotonic()
-    while (seconds := time.monotonic() - begin) < LOADING_SECONDS:
+    while time.monotonic() - begin < LOADING_SECONDS:
         states = set(ModelWorker.objects.filter(role=SUGGESTIONS).values_list("state", flat=True))
         if "ready" in states:
-            return f"The language model was loaded in {duration(seconds)}."
+            return "The language model is loaded."
         if "failed" in states:
             return "The language model could not be loaded, so suggestions come from the pool. See the server's log."
         time.sleep(0.2)

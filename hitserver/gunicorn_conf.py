@@ -33,7 +33,7 @@ def when_ready(server: Any) -> None:
     """Runs before the processes that answer requests start."""
     from hitserver.preloading import load_for_requests
 
-    load_for_requests()
+    load_for_requests(server.app.wsgi())
     gc.freeze()
 
 

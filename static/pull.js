@@ -56,7 +56,18 @@
     if (count > 0) { say(count === 1 ? "A suggestion has arrived." : count + " suggestions have arrived."); }
     part.dispatchEvent(new Event("suggestions", { bubbles: true }));
     if (focused) { (byId("pull-ask") || part).focus(); }
+    lookForNeeds();
     wait();
+  }
+  // What must be typed first: a line for each box disappears when the box has something in it, and comes back.
+  function lookForNeeds() {
+    var box = byId("pull-needs"), missing = 0;
+    if (!box) { return; }
+    Array.prototype.forEach.call(box.querySelectorAll("[data-needs]"), function (line) {
+      line.hidden = !!task.elements[line.dataset.needs].value.trim();
+      if (!line.hidden) { missing += 1; }
+    });
+    box.hidden = !missing;
   }
   function read(response) {
     if (!response.ok) { throw new Error(response.status); }
@@ -117,6 +128,8 @@
     press(button);
   });
   window.addEventListener("pageshow", function (event) { if (event.persisted) { wait(); } });
+  task.addEventListener("input", lookForNeeds);
   began = Date.now();
+  lookForNeeds();
   wait();
 })();

@@ -21,9 +21,9 @@ from annotation.task_types.base import Page
 from annotation.task_types.questions import MAX_CHARS, TextQuestion, clean_text
 
 #: What became of a press. ``asked``: suggestions are requested; ``waits``: those of the last press have not arrived;
-#: ``spent``: no presses are left; ``empty``: nothing is typed that suggestions could begin from; ``closed``: the step
-#: is not the one that is due, or has no such button.
-Pulled = Literal["asked", "waits", "spent", "empty", "closed"]
+#: ``spent``: no presses are left; ``empty``: nothing is typed that suggestions could begin from; ``lacks``: a box that
+#: they need is empty (`Page.pull_needs`); ``closed``: the step is not the one that is due, or has no such button.
+Pulled = Literal["asked", "waits", "spent", "empty", "lacks", "closed"]
 _ONCE = " ON CONFLICT (assignment_id, step, number) DO NOTHING"
 
 
@@ -48,6 +48,8 @@ def pull_offers(*, assignment_id: int, participant_id: int, number: int, data: M
     if last >= page.pulls:
         return "spent"
     typed = typed_texts(page, data)
+    if page.pull_lacks(typed):
+        return "lacks"
     if not (asks := instrument.task.pull(shown, page, typed)):
         return "empty"
     row = {

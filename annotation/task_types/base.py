@@ -102,8 +102,9 @@ class Page:
     ``item`` is the index of the item that its questions are about; None if they are about no item. ``asks`` lists the
     live suggestions that the page needs. They depend on the answers before it, never on its own offers: while these are
     missing, the page is rendered without them and cannot be sent. ``pulls``: how many times the worker may press the
-    button for suggestions (see `TaskType.pull`); 0 for a page without a button. ``initial`` is the content of form
-    fields before the worker types anything.
+    button for suggestions (see `TaskType.pull`); 0 for a page without a button. ``pull_needs``: the text questions that
+    must have an answer before the button asks for anything, each with the sentence that says so. ``initial`` is the
+    content of form fields before the worker types anything.
     """
 
     name: str
@@ -115,6 +116,11 @@ class Page:
     asks: Sequence[Ask] = ()
     initial: Mapping[str, str] = field(default_factory=dict)
     pulls: int = 0
+    pull_needs: Mapping[str, str] = field(default_factory=dict)
+
+    def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
+        """The keys in ``pull_needs`` of the boxes that are empty."""
+        return [key for key in self.pull_needs if not typed.get(key, "").strip()]
 
     @property
     def questions(self) -> list[Question]:

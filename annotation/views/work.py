@@ -131,7 +131,8 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
             notice = NEW_TASK
     if found.open is None:
         return done_page(token, participant_id)
-    return _step_page(token, found, found.open, values=found.open.draft, notice=notice)
+    refused = request.GET.get("suggest") == "lacks"
+    return _step_page(token, found, found.open, values=found.open.draft, notice=notice, pull_refused=refused)
 
 
 def _standing(seat: Seat) -> Standing:
@@ -155,6 +156,7 @@ def _step_page(
     values: Mapping[str, str],
     errors: Mapping[str, str] | None = None,
     notice: Notice | None = None,
+    pull_refused: bool = False,
     status: int = 200,
 ) -> HttpResponse:
     instrument = live_instrument(found.arm_id)
@@ -193,7 +195,7 @@ def _step_page(
         "part_pay": _part_pay(found, due, walk.length),
         "gold": _gold(instrument, walk, due),
         **_waiting(opened, due.number, here),
-        **pull_context(opened, due.number, here),
+        **pull_context(opened, due.number, here, typed=values or due_page.initial, refused=pull_refused),
     }
     if opened.waiting is None:
         context |= recording_context(instrument, due_page, due.assignment_id, due.number)

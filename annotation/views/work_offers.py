@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -110,20 +110,29 @@ def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
         number=form.step,
         data={name: str(text) for name, text in request.POST.items() if name != "form"},
     )
-    # A notice is at the top of the page; the suggestions are further down.
-    where = {"closed": "?already", "empty": "?suggest=empty", "spent": "?suggest=spent"}.get(pulled, "#pull")
+    # A notice is at the top of the page; the suggestions, and what is missing for them, are further down.
+    notices = {"closed": "?already", "empty": "?suggest=empty", "spent": "?suggest=spent"}
+    where = {**notices, "lacks": "?suggest=lacks#pull"}.get(pulled, "#pull")
     return SeeOther(here + where)
 
 
-def pull_context(opened: OpenPage, number: int, here: str) -> dict[str, Any]:
-    """What a page needs to show a button for suggestions and their progress."""
+def pull_context(
+    opened: OpenPage, number: int, here: str, *, typed: Mapping[str, str], refused: bool
+) -> dict[str, Any]:
+    """What a page needs to show a button for suggestions, their progress, and what is missing for them.
+
+    ``refused``: the button was pressed although something was missing.
+    """
     if opened.page is None or not opened.page.pulls:
         return {}
+    lacks = opened.page.pull_lacks(typed)
     return {
         "pull": {
             "url": f"{here}suggest",
             "progress_url": f"{here}offers",
             "step": number,
             "waiting": told(opened.pulling) if opened.pulling else None,
+            "lacks": lacks,
+            "refused": refused and bool(lacks),
         }
     }

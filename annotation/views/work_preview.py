@@ -137,13 +137,13 @@ class Trial:
         return errors
 
     def press(self, form: Mapping[str, str]) -> bool:
-        """Presses the button for suggestions on the page that is due. False if nothing is typed to begin from."""
+        """Presses the button for suggestions on the page that is due. False if what they begin from is missing."""
         number, due = len(self.answers), self.due
         before = [pull for pull in self.pulls if pull.step == number]
         if due is None or len(before) >= due.pulls:
             return True
         typed = typed_texts(due, form)
-        if not self.instrument.task.pull(self.shown, due, typed):
+        if due.pull_lacks(typed) or not self.instrument.task.pull(self.shown, due, typed):
             return False
         self.pulls.append(PullData(number, len(before) + 1, typed))
         del self.pages[number:]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from generation.backends.base import Backend
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "llama-cpp-python", "openai")
 #: The files of a folder that a model can be loaded from.
@@ -36,6 +40,21 @@ def origin_of(source: str, *libraries: str, commit: str | None = None) -> dict[s
     elif commit:
         weights["commit"] = commit
     return weights | {"versions": versions(*libraries)}
+
+
+def made_with(backend: Backend) -> dict[str, Any]:
+    """What texts of this backend depend on, besides their requests."""
+    facts = backend.facts()
+    return {**facts.origin, "device": facts.device, "dtype": facts.dtype}
+
+
+def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Which weights there were and which there are, if these are known and differ. Other weights are another model;
+    other libraries, dtypes and devices are not."""
+    for name in WEIGHTS:
+        if before.get(name) and now.get(name) and before[name] != now[name]:
+            return f"{name} {before[name]}", f"{name} {now[name]}"
+    return None
 
 
 def checksum(path: Path) -> str:

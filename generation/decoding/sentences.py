@@ -16,8 +16,6 @@ _END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]」
 _WIDE = "。！？"
 _OPENING = "\"'“‘«‹„([「『¿¡–— "
 _AFTER_WORDS = ",;:.!?…)]}”’»%&/，、。！？；："
-_SINGLE_CLOSE = re.compile(r"['’](?!\w)")
-_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ("『", "』"))
 _BLANK_LINE = re.compile(r"\S[^\S\n]*(\n[^\S\n]*\n)")
 _WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
 # Written with a full stop, and hardly ever the last word of a sentence.
@@ -150,14 +148,6 @@ def begins_sentence(text: str) -> bool:
     nor a mark that follows a word. Scripts without capital letters always can."""
     opened = text.lstrip().lstrip(_OPENING)
     return bool(opened) and not opened[0].islower() and opened[0] not in _AFTER_WORDS
-
-
-def has_whole_quotations(text: str) -> bool:
-    """Whether every double quotation mark has its partner, and a single one that the text begins with. Others could be
-    apostrophes, and do not count."""
-    if text.startswith(("'", "‘")) and not _SINGLE_CLOSE.search(text, 1):
-        return False
-    return text.count('"') % 2 == 0 and all(text.count(begin) == text.count(end) for begin, end in _PAIRS)
 
 
 def without_echo(text: str, prompt: str) -> str:

@@ -10,6 +10,7 @@ from generation.suggestions.asking import SuggestionStatus
 from generation.suggestions.monitoring import PoolRound, Process, Waits
 from generation.suggestions.pool_filling import Filled
 from generation.suggestions.reproducing_suggestions import Reproduced
+from generation.suggestions.weights import why_not_these
 
 
 def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[str]:
@@ -33,6 +34,10 @@ def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[s
             )
         )
     yield from aligned(rows)
+    for each, _ in suggesters:
+        if why := why_not_these(each, each.other_origin):
+            yield f"{why} Until then, its suggestions come from the pool."
+            yield f"To accept the new files, run: manage.py suggester accept {each.name}"
 
 
 def process_lines(processes: Sequence[Process]) -> Iterator[str]:

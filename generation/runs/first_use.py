@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from generation.backends.base import Backend, BackendError
-from generation.backends.origin import WEIGHTS
+from generation.backends.origin import differing, made_with
 from generation.models import GenerationRun, LanguageModel
 from generation.runs.fitting import refusals, refused_contexts
 
@@ -17,24 +17,18 @@ class Unsuitable(BackendError):
     """The run cannot be made with this model as it is; another try would not help."""
 
 
-def made_with(backend: Backend) -> dict[str, Any]:
-    """What texts of this backend depend on, besides their requests."""
-    facts = backend.facts()
-    return {**facts.origin, "device": facts.device, "dtype": facts.dtype}
-
-
 def check_first_use(run: GenerationRun, model: LanguageModel, backend: Backend) -> None:
     """Store what the model is if nobody has used it for the run; otherwise compare. Raises Unsuitable.
 
-    Other weights are another model. Other libraries, dtypes and devices are not: each sample's chunk records its own.
+    With other libraries, dtypes and devices, the run continues: each sample's chunk records its own.
     """
     now = made_with(backend)
     if model.name not in run.origins:
         if reasons := refused_contexts(run, model, backend):
             raise Unsuitable(refusals(reasons))
         _store(run, model.name, now)
-    if differing := _differing(run.origins[model.name], now):
-        was, found = differing
+    if changed := differing(run.origins[model.name], now):
+        was, found = changed
         raise Unsuitable(
             f"{model.name} is not the model that this run began with: it was {was} and is now {found}. Bring the "
             "old files back and resume the run, or register this model under another name and make another run."
@@ -47,10 +41,3 @@ def _store(run: GenerationRun, model: str, now: Mapping[str, Any]) -> None:
         stored.origins.setdefault(model, dict(now))
         stored.save(update_fields=["origins"])
     run.origins = stored.origins
-
-
-def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
-    for name in WEIGHTS:
-        if before.get(name) and now.get(name) and before[name] != now[name]:
-            return f"{name} {before[name]}", f"{name} {now[name]}"
-    return None

@@ -8,13 +8,12 @@ from typing import Any
 
 from common.problems import invalid
 from generation.backends.base import BackendError, Generated
-from generation.backends.origin import WEIGHTS
+from generation.backends.origin import WEIGHTS, made_with
 from generation.backends.requirements import why_not
 from generation.models import Sample
 from generation.registry import open_models
 from generation.registry.open_models import BackendOf
 from generation.runs.chunks import storable
-from generation.runs.first_use import made_with
 from generation.runs.places import Place, request_of
 
 

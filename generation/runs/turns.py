@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
 
 from generation.backends.base import Backend, Generated, NotGenerated, Outcome
+from generation.backends.origin import made_with
 from generation.runs import chunks
-from generation.runs.first_use import made_with
 from generation.runs.fitting import refusals
 from generation.runs.places import Place, request_of
 

@@ -1,7 +1,18 @@
 """Turns what a model wrote into what a writer sees: a clean line of whole sentences, or the reason why there is none.
 
-The steps, in this order: remove the prompt's echo and unprintable characters, replace white space with single spaces,
-cut the text at a sentence end, check the length, and check for words from the list.
+The steps, in this order: remove the prompt's echo, unprintable characters and the number or bullet of a list, replace
+white space with single spaces, cut the text at a sentence end, close a quotation that the cut left open, check the
+length, and check for words from the list.
+
+**Numbers of a list.** A model that was shown a list continues with “16. …” or “- …”. A writer asked for a text and not
+for an item, so the mark is removed, and so are the next items. A number that begins a sentence stays: “1984 was …”,
+“3.5 million …”, “10 years later …”; and so does one that ends the writer's own sentence (“He counted to” + “16. Then”).
+
+**Open quotations.** “"Don't do that.” is what a cut at a sentence end leaves of a longer speech. A writer expects a
+speech to end with its mark, and nobody can tell where else the model would have ended it, so the mark is added at the
+cut. To draw again instead would cost the writer another second, and would remove speeches from the suggestions of
+models that write long ones. If more than one mark is missing, if one has no beginning, or if the text does not end with
+a sentence, adding a mark would be a guess, so it is drawn again. What the model wrote is stored unchanged beside it.
 """
 
 from __future__ import annotations
@@ -11,13 +22,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generation.decoding.sentences import (
-    begins_sentence,
-    ends_sentence,
-    first_sentence_end,
-    has_whole_quotations,
-    without_echo,
-)
+from generation.decoding.quotations import has_whole_quotations, with_closed_quotation
+from generation.decoding.sentences import begins_sentence, ends_sentence, first_sentence_end, without_echo
 
 EMPTY = "nothing was written"
 NO_END = "no sentence ends in it"
@@ -26,6 +32,9 @@ TOO_LONG = "longer than {most} characters"
 MID_SENTENCE = "begins in the middle of a sentence"
 NO_MARK = "does not end with the mark of a sentence's end"
 HALF_QUOTED = "has a quotation mark without its partner"
+# “16. ”, “1) ”, “(2) ”, “a) ”, “- ”, “* ”, “• ”. Dashes begin a speech in many languages, so they are not bullets.
+_ITEM = re.compile(r"\s*(?:(?:\d{1,2}\.(?!\s*\d)|\(?(?:\d{1,2}|[A-Za-z])\)|[-*+•◦▪‣·])\s+)+(?=\S)")
+_NEXT_ITEM = re.compile(rf"\n{_ITEM.pattern}")
 FORBIDDEN = "contains “{word}”, which is on the word list"
 
 
@@ -56,14 +65,19 @@ class Cleaned:
 def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
     """The part of ``raw`` that a writer may see. ``ended``: the model ended the text by itself, so its last word is an
     end too, with or without a full stop."""
+    story = _last_line(prompt) if rules.continues else ""
     text = _printable(without_echo(raw, prompt))
+    text = _without_list(text, begins=not story or ends_sentence(story))
     if not text.strip():
         return Cleaned(why=EMPTY)
     text = _whole_sentences(text, rules, ended=ended)
     if not text:
         return Cleaned(why=NO_END)
-    if rules.continues and ends_sentence(prompt) and not begins_sentence(text):
+    if ends_sentence(story) and not begins_sentence(text):
         return Cleaned(why=MID_SENTENCE)
+    text = _quotation_closed(text, story)
+    if not text:
+        return Cleaned(why=HALF_QUOTED)
     if len(text) < rules.least:
         return Cleaned(why=TOO_SHORT.format(least=rules.least))
     if len(text) > rules.most:
@@ -74,7 +88,7 @@ def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
 
 def why_no_whole_sentence(text: str) -> str:
     """Why a text cannot stand after any story, whatever its last word is; empty if it can."""
-    if not begins_sentence(text):
+    if not begins_sentence(text) or _ITEM.match(text):
         return MID_SENTENCE
     if not ends_sentence(text):
         return NO_MARK
@@ -102,6 +116,25 @@ def _printable(text: str) -> str:
     return "".join(
         each for each in text if each in "\n\t" or (unicodedata.category(each) not in ("Cc", "Cf") and each != "\ufffd")
     )
+
+
+def _last_line(prompt: str) -> str:
+    lines = prompt.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _without_list(text: str, *, begins: bool) -> str:
+    """The text up to the next item of a list, and without the mark of an item that it begins with. ``begins``: it
+    begins a sentence, so what it begins with is no part of the writer's."""
+    text = _ITEM.sub("", text, count=1) if begins and _ITEM.match(text) else text
+    following = _NEXT_ITEM.search(text.lstrip())
+    return text.lstrip()[: following.start()] if following else text
+
+
+def _quotation_closed(text: str, story: str) -> str:
+    """The text with whole quotations, see the top of this module; empty if it cannot have them."""
+    whole = with_closed_quotation(text, before=story)
+    return whole if whole == text or ends_sentence(text) else ""
 
 
 def _whole_sentences(text: str, rules: Rules, *, ended: bool) -> str:

@@ -60,6 +60,8 @@ def change_suggester(*, suggester: Suggester, **values: Any) -> Suggester:
     uses the suggester."""
     suggester = Suggester.objects.select_for_update(of=("self",)).select_related("model").get(pk=suggester.pk)
     before = snapshot_of(suggester)
+    if "model" in values and values["model"] != suggester.model:
+        values |= {"origin": {}, "other_origin": {}}
     for name, value in values.items():
         setattr(suggester, name, value)
     check(suggester)

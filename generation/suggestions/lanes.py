@@ -27,13 +27,14 @@ from generation.backends.base import (
     Request,
     is_device_broken,
 )
-from generation.backends.origin import WEIGHTS, versions
+from generation.backends.origin import WEIGHTS, made_with, versions
 from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
-from generation.models import LanguageModel, Suggestion
+from generation.models import LanguageModel, Suggester, Suggestion
 from generation.registry.open_models import spec_of
 from generation.suggestions.cleaning import clean
 from generation.suggestions.definitions import limits_of, rules_of
 from generation.suggestions.serving import Result
+from generation.suggestions.weights import why_not_these
 
 logger = logging.getLogger(__name__)
 OpenBackend = Callable[[ModelSpec], Backend]
@@ -95,6 +96,8 @@ class Lane:
         self.state, self.message = "loading", ""
         self.jobs: dict[int, Job] = {}
         self.wanted = True
+        self.origin: dict[str, Any] = {}
+        self.compared: set[tuple[int, str]] = set()
         self._open_backend = open_backend
         self._backend: Backend | None = None
         self._engine: Engine | None = None
@@ -116,6 +119,7 @@ class Lane:
             engine = backend.open_engine(most_active=self.rows)
             _warm_up(engine)
             self._backend, self._engine, self._facts = backend, engine, backend.facts()
+            self.origin, self.compared = made_with(backend), set()
         except BackendError as error:
             self._failed(str(error))
         except Exception as error:  # any error from a library: the other models continue
@@ -132,6 +136,13 @@ class Lane:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self.state = "failed"
         logger.error("Model %s: %s", self.name, self.message)
+
+    def uncompared(self, suggesters: Iterable[Suggester]) -> list[Suggester]:
+        """The suggesters of this model whose weights were not compared since it was opened, or have other ones now."""
+        if self.state != "ready":
+            return []
+        ours = (row for row in suggesters if row.model_id == self.model.pk)
+        return [row for row in ours if (row.pk, repr(row.origin)) not in self.compared]
 
     def in_words(self) -> str:
         """The state as a sentence."""
@@ -183,7 +194,9 @@ class Lane:
                 refused.append(Result(row.pk, "", f"Suggester {row.suggester.name}: {error}", tries=row.tries))
                 continue
             why = self._backend.refusal(job.decoder) if self._backend else ""
-            if why:
+            if other := why_not_these(row.suggester, self.origin):
+                refused.append(Result(row.pk, "", other, tries=row.tries))
+            elif why:
                 refused.append(Result(row.pk, "", f"Model {self.name}: {why}", tries=row.tries))
             else:
                 jobs.append(job)

@@ -21,12 +21,13 @@ from typing import TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from generation.models import LanguageModel, ModelWorker
+from generation.models import LanguageModel, ModelWorker, Suggester
 from generation.registry import presence
 from generation.registry.checking import end_process_if
 from generation.suggestions import serving
 from generation.suggestions.asking import close_abandoned
 from generation.suggestions.lanes import Lane, OpenBackend
+from generation.suggestions.weights import note_weights
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -152,6 +153,17 @@ class SuggesterProcess:
         for pk, model in wanted.items():
             if pk not in self.lanes:
                 self.lanes[pk] = Lane(model=model, open_backend=self._open_backend, rows=self._rows)
+
+        self._compare_weights()
+
+    def _compare_weights(self) -> None:
+        """For each suggester once after its model was opened, and again when its weights were accepted."""
+        if any(lane.state == "ready" for lane in self.lanes.values()):
+            active = list(Suggester.objects.filter(active=True).only("pk", "model_id", "origin"))
+            for lane in self.lanes.values():
+                for suggester in lane.uncompared(active):
+                    note_weights(suggester_id=suggester.pk, now=lane.origin)
+                    lane.compared.add((suggester.pk, repr(suggester.origin)))
 
     def _drop_needless(self) -> None:
         """Called right before the next tokens are made: nothing is computed for a writer who has left meanwhile."""

@@ -13,6 +13,7 @@ from annotation.models import Membership
 from generation.models import PoolText, Suggester, Suggestion
 from generation.registry.registration import ensure_embedded_model, retire_model
 from generation.suggestions.holding import hold_suggesters
+from generation.suggestions.weights import note_weights
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer, answer_all, is_waiting, story_study, writer
 from tests.annotation.pages import fields
@@ -280,3 +281,37 @@ def test_the_model_that_comes_with_the_server_is_not_offered_once_it_is_retired(
     retire_model(model_id=model.pk)
     assert '<option value="smollm2-135m"' not in ana.get(NEW).content.decode()
     assert ana.post(NEW, FORM | {"model": "smollm2-135m"}).status_code == 422
+
+
+def changed_model(name: str = "model-a") -> Suggester:
+    """A suggester whose model had other files when a process opened it again."""
+    suggester = mine(name)
+    for commit in ("a" * 40, "b" * 40):
+        note_weights(suggester_id=suggester.pk, now={"commit": commit})
+    return suggester
+
+
+def test_the_page_says_that_the_model_changed_and_lets_its_owner_accept_that(ana: Client) -> None:
+    changed_model()
+    url = f"{LIST}model-a/"
+    page = text(ana, url)
+    assert "The model has changed" in page
+    assert "a" * 40 in page and "b" * 40 in page
+    assert "Model changed" in text(ana, LIST)
+    bob = signed_in(make_user("bob"))
+    assert f'action="{url}weights/"' not in bob.get(url).content.decode()
+    assert bob.post(f"{url}weights/").status_code == 404
+
+    assert ana.post(f"{url}weights/").status_code == 302
+
+    assert "The model has changed" not in text(ana, url)
+    assert Suggester.objects.get().origin == {"commit": "b" * 40}
+
+
+def test_a_changed_model_of_a_live_study_cannot_be_accepted(ana: Client) -> None:
+    changed_model()
+    hold_suggesters(names=["model-a"], user="stories")
+    url = f"{LIST}model-a/"
+    assert "This is possible once" in text(ana, url)
+    assert "Bring the old files back, or close the study first." in fields(ana.post(f"{url}weights/", follow=True)).text
+    assert Suggester.objects.get().origin == {"commit": "a" * 40}

@@ -93,7 +93,7 @@ def slogan_study() -> Study:
 def test_the_button_for_suggestions_shows_examples_each_once() -> None:
     study = slogan_study()
     trying = Trying(study)
-    trying.send("&suggest=1", keywords="bread", slogan="")
+    trying.send("&suggest=1", keywords="bread", slogan="Crumbs")
     assert "Bread before dawn." in trying.page.text
     assert trying.page.values["keywords"].strip() == "bread"
     trying.send("&suggest=1")
@@ -104,10 +104,11 @@ def test_the_button_for_suggestions_shows_examples_each_once() -> None:
     assert "Step 2" in trying.page.text
 
 
-def test_the_button_needs_a_word_to_begin_from() -> None:
+def test_the_button_needs_keywords_and_a_first_slogan() -> None:
     trying = Trying(slogan_study())
-    trying.send("&suggest=1", keywords="", slogan="")
-    assert "There is nothing to start from yet" in trying.page.text
+    trying.send("&suggest=1", keywords="bread", slogan="")
+    assert "Something is still missing" in trying.page.text
+    assert "Bread before dawn." not in trying.page.text
 
 
 def test_a_step_in_the_middle_can_be_tried() -> None:

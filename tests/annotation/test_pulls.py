@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
 from django.urls import reverse
+from django.utils import timezone
 
-from annotation.models import Draft, Offer, Pull, Rating, Step, Study
+from annotation.models import Arm, Assignment, Draft, Offer, Pull, Rating, Step, Study
 from annotation.task_types.questions import MAX_CHARS
 from generation.models import Suggester, Suggestion
 from tests.annotation.exports.helpers import exported, read_jsonl
@@ -19,6 +21,7 @@ from tests.factories import make_participant, make_study
 from tests.generation.support.toy_suggestions import make_pool, make_suggester
 
 pytestmark = pytest.mark.django_db
+KEYWORDS, SLOGAN = "Enter at least one keyword.", "Write a first slogan. You can change it as often as you like."
 TEMPLATE = "Words: {keywords}. Slogan for {prompt}: {slogan}"
 
 
@@ -38,7 +41,8 @@ def writer(study: Study) -> WorkerBrowser:
 def press(browser: WorkerBrowser, **typed: str) -> Any:
     """The button, with what is typed on the page."""
     url = reverse("work_suggest", args=[browser.token])
-    return browser.client.post(url, {"form": browser.form(), "keywords": "", "slogan": "", "used": "", **typed})
+    data = {"form": browser.form(), "keywords": "storm", "slogan": "Rain, rain.", "used": "", **typed}
+    return browser.client.post(url, data)
 
 
 def html(browser: WorkerBrowser) -> str:
@@ -51,6 +55,12 @@ def waits(browser: WorkerBrowser) -> bool:
 
 def asked(number: int, side: str) -> Suggestion:
     return Suggestion.objects.get(key__endswith=f"/{number}/{side}")
+
+
+def still_missing(page: str) -> list[str]:
+    """The lines about empty boxes that the page shows."""
+    lines = re.findall(r'<li data-needs="\w+"( hidden)?><a href="#f-\w+">([^<]+)</a>', page)
+    return [text for hidden, text in lines if not hidden]
 
 
 def bring(number: int = 1, first: str = "Dry in any storm.", second: str = "It holds.") -> None:
@@ -104,7 +114,7 @@ def test_suggestions_are_beside_the_box_and_the_history_stays() -> None:
     text = fields(browser.get()).text
 
     assert text.index("Rain is a rumour.") < text.index("Dry in any storm.")
-    assert "2. rain Dry" in text and "1. storm" in text
+    assert "2. rain Dry" in text and "1. storm Rain, rain." in text
     assert [(row.number, row.side, row.text) for row in Offer.objects.order_by("number", "side")] == [
         (1, "1", "Dry in any storm."),
         (1, "2", "It holds."),
@@ -124,14 +134,61 @@ def test_a_second_press_while_one_waits_changes_nothing() -> None:
     assert fields(browser.get()).values["slogan"] == "And more", "but what is typed is saved"
 
 
-def test_nothing_typed_asks_for_nothing_and_says_so() -> None:
+@pytest.mark.parametrize(
+    ("typed", "missing"),
+    [
+        ({"keywords": "  ", "slogan": "\n"}, [KEYWORDS, SLOGAN]),
+        ({"keywords": ""}, [KEYWORDS]),
+        ({"slogan": " "}, [SLOGAN]),
+    ],
+)
+def test_without_keywords_and_a_first_slogan_nothing_is_asked_for_and_the_page_says_what_is_missing(
+    typed: dict[str, str], missing: list[str]
+) -> None:
     browser = writer(slogan_study())
+    assert still_missing(html(browser)) == [KEYWORDS, SLOGAN], "also before the first press"
+    assert "Something is still missing" not in html(browser)
 
-    response = press(browser, keywords="  ")
+    response = press(browser, **typed)
 
-    page = fields(browser.client.get(response["Location"]))
-    assert "There is nothing to start from yet" in page.text
+    assert response["Location"] == f"{browser.url}?suggest=lacks#pull"
+    page = browser.client.get(response["Location"]).content.decode()
+    assert "Something is still missing" in page
+    assert still_missing(page) == missing
     assert not Pull.objects.exists() and not Suggestion.objects.exists()
+    assert Draft.objects.get().answers["keywords"] == typed.get("keywords", "storm").strip()
+
+
+def test_once_both_are_there_nothing_is_missing() -> None:
+    browser = writer(slogan_study())
+    press(browser)
+    bring()
+
+    assert still_missing(html(browser)) == []
+    assert "Something is still missing" not in browser.client.get(f"{browser.url}?suggest=lacks").content.decode()
+
+
+def test_a_press_stored_before_both_were_needed_still_gets_its_suggestions() -> None:
+    browser = writer(slogan_study())
+    browser.get()
+    Pull.objects.create(
+        assignment=Assignment.objects.get(), step=0, number=1, typed={"keywords": "storm", "slogan": ""},
+        asked_at=timezone.now(),
+    )  # fmt: skip
+    assert waits(browser)
+    bring()
+
+    assert "Dry in any storm." in html(browser)
+
+
+def test_a_study_that_went_live_before_its_texts_existed_says_the_same() -> None:
+    study = slogan_study()
+    arm = study.arms.get()
+    texts = {key: text for key, text in arm.shown_texts.items() if not key.startswith("pull.needs")}
+    assert len(texts) == len(arm.shown_texts) - 3
+    Arm.objects.filter(pk=arm.pk).update(shown_texts=texts)
+
+    assert still_missing(html(writer(study))) == [KEYWORDS, SLOGAN]
 
 
 def test_after_the_last_request_there_is_no_button_and_a_forged_press_asks_for_nothing() -> None:
@@ -292,7 +349,7 @@ def test_forged_and_foreign_presses_are_refused() -> None:
 
     assert mine.client.post(url, {"form": "forged"}).status_code == 404
     assert mine.client.post(reverse("work_suggest", args=["forged"]), {"form": mine.form()}).status_code == 404
-    mine.client.post(url, {"form": other.form(), "keywords": "storm"})
+    mine.client.post(url, {"form": other.form(), "keywords": "storm", "slogan": "Rain"})
     assert not Pull.objects.exists(), "the form belongs to somebody else"
 
 

@@ -124,10 +124,19 @@ def test_a_slogan_with_suggestions_on_request(
     slogan, keywords = page.locator("#f-slogan"), page.locator("#f-keywords")
     check_looks(page, axe_core, "slogan-empty")
     page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    needs = page.locator("#pull-needs")
+    expect(needs.locator("li:visible")).to_have_count(2)
+    keywords.fill("storm, dry")
+    expect(needs.locator("li:visible")).to_have_text(["Write a first slogan. You can change it as often as you like."])
     page.get_by_role("button", name="Get suggestions").click()
-    expect(page.locator("#pull-note")).to_contain_text("There is nothing to start from yet")
+    expect(needs).to_contain_text("Something is still missing")
+    check_looks(page, axe_core, "slogan-missing")
+    page.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    keywords.fill("")
+    expect(needs.locator("li:visible")).to_have_count(2)
     keywords.fill("storm, dry")
     slogan.fill("Let it")
+    expect(needs).to_be_hidden()
     page.get_by_role("button", name="Get suggestions").click()
     expect(page.locator("#pull-title")).to_have_text("2 suggestions are being written")
     check_looks(page, axe_core, "slogan-waiting")
@@ -173,6 +182,9 @@ def test_the_button_works_without_javascript_and_loses_nothing(
 ) -> None:
     page = open_work(new_page, live_server, slogan_study(), java_script_enabled=False, viewport=NARROW)
     page.fill("#f-keywords", "storm")
+    page.click("#pull-ask")
+    expect(page.locator("#pull-needs li:visible")).to_have_count(1)
+    expect(page.locator("#f-keywords")).to_have_value("storm")
     page.fill("#f-slogan", "Let it")
     page.click("#pull-ask")
     expect(page.locator("#pull-title")).to_have_text("2 suggestions are being written")
@@ -190,6 +202,7 @@ def test_the_button_works_without_javascript_and_loses_nothing(
 def test_suggestions_and_errors_work_with_the_keyboard_alone(new_page: NewPage, live_server: Any, write: Write) -> None:
     page = open_work(new_page, live_server, slogan_study())
     page.fill("#f-keywords", "storm")
+    page.fill("#f-slogan", "Let it")
     tab_to(page, "#pull-ask")
     page.route("**/suggest", lambda route: route.abort())
     page.keyboard.press("Enter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import json
+import re
 import signal
 import socket
 import stat
@@ -23,11 +24,13 @@ from generation.decoding.prompts import make_prompt
 from generation.models import Suggester
 from hitserver import demo, demo_suggesters
 from hitserver.demo import arguments
+from hitserver.demo_steps import Steps
 from hitserver.demo_suggesters import make_suggesters
 from tests.factories import make_study
 from tests.services import ROOT
 from tests.support import clean_environment
 
+STEP = re.compile(r"^ *(\d+\.\d) s  (.+)$", re.MULTILINE)
 SETS = "sample_id,context,label_value,label_name,resp_0,resp_1\n"
 
 
@@ -47,8 +50,15 @@ def test_from_a_csv_file_to_report_and_exports(tmp_path: Path) -> None:
     data = tmp_path / "sets.csv"
     rows = [f"s{n},Context {n},{label},content_diversity,Yes {n}.,No {n}.\n" for n in range(3) for label in (1, 0)]
     data.write_text(SETS + "".join(rows), encoding="utf-8")
-    done = run(tmp_path, "--data", str(data), "--ratings", "2")
+    done = run(tmp_path, "--data", str(data), "--ratings", "2", "--setup-seconds", "3")
     assert done.returncode == 0, done.stdout + done.stderr
+    steps = {text: float(seconds) for seconds, text in STEP.findall(done.stdout)}
+    assert [re.sub(r"\W.*", "", text.removeprefix("The ")) for text in steps] == [
+        "packages", "program", "database", "Study", "server", "2", "Report", "exports", "in",
+    ]  # fmt: skip
+    assert steps["The packages are installed."] == 3.0
+    *each, total = steps.values()
+    assert sum(each) == pytest.approx(total, abs=0.5), "every second belongs to a step"
     out = tmp_path / "out"
     assert "Simulated data" in (out / "report.html").read_text("utf-8")
     assert json.loads((out / "report.json").read_text("utf-8"))
@@ -104,8 +114,8 @@ def test_every_type_goes_from_its_example_to_a_report(
     study = demo.make_study(options, slug="demo", title="Demo", ratings=1, owner=None)
     assert study.items_per_hit == min(get_type(task).suggested.items_per_hit, study.items.count())
 
-    demo.rate(study, live_server.url)
-    demo.write_results(study, tmp_path)
+    demo.rate(study, live_server.url, Steps())
+    demo.write_results(study, tmp_path, Steps())
 
     assert not study.hits.filter(n_submitted__lt=F("wanted")).exists()
     sections = json.loads((tmp_path / "report.json").read_text("utf-8"))["sections"]

@@ -1,10 +1,17 @@
 """Nothing that a worker's first page needs is left to load while the worker waits."""
 
+import logging
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.http import HttpRequest, HttpResponseBase
+from django.template import engines
+
+from hitserver.preloading import load_for_requests
 from tests.services import ROOT
 from tests.support import clean_environment
 
@@ -46,3 +53,38 @@ def test_task_types_and_workers_pages_are_loaded_before_the_first_request(tmp_pa
     assert lines["LATE"] == ""
     assert "annotation/start.html" in lines["TEMPLATES"]
     assert "annotation/work.html" in lines["TEMPLATES"]
+
+
+class Recorded(WSGIHandler):
+    """The application, which notes what it responded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.responses: list[tuple[str, int]] = []
+
+    def get_response(self, request: HttpRequest) -> HttpResponseBase:
+        response = super().get_response(request)
+        self.responses.append((request.path, response.status_code))
+        return response
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_first_page_was_opened_once_before_the_server_is_ready() -> None:
+    application = Recorded()
+
+    load_for_requests(application)
+
+    assert application.responses == [("/", 302), ("/console/", 302), ("/console/login/", 200)]
+    (loader,) = engines["django"].engine.template_loaders  # type: ignore[attr-defined]
+    assert {"console/login.html", "console/studies.html"} <= set(loader.get_template_cache)
+
+
+def test_a_first_page_that_fails_does_not_stop_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(WSGIHandler):
+        def get_response(self, request: HttpRequest) -> HttpResponseBase:
+            raise OSError("no database")
+
+    with caplog.at_level(logging.WARNING):
+        load_for_requests(Broken())
+
+    assert "The first page could not be opened" in caplog.text

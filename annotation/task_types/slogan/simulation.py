@@ -22,6 +22,11 @@ def keywords(worker: SimulatedWorker, page: Page, at: int) -> str:
     return ", ".join(worker.rng(page.name, "keywords", at).sample(WORDS, 2))
 
 
+def first_slogan(worker: SimulatedWorker, page: Page) -> str:
+    """What the worker has written before the first request."""
+    return " ".join(worker.rng(page.name, "first slogan").sample(WORDS, 2)).capitalize()
+
+
 def written_slogan(worker: SimulatedWorker, page: Page, box: TextQuestion, tries: Sequence[Try]) -> dict[str, str]:
     """The slogan, and the suggestion that it was made from, if any."""
     rng = worker.rng(page.name)

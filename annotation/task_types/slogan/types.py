@@ -14,9 +14,9 @@ from annotation.task_types.offers import Ask, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.config import SloganConfig
-from annotation.task_types.slogan.simulation import ASKS, keywords, written_slogan
+from annotation.task_types.slogan.simulation import ASKS, first_slogan, keywords, written_slogan
 from annotation.task_types.slogan.used import COUNT, MOST, UsedQuestion, history, offered, used_offer, uses_of
-from annotation.task_types.slogan.words import FEWER, texts_of
+from annotation.task_types.slogan.words import FEWER, NEEDS, NEEDS_KEYWORDS, NEEDS_SLOGAN, texts_of
 from annotation.task_types.suggestion_uses import StoredUse, use_questions, use_values
 from annotation.task_types.surveys import statements, survey_page, survey_questions, survey_sections
 
@@ -66,7 +66,9 @@ class Slogan(TaskType):
         return [SuggesterNeed(name, 1, names.count(name), FIELDS) for name in dict.fromkeys(names)]
 
     def pull(self, shown: Shown, page: Page, typed: Mapping[str, str]) -> Sequence[Ask]:
-        if not any(text.strip() for text in typed.values()) or page.item is None:
+        # A stored press is answered whatever it had: before both boxes were required, one was enough.
+        stored = any(press.typed == typed for press in shown.offers.pulls)
+        if page.item is None or not (stored or all(text.strip() for text in typed.values())):
             return []
         payload = shown.items[page.item].payload
         fields = {"keywords": typed["keywords"], "slogan": typed["slogan"], "prompt": payload["prompt"]}
@@ -112,10 +114,14 @@ class Slogan(TaskType):
         tries = shown.offers.tries(2 * number)
         words = ("heading", "button", "spent", "none", "use", "back")
         context |= {f"pull_{word}": texts[f"pull.{word}"] for word in words} | {"tries": history(tries)}
-        context["pull_fewer"] = texts.get("pull.fewer", FEWER)  # a study that went live before it has no such text
+        # A study that went live before a text existed does not have it.
+        context["pull_fewer"] = texts.get("pull.fewer", FEWER)
         context |= {"pull_left": max(0, config["most_tries"] - len(tries))}
         parts: list[Part] = [_keywords(texts), _slogan(config, texts), _used_question(tuple(offered(tries)))]
-        return Page(name, title, template, parts, context, index, pulls=config["most_tries"])
+        needs = {"keywords": texts.get("pull.needs_keywords", NEEDS_KEYWORDS)}
+        needs |= {"slogan": texts.get("pull.needs_slogan", NEEDS_SLOGAN)}
+        context |= {"pull_needs": texts.get("pull.needs", NEEDS)}
+        return Page(name, title, template, parts, context, index, pulls=config["most_tries"], pull_needs=needs)
 
     def _rating_page(self, shown: Shown, number: int, index: int, context: Json) -> Page:
         texts = shown.texts
@@ -178,7 +184,7 @@ class Slogan(TaskType):
         at = len(shown.offers.tries(_step(page)))
         if at >= min(ASKS[worker.profile], page.pulls):
             return None
-        return {"keywords": keywords(worker, page, at), "slogan": ""}
+        return {"keywords": keywords(worker, page, at), "slogan": first_slogan(worker, page)}
 
 
 def _step(page: Page) -> int:

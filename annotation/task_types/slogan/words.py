@@ -9,6 +9,9 @@ from annotation.task_types.items import Json
 from annotation.task_types.surveys import survey_texts
 from annotation.task_types.wording import recording_texts, task_in_sentences
 
+NEEDS = "You can get suggestions as soon as both boxes are filled in."
+NEEDS_KEYWORDS = "Enter at least one keyword."
+NEEDS_SLOGAN = "Write a first slogan. You can change it as often as you like."
 FEWER = "Not all suggestions came in time. Use what is here, or ask again."
 
 
@@ -25,7 +28,7 @@ def texts_of(config: Json) -> Sequence[Text]:
     ]
     if config["suggestions"]:
         many = len(config["suggesters"]) > 1
-        keywords_help = "Words that the suggestions should be about. You can change them as often as you like."
+        keywords_help = "Only for suggestions: what they should be about. You can change them as often as you like."
         spent = "You have used all requests for this slogan. You can still use the suggestions below."
         found += [
             Text("keywords.label", "Label of the box for keywords", "Keywords", writing),
@@ -33,6 +36,9 @@ def texts_of(config: Json) -> Sequence[Text]:
             Text("pull.heading", "Heading of the suggestions, for screen readers", "Suggestions", writing),
             Text("pull.button", "Button", "Get suggestions" if many else "Get a suggestion", writing),
             Text("pull.spent", "Shown when no requests are left", spent, writing, 2),
+            Text("pull.needs", "Line above what is missing for suggestions", NEEDS, writing),
+            Text("pull.needs_keywords", "Shown while there are no keywords", NEEDS_KEYWORDS, writing),
+            Text("pull.needs_slogan", "Shown while there is no first slogan", NEEDS_SLOGAN, writing),
             Text("pull.none", "Shown for a request that brought nothing", "No suggestion came this time.", writing),
             Text("pull.fewer", "Shown for a request that brought fewer suggestions than promised", FEWER, writing),
             Text("pull.use", "Button beside a suggestion", "Use it", writing),
@@ -47,10 +53,10 @@ def _instructions(config: Json) -> str:
     parts = ["you read what the slogan is for"]
     if config["suggestions"]:
         parts.append(
-            f"you enter keywords or the beginning of a slogan, and press a button to get {offered} from a computer, as "
+            f"you enter keywords and write a first slogan, then press a button to get {offered} from a computer, as "
             "often as you like"
         )
-        parts.append("you write your slogan: use a suggestion, change it, or write your own")
+        parts.append("you finish your slogan: use a suggestion, change it, or write your own")
     else:
         parts.append("you write your slogan")
     parts.append("you say what you think of it")

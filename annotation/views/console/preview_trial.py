@@ -17,7 +17,7 @@ from annotation.views.console.page import SignedIn
 from annotation.views.console.plan import fingerprint
 from annotation.views.console.preview_hits import PreviewedHit
 from annotation.views.work_offers import NOT_PULLED
-from annotation.views.work_pages import Link, Notice, SeeOther, message, page, problems_of
+from annotation.views.work_pages import Link, SeeOther, message, page, problems_of
 from annotation.views.work_preview import Trial, preview_context
 
 SALT = "annotation.preview"
@@ -42,8 +42,8 @@ def trial_page(request: SignedIn, study: Study, arm: Arm | None, hit: PreviewedH
     trial = Trial(instrument, hit.items, seed=study.seed, answers=state["answers"], pulls=pulls)
     typed = {name: clean_text(str(value)) for name, value in request.POST.items() if name != "form"}
     if PULL in request.GET:
-        notice = None if trial.press(typed) else NOT_PULLED["empty"]
-        return _shown(study, arm, hit, trial, here, values=typed, notice=notice)
+        pressed = trial.press(typed)
+        return _shown(study, arm, hit, trial, here, values=typed, pull_refused=not pressed)
     if errors := trial.answer(typed):
         return _shown(study, arm, hit, trial, here, values=typed, errors=errors)
     if trial.due is None:
@@ -66,7 +66,7 @@ def _shown(
     steps: int | None = None,
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
-    notice: Notice | None = None,
+    pull_refused: bool = False,
 ) -> HttpResponse:
     at, due = len(trial.answers) + 1, trial.due
     if due is None:
@@ -84,8 +84,14 @@ def _shown(
         "key": f"&{here.partition('?')[2]}".rstrip("&"),
         "errors": errors or {},
         "problems": problems_of(due, errors or {}),
-        "notice": notice,
-        "pull": {"url": f"{here}step={at}&{PULL}=1", "step": at - 1, "waiting": None},
+        "notice": NOT_PULLED["empty"] if pull_refused and not due.pull_needs else None,
+        "pull": {
+            "url": f"{here}step={at}&{PULL}=1",
+            "step": at - 1,
+            "waiting": None,
+            "lacks": due.pull_lacks(values or due.initial),
+            "refused": pull_refused,
+        },
     }
     if values is not None:
         context["values"] = dict(values)

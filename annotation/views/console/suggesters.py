@@ -31,6 +31,7 @@ from generation.suggestions.asking import ask_suggesters, read_suggestions
 from generation.suggestions.definitions import change_suggester, create_suggester
 from generation.suggestions.holding import users_of
 from generation.suggestions.pool_filling import Filled, fill_from_csv, fill_from_run
+from generation.suggestions.weights import accept_weights, changed_weights
 
 TRIED = "tried in the console"
 
@@ -46,6 +47,7 @@ def suggesters(request: SignedIn) -> HttpResponse:
             "waits": monitoring.waits(suggester=each),
             "texts": sum(pool.texts for pool in pools if pool.suggester == each.name),
             "uses": _uses(request, each),
+            "changed": changed_weights(each),
         }
         for each in found
     ]
@@ -96,6 +98,7 @@ def _page(
         "uses": _uses(request, found),
         "alive": monitoring.any_alive(now=timezone.now()),
         "may_change": _may_change(request, found),
+        "changed": changed_weights(found),
         "try_form": TryForm(),
         "pool_form": pool or PoolForm(user=request.user),
         "here": "suggesters",
@@ -128,6 +131,20 @@ def switch(request: SignedIn, name: str) -> HttpResponse:
     change_suggester(suggester=found, active=not found.active)
     told = "Stopped: writers get texts from its pool." if found.active else "Active: it writes for writers again."
     messages.success(request, told)
+    return redirect("console_suggester", name)
+
+
+@require_POST
+@signed_in
+def accept(request: SignedIn, name: str) -> HttpResponse:
+    """Lets a suggester write with the files that its model has now."""
+    found = _changeable(request, name)
+    try:
+        accept_weights(suggester=found)
+    except Refused as refused:
+        say_refused(request, refused)
+    else:
+        messages.success(request, "Accepted: it writes with the files that the model has now.")
     return redirect("console_suggester", name)
 
 

@@ -77,6 +77,7 @@ urlpatterns = [
     path("console/suggesters/<slug:name>/", suggesters.suggester, name="console_suggester"),
     path("console/suggesters/<slug:name>/change/", suggesters.change, name="console_change_suggester"),
     path("console/suggesters/<slug:name>/active/", suggesters.switch, name="console_switch_suggester"),
+    path("console/suggesters/<slug:name>/weights/", suggesters.accept, name="console_accept_weights"),
     path("console/suggesters/<slug:name>/try/", suggesters.try_out, name="console_try_suggester"),
     path("console/suggesters/<slug:name>/try/<int:pk>/", suggesters.tried, name="console_tried_suggester"),
     path("console/suggesters/<slug:name>/pool/", suggesters.fill_pool, name="console_fill_pool"),

@@ -31,6 +31,7 @@ from generation.suggestions.asking import SuggestionStatus, ask_suggesters, canc
 from generation.suggestions.definitions import DEFAULT_LIMITS, change_suggester, create_suggester, find_suggester
 from generation.suggestions.reproducing_suggestions import reproduce_suggestion
 from generation.suggestions.suggester_process import DEFAULT_ROWS, SuggesterProcess
+from generation.suggestions.weights import accept_weights
 
 MOST_ROWS = 4096
 POLL_SECONDS = 0.1
@@ -76,6 +77,8 @@ class Command(ActionCommand):
         state = change.add_mutually_exclusive_group()
         state.add_argument("--activate", dest="active", action=Value, nargs=0, const=True)
         state.add_argument("--deactivate", dest="active", action=Value, nargs=0, const=False)
+        accept = add("accept", "let a suggester write with the files that its model has now", self.accept)
+        accept.add_argument("name")
         add("list", "suggesters, how long writers waited, and the processes that run", self.list_suggesters)
 
     def _add_pool_actions(self, add: AddAction) -> None:
@@ -140,6 +143,10 @@ class Command(ActionCommand):
             raise CommandError("Say what to change; see manage.py suggester change --help.")
         change_suggester(suggester=suggester, **changes)
         self.say([f"{name}: {', '.join(sorted(changes))} changed."])
+
+    def accept(self, *, name: str) -> None:
+        accept_weights(suggester=find_suggester(name))
+        self.say([f"{name} writes with the files that its model has now."])
 
     def list_suggesters(self) -> None:
         found = Suggester.objects.select_related("model").order_by("name")

@@ -212,6 +212,9 @@ def check_pulls(task: TaskType, shown: Shown, page: Page, needs: dict[str, Sugge
     assert task.has_pulls and not page.asks
     boxes = [question.key for question in page.questions if isinstance(question, TextQuestion)]
     assert list(task.pull(shown, page, dict.fromkeys(boxes, ""))) == []
+    assert set(page.pull_needs) <= set(boxes) and all(page.pull_needs.values())
+    for key in page.pull_needs:
+        assert list(task.pull(shown, page, dict.fromkeys(boxes, "Words.") | {key: " "})) == []
     asks = task.pull(shown, page, dict.fromkeys(boxes, "A few words."))
     assert asks and len({ask.side for ask in asks}) == len(asks)
     for ask in asks:

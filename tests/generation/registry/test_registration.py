@@ -54,6 +54,7 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
         ({"source": "a\x00b"}, "source: The source is"),
         ({"dtype": "bf16"}, "dtype: There is no “bf16”. Did you mean “bfloat16”?"),
         ({"device": "gpu"}, "device: “gpu” is not a device. Write auto, cpu, cuda or cuda:N."),
+        ({"device": "mps"}, "device: “mps” is not a device. Write auto, cpu, cuda or cuda:N."),
         ({"device": "mps"}, "device: “mps” is not a device."),
         ({"base_url": "http://x/v1"}, "base_url: The backend transformers does not use a server"),
         (SERVER | {"base_url": ""}, "base_url: The address is missing"),

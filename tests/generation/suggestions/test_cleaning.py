@@ -30,6 +30,52 @@ SHOWN = [
     ("Dr. Bell lit the lamp again. It", False, "Dr. Bell lit the lamp again."),
 ]
 
+#: What models wrote after examples in a list, and sentences that begin with a number themselves.
+ITEMS = [
+    ("16. The storm came in from the sea. It", "The storm came in from the sea."),
+    (" 1) The storm came in from the sea.", "The storm came in from the sea."),
+    ("(2) The storm came in from the sea.", "The storm came in from the sea."),
+    ("b) The storm came in from the sea.", "The storm came in from the sea."),
+    ("- The storm came in from the sea.", "The storm came in from the sea."),
+    ("* The storm came in from the sea.", "The storm came in from the sea."),
+    ("•\u00a0The storm came in from the sea.", "The storm came in from the sea."),
+    ("- 3. The storm came in from the sea.", "The storm came in from the sea."),
+    ("\n\n16.\nThe storm came in from the sea.", "The storm came in from the sea."),
+    ("- The storm came in from the sea\n- The ship went down", "The storm came in from the sea"),
+    ("1984 was the year of the great storm.", "1984 was the year of the great storm."),
+    ("1984. That was the year of the storm.", "1984. That was the year of the storm."),
+    ("3.5 million people saw the storm.", "3.5 million people saw the storm."),
+    ("3. 5 million people saw the storm.", "3. 5 million people saw the storm."),
+    ("10 years later the storm came back.", "10 years later the storm came back."),
+    ("I. The storm came in from the sea.", "I. The storm came in from the sea."),
+    ("A storm (2) came in from the sea.", "A storm (2) came in from the sea."),
+    ("— The storm is here, said the man.", "— The storm is here, said the man."),
+    ("*Crash!* The storm came in from the sea.", "*Crash!* The storm came in from the sea."),
+    ("-40 degrees is what the sailors felt.", "-40 degrees is what the sailors felt."),
+]
+
+#: What is left when a cut at a sentence end falls into a quotation; None: no mark at the end would repair it.
+QUOTED = [
+    ('"Don\'t go up there again. I mean it," he', '"Don\'t go up there again."'),
+    ("“Don’t go up there again. I mean it,” he", "“Don’t go up there again.”"),
+    ("He said, “Don’t go up there again. I", "He said, “Don’t go up there again.”"),
+    ("'Don't go up there again. I mean it,' he", "'Don't go up there again.'"),
+    ("‘Don’t go up there again. I mean it,’ he", "‘Don’t go up there again.’"),
+    ("„Geh da nicht noch einmal hinauf. Ich", "„Geh da nicht noch einmal hinauf.“"),
+    ("»Geh da nicht noch einmal hinauf. Ich", "»Geh da nicht noch einmal hinauf.«"),
+    ("« Ne remonte plus jamais là-haut ! Je", "« Ne remonte plus jamais là-haut ! »"),
+    ('"Don\'t go up there," he said.', '"Don\'t go up there," he said.'),
+    ("It wasn't the sailors' fault, 'twas mine.", "It wasn't the sailors' fault, 'twas mine."),
+    ("In the ’90s nobody’s lamp was as bright.", "In the ’90s nobody’s lamp was as bright."),
+    ('The nail was 6" long, and it was bent.', 'The nail was 6" long, and it was bent.'),
+    ('"I was there in 1984," said the old man.', '"I was there in 1984," said the old man.'),
+    ("\"The sign said 'Keep out.' I did not", "\"The sign said 'Keep out.'\""),
+    ("\"He told me, 'Keep out of there. I", None),
+    ("“He told me. “Keep out of there.", None),
+    ("Don't go up there,\" he said.", None),
+    ("Don’t go up there,” he said.", None),
+]
+
 NOT_SHOWN = [
     ("", True, "nothing was written"),
     (" \n\t ", True, "nothing was written"),
@@ -50,6 +96,54 @@ def test_usable_texts_are_cleaned(raw: str, ended: bool, expected: str) -> None:
 @pytest.mark.parametrize(("raw", "ended", "why"), NOT_SHOWN)
 def test_unusable_texts_are_refused_with_a_reason(raw: str, ended: bool, why: str) -> None:
     assert clean(raw, prompt=STORY, rules=Rules(), ended=ended) == Cleaned(why=why)
+
+
+@pytest.mark.parametrize(("raw", "expected"), ITEMS)
+@pytest.mark.parametrize("continues", [True, False])
+def test_marks_of_list_items_are_removed_and_numbers_of_sentences_stay(
+    raw: str, expected: str, continues: bool
+) -> None:
+    assert clean(raw, prompt=STORY, rules=Rules(continues=continues), ended=True).text == expected
+
+
+def test_two_items_of_a_list_are_not_one_suggestion() -> None:
+    cleaned = clean("1. The storm.\n2. The sea was calm.", prompt=STORY, rules=Rules(), ended=True)
+    assert cleaned.why == "shorter than 20 characters"
+
+
+def test_a_number_that_ends_the_writer_s_sentence_is_no_item() -> None:
+    rules = Rules(continues=True)
+    raw = "16. Then the storm came in from the sea."
+    assert clean(raw, prompt=f"{STORY} She counted to", rules=rules, ended=True).text == raw
+    assert clean(raw, prompt="The beginning: 1. One.\n", rules=rules, ended=True).text == raw.removeprefix("16. ")
+    assert clean(raw, prompt="", rules=rules, ended=True).text == raw.removeprefix("16. ")
+    assert why_no_whole_sentence(raw) == MID, "a pool text follows any story"
+
+
+@pytest.mark.parametrize(("raw", "expected"), QUOTED)
+def test_a_quotation_that_the_cut_left_open_is_closed(raw: str, expected: str | None) -> None:
+    cleaned = clean(raw, prompt=STORY, rules=Rules(), ended=False)
+    assert cleaned == (Cleaned(why=HALF) if expected is None else Cleaned(text=expected))
+
+
+def test_a_quotation_is_not_closed_where_no_sentence_ends() -> None:
+    assert clean('She said, "I am going', prompt=STORY, rules=Rules(), ended=True) == Cleaned(why=HALF)
+
+
+@pytest.mark.parametrize(
+    ("story", "raw", "expected"),
+    [
+        ('"I told you', ' so," she said. "Go', ' so," she said.'),
+        ('"I told you so.', 'Now go away!" she said.', 'Now go away!" she said.'),
+        ("“I told you", " so,” she said. “Then", " so,” she said."),
+        ("“I told you so.", "Now you have to live with it.", "Now you have to live with it."),
+        ('"I told you so!" ', "\"Don't you ever do that. I", '"Don\'t you ever do that."'),
+        ('She had said "no".\n"I told you so.', 'Now go away!" she said.', 'Now go away!" she said.'),
+    ],
+)
+def test_a_quotation_that_the_writer_opened_can_end_in_the_suggestion(story: str, raw: str, expected: str) -> None:
+    rules = Rules(least=8, continues=True)
+    assert clean(raw, prompt=story, rules=rules, ended=False) == Cleaned(text=expected.strip())
 
 
 @pytest.mark.parametrize(
@@ -133,6 +227,7 @@ WHOLE = [
     ("“Lady Mireteau, you’re so lucky to have us.", HALF),
     ("'There's something here.", HALF),
     ("'There's something here,' she said.", ""),
+    ("„Es hat geregnet“, sagte sie.", ""),
     (") and then it rained.", MID),
     ("、然后下雨了。", MID),
     ("<b>Bold</b> was the fox.", ""),

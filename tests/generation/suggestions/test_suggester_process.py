@@ -177,6 +177,17 @@ def test_a_text_with_a_forbidden_word_is_drawn_again_with_the_next_seed() -> Non
     assert "word list" in row.parameters["refused"][0]["why"]
 
 
+def test_what_the_model_wrote_is_stored_as_it_was_beside_what_the_writer_sees() -> None:
+    row = ask_for(make_suggester())
+    raw = ' 16. "The bell rang at noon. Nobody heard it," she said.'
+    process = ready(ToyShop(lambda request: raw))
+
+    turns(process, lambda: ended(row))
+
+    row.refresh_from_db()
+    assert (row.text, row.raw_text) == ('"The bell rang at noon."', raw)
+
+
 @pytest.mark.parametrize(("decoder", "tries"), [("ancestral", 3), ("greedy", 1)])
 def test_when_every_try_is_of_no_use_the_pool_steps_in_at_once(decoder: str, tries: int) -> None:
     suggester = make_suggester(word_list="gong", decoder=decoder)

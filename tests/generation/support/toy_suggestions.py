@@ -108,9 +108,10 @@ class ToyBackend:
     engines: list[ToyEngine] = field(default_factory=list)
     closed: bool = False
     refuses: str = ""
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> Facts:
-        return Facts(1, 1, 1000, 10, "toy", "nowhere", gives_log_p=True, gives_log_q=True)
+        return Facts(1, 1, 1000, 10, "toy", "nowhere", gives_log_p=True, gives_log_q=True, origin=self.origin)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
@@ -143,12 +144,13 @@ class ToyShop:
 
     script: Script = toy_text
     step_seconds: float = 0.0
+    origin: Mapping[str, Any] = field(default_factory=dict)
     opened: dict[str, ToyBackend] = field(default_factory=dict)
     n_opened: int = 0
 
     def __call__(self, spec: ModelSpec) -> ToyBackend:
         self.n_opened += 1
-        self.opened[spec.source] = ToyBackend(spec, self.script, self.step_seconds)
+        self.opened[spec.source] = ToyBackend(spec, self.script, self.step_seconds, origin=self.origin)
         return self.opened[spec.source]
 
     def engine(self, source: str = "toy") -> ToyEngine:
