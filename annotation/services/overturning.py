@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study, Submission
+from annotation.platforms.parts import shares_listing
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platform_overview import USED
 from annotation.services.allocation import free_slot
@@ -73,8 +74,15 @@ def _approved_there(assignment: str) -> QuerySet[OutsideAssignment]:
 
 def surplus_postings(hit_ids: list[int], platform: str) -> list[Posting]:
     """Offered postings of these hits whose free places nobody needs: the hits have all submissions, confirmed by the
-    platform, and nobody is working on them."""
+    platform, and nobody is working on them. In one listing of all arms, the places are for any hit that lacks one."""
     surplus: list[Posting] = []
+    study = Study.objects.filter(hits__in=hit_ids[:1]).first()
+    if study is not None and shares_listing(study, platform):
+        hit_ids = (
+            []
+            if study.hits.filter(n_submitted__lt=F("wanted")).exists()
+            else list(study.hits.values_list("pk", flat=True))
+        )
     for hit in Hit.objects.filter(pk__in=hit_ids, n_submitted__gte=F("wanted")).order_by("pk"):
         sent = Assignment.objects.filter(hit=hit, posting__platform=platform, state=State.SUBMITTED)
         reported = OutsideAssignment.objects.filter(
