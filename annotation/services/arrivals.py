@@ -77,7 +77,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     participant = _participant(posting, worker, consented=consented)
     if participant.excluded_at is not None or participant.redacted_at is not None:
         raise NotAdmitted("excluded")
-    if posting.gives_any_hit:
+    if posting.hit_id is None or posting.gives_any_hit:
         _end_earlier_tries(participant, posting)
         if posting.hit_id is None:
             _refuse_at_limit(participant, posting.study)
