@@ -118,7 +118,7 @@ def unprivileged(folder: Path) -> list[str]:
 
 def open_folder() -> str:
     """A folder for temporary files that another user can enter: on some machines /tmp belongs to one user alone."""
-    for folder in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):  # noqa: S108: names drawn by tempfile
+    for folder in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):  # noqa: S108 - names drawn by tempfile
         path = Path(folder)
         if path.is_dir() and all(each.stat().st_mode & 0o001 for each in (path, *path.parents)):
             return folder

@@ -91,7 +91,8 @@ class Missing:
             verb = "was" if self.repeated == 1 else "were"
             sentences.append(
                 f"{counted(self.repeated, 'item')} {verb} rated by the same worker more than once, and so lack"
-                f"{'s' if self.repeated == 1 else ''} different raters. The analysis counts one rating per worker."
+                f"{'s' if self.repeated == 1 else ''} different raters. The analysis counts one rating per worker. "
+                "To let other workers rate them, open the places of the repeated work again: study reopen-repeats."
             )
         if self.blocked:
             verb, them = ("needs", "it") if self.blocked == 1 else ("need", "them")

@@ -14,6 +14,7 @@ from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study
 from annotation.platforms.parts import shares_listing
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platform_overview import USED
+from annotation.queries.repeats import rated_before
 from annotation.services.allocation import free_slot
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -46,10 +47,11 @@ def restore_places(*, study: Study, platform: str, actor: str) -> list[int]:
 
 
 def _approved_without_place(study: Study, platform: str) -> QuerySet[Assignment]:
-    """Released work that the platform has approved, of the same worker, and that nobody excluded."""
+    """Released work that the platform has approved, of the same worker, and that nobody excluded. Without work that was
+    released because its worker had rated one of its texts before."""
     approved = _approved_there("")
     released = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=State.RELEASED)
-    kept = released.filter(Exists(approved), submission__isnull=False).exclude(
+    kept = released.filter(Exists(approved), ~rated_before(), submission__isnull=False).exclude(
         submission__in=excluded_submissions(study)
     )
     return kept.select_for_update(of=("self",), no_key=True)

@@ -17,7 +17,7 @@ from annotation.queries import overview as queries
 from annotation.queries.fairness import comments_of, fairness_of
 from annotation.queries.platform_overview import objections, posted_on
 from annotation.queries.progress import progress
-from annotation.services import pausing, people
+from annotation.services import pausing, people, reopening
 from annotation.services import studies as service
 from annotation.services.redacting import open_requests
 from annotation.views.console.charts import hourly_bars
@@ -151,6 +151,9 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
     return view
 
 
+reopen_repeats = _change_status(
+    "The places of repeated work are open again. On a platform, the next sync offers them.", reopening.reopen_repeats
+)
 pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", pausing.pause)
 resume = _change_status("Live again.", pausing.resume)
 close = _change_status("Closed: no new work is given out. Workers can finish the hit they are on.", service.close_study)

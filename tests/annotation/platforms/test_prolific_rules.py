@@ -271,7 +271,8 @@ def test_no_list_names_an_amount_for_partly_paid_work(prolific: Prolific, server
     work = send_claim(posting, ANN, session)
     syncing.sync_study(study=posting.study, platform=prolific)
     [row] = payment_rows(posting.study, list(payments(posting.study, state="partly_paid")))
-    assert (row.state, row.hits_partly, row.paid, row.due, row.open) == ("partly_paid", 1, 0, 0, 0)
+    assert (row.state, row.hits_partly) == ("partly_paid", 1)
+    assert not (row.paid or row.due or row.open)
     [line] = csv.DictReader(run("payments", "w").splitlines())
     assert (line["state"], line["usd_paid"], line["hits_partly_paid"]) == ("partly_paid", "0.000", "1")
     [earning] = own_record(work.participant_id).earned
