@@ -50,8 +50,8 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Earning:
-    """One amount in USD (None: not known here): what for, when that was sent or paid, and what has become of it, in words
-    for the worker."""
+    """One amount in USD (None: not known here): what for, when that was sent or paid, and what has become of it, in
+    words for the worker."""
 
     what: str
     at: datetime

@@ -26,8 +26,12 @@ PER_PAGE = 50
 STATES = ("to_pay", "to_approve", "waiting", "paid", "partly_paid", "rejected", "excluded", "unconfirmed", "no_reward")
 #: How many hits of each are counted in a row.
 _COUNTED = {
-    **{"due": "to_pay", "open": "to_approve", "later": "waiting", "partly": "partly_paid"},
-    **{"excluded": "excluded", "rejected": "rejected"},
+    "due": "to_pay",
+    "open": "to_approve",
+    "later": "waiting",
+    "partly": "partly_paid",
+    "excluded": "excluded",
+    "rejected": "rejected",
 }
 NOTHING = Decimal(0)
 

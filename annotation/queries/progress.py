@@ -16,9 +16,12 @@ from annotation.queries.left_out import excluded_submissions, left_out_counts
 from annotation.queries.pay import ArmPay, pay_of
 from annotation.queries.rating_counts import RatingCounts, rating_counts
 from annotation.queries.staffing import missing_raters
+from annotation.task_types.registry import UnknownTaskType, get_type
 from common.left_out import left_out_in_words
 
 HOURS = 48
+#: Statuses in which `annotation.services.reopening` opens places.
+REOPENS = (Study.Status.LIVE, Study.Status.PAUSED)
 State = Assignment.State
 NOT_FINISHED = (State.RETURNED, State.ABANDONED, State.STOPPED)
 _BY_SIMULATED = Q(submission__participant__synthetic=True)
@@ -139,7 +142,7 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
     }
     return Progress(
         **_items(study, missing.repeated),
-        missing=missing.in_words(study.hits_per_worker),
+        missing=missing.in_words(study.hits_per_worker, own_work=_is_own_work(study), reopens=study.status in REOPENS),
         **_hits(study),
         **counts,
         in_progress=states.get(State.ACCEPTED, 0),
@@ -158,6 +161,14 @@ def progress(study: Study, *, now: datetime | None = None) -> Progress:
         arms=_arms(study, moment),
         pay=pay_of(study),
     )
+
+
+def _is_own_work(study: Study) -> bool:
+    """Whether workers write for the items, as the study's type declares. False if it is no longer installed."""
+    try:
+        return get_type(study.task_type).own_work
+    except UnknownTaskType:
+        return False
 
 
 def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:

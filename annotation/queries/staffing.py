@@ -54,15 +54,19 @@ def main_items_of(hits: QuerySet[Hit]) -> Mapping[int, set[int]]:
     return items
 
 
-def workers_in_words(needed: Mapping[str, Staffing], hits_per_worker: int | None) -> list[str]:
-    """One sentence for each arm on how many different workers it needs. ``needed`` is by the arm's name."""
+def workers_in_words(
+    needed: Mapping[str, Staffing], hits_per_worker: int | None, *, own_work: bool = False
+) -> list[str]:
+    """One sentence for each arm on how many different workers it needs. ``needed`` is by the arm's name. ``own_work``:
+    they write for the items, as the type declares, and do not rate them."""
+    verb = "writes for" if own_work else "rates"
     limit = f", and each does at most {counted(hits_per_worker, 'hit')}" if hits_per_worker else ""
     sentences = []
     for arm, staff in needed.items():
         who = f"Arm {arm} needs" if arm else "This study needs"
         enough = "" if staff.enough == staff.least else f" {staff.enough:,} are enough if each does all they can."
         least = counted(staff.least, "different worker")
-        sentences.append(f"{who} at least {least}: nobody rates the same item twice{limit}.{enough}")
+        sentences.append(f"{who} at least {least}: nobody {verb} the same item twice{limit}.{enough}")
     return sentences
 
 
@@ -84,23 +88,28 @@ class Missing:
     new_workers: int = 0
     limit_helps: bool = False
 
-    def in_words(self, hits_per_worker: int | None) -> list[str]:
-        """What is missing, and what to do. Empty if nothing is."""
+    def in_words(self, hits_per_worker: int | None, *, own_work: bool = False, reopens: bool = False) -> list[str]:
+        """What is missing, and what to do. Empty if nothing is. ``own_work``: see `workers_in_words`. ``reopens``: whether
+        places of repeated work can be opened again."""
         sentences = []
+        person, do, done = ("writer", "write for", "written for") if own_work else ("rater", "rate", "rated")
         if self.repeated:
             verb = "was" if self.repeated == 1 else "were"
+            counts = "" if own_work else " The analysis counts one rating per worker."
             sentences.append(
-                f"{counted(self.repeated, 'item')} {verb} rated by the same worker more than once, and so lack"
-                f"{'s' if self.repeated == 1 else ''} different raters. The analysis counts one rating per worker. "
-                "To let other workers rate them, open the places of the repeated work again: study reopen-repeats."
+                f"{counted(self.repeated, 'item')} {verb} {done} by the same worker more than once, and so lack"
+                f"{'s' if self.repeated == 1 else ''} different {person}s.{counts}"
             )
+            if reopens:
+                what = "The places that repeated work fills can be opened for other workers"
+                sentences.append(f"{what}: study reopen-repeats.")
         if self.blocked:
             verb, them = ("needs", "it") if self.blocked == 1 else ("need", "them")
-            sentences.append(f"{counted(self.blocked, 'item')} still {verb} a rater who has not rated {them} yet.")
+            sentences.append(f"{counted(self.blocked, 'item')} still {verb} a {person} who has not {done} {them} yet.")
             fix = f"Invite at least {counted(self.new_workers, 'new worker')}"
             if self.limit_helps and hits_per_worker:
                 fix += f", or let each worker do more than {counted(hits_per_worker, 'hit')}"
-            sentences.append(f"Nobody who has taken part so far can rate {them}. {fix}.")
+            sentences.append(f"Nobody who has taken part so far can {do} {them}. {fix}.")
         return sentences
 
 
