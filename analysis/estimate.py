@@ -47,7 +47,8 @@ class Estimate:
 
 
 def p_value(p: float) -> str:
-    """A p value for people, never 0.0000 or 1.0000, which would read as impossible or certain. A dash: there is none."""
+    """A p value for people; a dash if there is none. Never 0.0000 or 1.0000, which would read as impossible or
+    certain."""
     if math.isnan(p):
         return "–"
     if p < 0.0001:

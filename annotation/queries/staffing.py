@@ -7,7 +7,7 @@ together as share no item.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -89,8 +89,8 @@ class Missing:
     limit_helps: bool = False
 
     def in_words(self, hits_per_worker: int | None, *, own_work: bool = False, reopens: bool = False) -> list[str]:
-        """What is missing, and what to do. Empty if nothing is. ``own_work``: see `workers_in_words`. ``reopens``: whether
-        places of repeated work can be opened again."""
+        """What is missing, and what to do. Empty if nothing is. ``own_work``: see `workers_in_words`. ``reopens``:
+        whether places of repeated work can be opened again."""
         sentences = []
         person, do, done = ("writer", "write for", "written for") if own_work else ("rater", "rate", "rated")
         if self.repeated:
@@ -116,16 +116,19 @@ class Missing:
 def missing_raters(study: Study) -> Missing:
     """Which items lack raters that the people who take part cannot give. At most nine queries."""
     repeated = len(items_without_enough_raters(study))
+    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
+        return Missing(repeated=repeated)
     open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
-    n_open = open_hits.count()
-    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED) or not 0 < n_open <= MOST_OPEN:
+    hits = list(open_hits.order_by("position").values_list("pk", "arm")[: MOST_OPEN + 1])
+    people = list(_people(study)) if 0 < len(hits) <= MOST_OPEN else []
+    if not people:
         return Missing(repeated=repeated)
-    people = list(_people(study))
-    if not people or _somebody_can(study, open_hits, [person for person in people if not person.at_limit]):
+    work = _open_work(study, open_hits, hits)
+    if work.somebody_can([person for person in people if not person.at_limit]):
         return Missing(repeated=repeated)
-    blocked = {item for items in main_items_of(open_hits).values() for item in items}
+    blocked = {item for items in work.items.values() for item in items}
     new = sum(staff.least for staff in staffing_by_arm(study, only_open=True).values())
-    return Missing(repeated, len(blocked), new, _somebody_can(study, open_hits, people))
+    return Missing(repeated, len(blocked), new, work.somebody_can(people))
 
 
 def items_without_enough_raters(study: Study) -> set[int]:
@@ -168,12 +171,34 @@ def _people(study: Study) -> Iterable[_Person]:
         yield _Person(pk, worker, arm, study.hits_per_worker is not None and count >= study.hits_per_worker)
 
 
-def _somebody_can(study: Study, open_hits: QuerySet[Hit], people: Sequence[_Person]) -> bool:
-    """Whether one of them can do one of the hits."""
-    if not people:
-        return False
+@dataclass(frozen=True, slots=True)
+class _OpenWork:
+    """Hits with free places, as (hit, arm); the main items of each; by participant, the items that they have had; by
+    worker, those that they wrote; and who returned which hit."""
+
+    hits: Sequence[tuple[int, int]]
+    items: Mapping[int, set[int]]
+    taken: Mapping[int, set[int]]
+    written: Mapping[int, set[int]]
+    returned: Collection[tuple[int, int]]
+
+    def somebody_can(self, people: Sequence[_Person]) -> bool:
+        """Whether one of them can do one of the hits."""
+        nothing: set[int] = set()
+        return any(
+            arm == person.arm
+            and (hit, person.pk) not in self.returned
+            and not self.items.get(hit, nothing) & self.taken.get(person.pk, nothing)
+            and not self.items.get(hit, nothing) & self.written.get(person.worker, nothing)
+            for person in people
+            for hit, arm in self.hits
+        )
+
+
+def _open_work(study: Study, open_hits: QuerySet[Hit], hits: Sequence[tuple[int, int]]) -> _OpenWork:
+    """Three queries, or four if somebody wrote the study's items."""
     items = main_items_of(open_hits)
-    ids = {item for found in items.values() for item in found}
+    ids = {item for main in items.values() for item in main}
     taken: dict[int, set[int]] = defaultdict(set)
     for item, participant in TakenItem.objects.filter(item__in=_of_open(study)).values_list("item", "participant"):
         if item in ids:
@@ -183,15 +208,7 @@ def _somebody_can(study: Study, open_hits: QuerySet[Hit], people: Sequence[_Pers
         for item, worker in ItemAuthor.objects.filter(item__in=_of_open(study)).values_list("item", "worker"):
             written[worker].add(item)
     returned = set(Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED).values_list("hit", "participant"))
-    hits = list(open_hits.values_list("pk", "arm"))
-    return any(
-        arm == person.arm
-        and (hit, person.pk) not in returned
-        and not items[hit] & taken[person.pk]
-        and not items[hit] & written[person.worker]
-        for person in people
-        for hit, arm in hits
-    )
+    return _OpenWork(hits, items, taken, written, returned)
 
 
 def _of_open(study: Study) -> QuerySet[HitItem]:

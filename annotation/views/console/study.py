@@ -10,11 +10,12 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.describing import describe_study
+from annotation.describing import arms_of
 from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
 from annotation.platforms import PlatformTrouble, known, link, platform_class
 from annotation.queries import overview as queries
 from annotation.queries.fairness import comments_of, fairness_of
+from annotation.queries.pay import arm_times
 from annotation.queries.platform_overview import objections, posted_on
 from annotation.queries.progress import progress
 from annotation.services import pausing, people, reopening
@@ -57,7 +58,7 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
         "offered_on": known().get(posted_on(study)),
-        "rewards": describe_study(study).arms,
+        "rewards": arms_of(study),
         "asked_for_deletion": open_requests(study),
         "objections": objections(study),
     }
@@ -75,13 +76,14 @@ def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
 
 
 def progress_context(study: Study) -> dict[str, object]:
-    found = progress(study)
+    times = arm_times(study)
+    found = progress(study, times=times)
     return {
         "progress": found,
         "bars": hourly_bars(found.per_hour),
         "polled": study.status in POLLED,
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
-        "fairness": fairness_of(study),
+        "fairness": fairness_of(study, times),
         "comments": comments_of(study),
     }
 
