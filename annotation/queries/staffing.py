@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import CharField, Count, F, Q, QuerySet, Sum, Value
 
 from annotation.models import Assignment, Hit, HitItem, Item, ItemAuthor, Participant, Study, TakenItem
 from annotation.models.work import TAKEN_STATES
@@ -119,7 +119,7 @@ def missing_raters(study: Study) -> Missing:
     if study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
         return Missing(repeated=repeated)
     open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
-    hits = list(open_hits.order_by("position").values_list("pk", "arm")[: MOST_OPEN + 1])
+    hits = [_Open(*row) for row in open_hits.order_by("position").values_list(*_OPEN)[: MOST_OPEN + 1]]
     people = list(_people(study)) if 0 < len(hits) <= MOST_OPEN else []
     if not people:
         return Missing(repeated=repeated)
@@ -127,8 +127,7 @@ def missing_raters(study: Study) -> Missing:
     if work.somebody_can([person for person in people if not person.at_limit]):
         return Missing(repeated=repeated)
     blocked = {item for items in work.items.values() for item in items}
-    new = sum(staff.least for staff in staffing_by_arm(study, only_open=True).values())
-    return Missing(repeated, len(blocked), new, work.somebody_can(people))
+    return Missing(repeated, len(blocked), work.new_workers(study.hits_per_worker), work.somebody_can(people))
 
 
 def items_without_enough_raters(study: Study) -> set[int]:
@@ -172,11 +171,24 @@ def _people(study: Study) -> Iterable[_Person]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Open:
+    """A hit with free places."""
+
+    pk: int
+    arm: int
+    wanted: int
+    n_live: int
+
+
+_OPEN = ("pk", "arm", "wanted", "n_live")
+
+
+@dataclass(frozen=True, slots=True)
 class _OpenWork:
-    """Hits with free places, as (hit, arm); the main items of each; by participant, the items that they have had; by
+    """Hits with free places; the main items of each; by participant, the items that they have had; by
     worker, those that they wrote; and who returned which hit."""
 
-    hits: Sequence[tuple[int, int]]
+    hits: Sequence[_Open]
     items: Mapping[int, set[int]]
     taken: Mapping[int, set[int]]
     written: Mapping[int, set[int]]
@@ -186,29 +198,48 @@ class _OpenWork:
         """Whether one of them can do one of the hits."""
         nothing: set[int] = set()
         return any(
-            arm == person.arm
-            and (hit, person.pk) not in self.returned
-            and not self.items.get(hit, nothing) & self.taken.get(person.pk, nothing)
-            and not self.items.get(hit, nothing) & self.written.get(person.worker, nothing)
+            hit.arm == person.arm
+            and (hit.pk, person.pk) not in self.returned
+            and not self.items.get(hit.pk, nothing) & self.taken.get(person.pk, nothing)
+            and not self.items.get(hit.pk, nothing) & self.written.get(person.worker, nothing)
             for person in people
-            for hit, arm in self.hits
+            for hit in self.hits
         )
 
+    def new_workers(self, hits_per_worker: int | None) -> int:
+        """How many new workers the free places need at least."""
+        from analysis.planning.workers import staffing  # loads pandas, which workers' requests never need
 
-def _open_work(study: Study, open_hits: QuerySet[Hit], hits: Sequence[tuple[int, int]]) -> _OpenWork:
-    """Three queries, or four if somebody wrote the study's items."""
-    items = main_items_of(open_hits)
-    ids = {item for main in items.values() for item in main}
-    taken: dict[int, set[int]] = defaultdict(set)
-    for item, participant in TakenItem.objects.filter(item__in=_of_open(study)).values_list("item", "participant"):
-        if item in ids:
-            taken[participant].add(item)
-    written: dict[int, set[int]] = defaultdict(set)
+        least = 0
+        for arm in {hit.arm for hit in self.hits}:
+            mine = [hit for hit in self.hits if hit.arm == arm]
+            tasks = [self.items.get(hit.pk, set()) for hit in mine]
+            least += staffing(tasks, [hit.wanted - hit.n_live for hit in mine], hits_per_worker).least
+        return least
+
+
+def _open_work(study: Study, open_hits: QuerySet[Hit], hits: Sequence[_Open]) -> _OpenWork:
+    """One query, which reads pairs of numbers of several kinds."""
+    main = HitItem.objects.filter(hit__in=open_hits.order_by().values("pk"), item__role=Item.Role.MAIN)
+    parts: list[QuerySet[Any, Any]] = [
+        _pairs("items", main, "hit", "item"),
+        _pairs("taken", TakenItem.objects.filter(item__in=_of_open(study)), "participant", "item"),
+        _pairs("returned", Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED), "hit", "participant"),
+    ]
     if study.has_authors:
-        for item, worker in ItemAuthor.objects.filter(item__in=_of_open(study)).values_list("item", "worker"):
-            written[worker].add(item)
-    returned = set(Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED).values_list("hit", "participant"))
-    return _OpenWork(hits, items, taken, written, returned)
+        written_there = ItemAuthor.objects.filter(item__in=_of_open(study))
+        parts.append(_pairs("written", written_there, "worker", "item"))
+    read: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for kind, one, other in parts[0].union(*parts[1:], all=True):
+        read[kind][one].add(other)
+    ids = {item for items in read["items"].values() for item in items}
+    taken = {participant: items & ids for participant, items in read["taken"].items()}
+    returned = {(hit, participant) for hit, people in read["returned"].items() for participant in people}
+    return _OpenWork(hits, read["items"], taken, read["written"], returned)
+
+
+def _pairs(kind: str, rows: QuerySet[Any], one: str, other: str) -> QuerySet[Any, Any]:
+    return rows.order_by().annotate(kind=Value(kind, output_field=CharField())).values_list("kind", one, other)
 
 
 def _of_open(study: Study) -> QuerySet[HitItem]:
