@@ -134,11 +134,6 @@ def _texts(study: Study, whole: Instrument, questions: Sequence[QuestionDescript
     return list(found.items())
 
 
-def arms_of(study: Study) -> list[ArmDescription]:
-    """The arms as `describe_study` has them. One query."""
-    return [_arm(arm, study) for arm in study.arms.all()]
-
-
 def _arm(arm: Arm, study: Study) -> ArmDescription:
     reward = study.reward if arm.reward is None else arm.reward
     return ArmDescription(arm.name, reward, arm.wanted, arm.config, arm.texts)

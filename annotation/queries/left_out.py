@@ -15,7 +15,7 @@ from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QueryS
 
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
-from annotation.models import Arm, Flag, Item, Rating, Review, Study, Submission
+from annotation.models import Arm, Item, Rating, Review, Study, Submission
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.task_types.checks import CHECK
 
@@ -68,24 +68,22 @@ def paid_work(study: Study) -> QuerySet[Submission]:
     return found.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
 
 
-def may_leave_out(study: Study) -> bool:
-    """Whether `left_out_submissions` can find any. False saves its query."""
-    reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
-    extra = Submission.objects.filter(study=study, assignment__extra=True)
-    return bool(Exclusion.of(study.exclusion)) or reviews.exists() or extra.exists() or is_posted(study)
-
-
 def excluded_by_rule(study: Study) -> dict[int, list[str]]:
     """By submission, the study's rules that exclude it. No query if the study has no such rules."""
     rules = Exclusion.of(study.exclusion)
     if not rules:
         return {}
     submissions = Submission.objects.filter(study=study)
-    flags = Flag.objects.filter(submission__study=study).order_by().values_list("submission_id", "reason")
+    worker_of: dict[int, str] = {}
+    flags: list[tuple[int, str]] = []
+    for pk, worker, reason in submissions.order_by("pk").values_list("pk", "participant__pseudonym", "flags__reason"):
+        worker_of[pk] = worker
+        if reason is not None:
+            flags.append((pk, reason))
     return excluded_by(
         rules,
-        worker_of=dict(submissions.order_by("pk").values_list("pk", "participant__pseudonym")),
-        flags=flags.iterator(10_000),
+        worker_of=worker_of,
+        flags=flags,
         gold=gold_answers(study) if rules.gold_share_below is not None else {},
     )
 
@@ -114,9 +112,10 @@ class LeftOut:
         return counts | {"repeated_ratings": len(self.repeated)}
 
 
-def read_left_out(study: Study) -> LeftOut:
-    """Three queries; one more if items lie in several hits, and up to four for exclusion rules."""
-    by_rule, posted = excluded_by_rule(study), is_posted(study)
+def read_left_out(study: Study, *, posted: bool | None = None, shares_items: bool | None = None) -> LeftOut:
+    """Three queries; one more if items lie in several hits, and up to three for exclusion rules. ``posted``,
+    ``shares_items``: whether the study is on a platform, and whether items lie in several hits, if that is known."""
+    by_rule, posted = excluded_by_rule(study), is_posted(study) if posted is None else posted
     parts: list[QuerySet[Any, Any]] = [
         excluded_submissions(study).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
         extra_submissions(study).annotate(why=_reason("extra")).values_list("pk", "why"),
@@ -135,7 +134,8 @@ def read_left_out(study: Study) -> LeftOut:
         "excluded_by_rule": set(by_rule) - unconfirmed - excluded - extra,
     }
     submissions = _left_out(study, by_rule, posted=posted)
-    return LeftOut(by_reason, len(excluded), repeated_ratings(study, submissions), submissions)
+    repeated = [] if shares_items is False else repeated_ratings(study, submissions, shares_items)
+    return LeftOut(by_reason, len(excluded), repeated, submissions)
 
 
 def _reason(name: str) -> Value:
@@ -147,13 +147,17 @@ def left_out_counts(study: Study) -> dict[str, int]:
     return read_left_out(study).counts()
 
 
-def repeated_ratings(study: Study, left_out: QuerySet[Submission, int] | None = None) -> list[int]:
+def repeated_ratings(
+    study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
+) -> list[int]:
     """Ids of the numeric ratings of main items that their worker had rated in an earlier submission that counts.
 
     The database refuses such submissions now. One query in a study in which every item lies in one hit only.
-    ``left_out``: `left_out_submissions`, if it was made before.
+    ``left_out``: `left_out_submissions`, ``shares_items``: whether items lie in several hits, if they are known.
     """
-    if not Arm.objects.filter(study=study, shares_items=True).exists():
+    if shares_items is None:
+        shares_items = Arm.objects.filter(study=study, shares_items=True).exists()
+    if not shares_items:
         return []
     counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN, value__isnull=False)
     counting = counting.exclude(submission__in=left_out_submissions(study) if left_out is None else left_out).order_by()

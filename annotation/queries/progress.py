@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
@@ -114,12 +115,21 @@ class Progress:
         }
 
 
-def progress(study: Study, *, now: datetime | None = None, times: Sequence[ArmTime] | None = None) -> Progress:
+def progress(
+    study: Study,
+    *,
+    now: datetime | None = None,
+    times: Sequence[ArmTime] | None = None,
+    arms: Sequence[ArmRow] | None = None,
+    posted: bool | None = None,
+) -> Progress:
     """The study's progress. ``per_hour`` covers the last 48 hours without gaps, or fewer if the study began later.
 
-    ``times``: `arm_times`, if they are known.
+    ``times``: `arm_times`, ``arms``: `arm_rows`, ``posted``: whether the study is on a platform, if they are known.
     """
     moment = now or timezone.now()
+    arms = arm_rows(study) if arms is None else arms
+    shares_items = any(arm.shares_items for arm in arms)
     submissions = Submission.objects.filter(study=study)
     counts = _submissions(submissions)
     by_people, flagged, simulated_flagged = (counts.pop(name) for name in ("by_people", "flagged", "flagged_synthetic"))
@@ -129,20 +139,21 @@ def progress(study: Study, *, now: datetime | None = None, times: Sequence[ArmTi
         .annotate(n=Count("submission", distinct=True))
         .order_by("reason")
     )
-    missing, left_out, work = missing_raters(study), read_left_out(study), _work_now(study, moment)
+    missing, work = missing_raters(study), _work_now(study, moment)
+    left_out = read_left_out(study, posted=posted, shares_items=shares_items)
     median, median_simulated = _median_time(submissions, by_people)
     states, simulated_states = _sums(work, lambda row: True), _sums(work, lambda row: row.simulated)
+    items, items_simulated = _items(study, missing.repeated)
     per_hour, simulated_per_hour = _per_hour(submissions, moment)
     simulated = {
-        "items": _items_simulated(study) if counts["submitted_synthetic"] else 0,
+        "items": items_simulated,
         "in_progress": simulated_states.get(State.ACCEPTED, 0),
         "not_finished": sum(simulated_states.get(state, 0) for state in NOT_FINISHED),
         "flagged": simulated_flagged,
         "per_hour": simulated_per_hour,
     }
-    arms = list(_arm_rows(study))
     return Progress(
-        **_items(study, missing.repeated),
+        **items,
         missing=missing.in_words(study.hits_per_worker, own_work=_is_own_work(study), reopens=study.status in REOPENS),
         hits=sum(arm.hits for arm in arms),
         hits_done=sum(arm.hits_done for arm in arms),
@@ -191,14 +202,19 @@ def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
     )
 
 
-def _items(study: Study, repeated: int) -> dict[str, int]:
-    """Counts of items. An item is done when its hits have all their submissions, by different workers."""
+def _items(study: Study, repeated: int) -> tuple[dict[str, int], int]:
+    """Counts of items, and how many complete ones have work by simulated workers. An item is done when its hits have
+    all their submissions, by different workers."""
+    here = HitItem.objects.filter(item=OuterRef("pk"))
+    by_simulated = here.filter(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
+    unfinished = Exists(here.filter(hit__n_submitted__lt=F("hit__wanted")))
     items = Item.objects.filter(study=study).aggregate(
-        n=Count("pk", distinct=True),
-        planned=Count("pk", distinct=True, filter=Q(places__isnull=False)),
-        open=Count("pk", distinct=True, filter=Q(places__hit__n_submitted__lt=F("places__hit__wanted"))),
+        n=Count("pk"),
+        done=Count("pk", filter=Exists(here) & ~unfinished),
+        simulated=Count("pk", filter=Exists(by_simulated) & ~unfinished),
     )
-    return {"items": items["n"], "items_done": items["planned"] - items["open"] - repeated, "items_repeated": repeated}
+    counts = {"items": items["n"], "items_done": items["done"] - repeated, "items_repeated": repeated}
+    return counts, items["simulated"]
 
 
 def states_now(study: Study) -> dict[str, int]:
@@ -241,7 +257,7 @@ def _items_simulated(study: Study) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _ArmRow:
+class ArmRow:
     """One arm with the sums over its hits. ``n_wanted``: participants, None for any number."""
 
     pk: int
@@ -252,18 +268,34 @@ class _ArmRow:
     wanted: int
     hits: int
     hits_done: int
+    reward: Decimal
+    shares_items: bool
 
 
-def _arm_rows(study: Study) -> Iterator[_ArmRow]:
-    """The arms in their declared order."""
-    done = Count("hits", filter=Q(hits__n_submitted__gte=F("hits__wanted")))
-    sums = {"submitted": Sum("hits__n_submitted"), "places": Sum("hits__wanted"), "n": Count("hits"), "done": done}
+def arm_rows(study: Study) -> list[ArmRow]:
+    """The arms in their declared order. One query."""
+    full = Count("hits", filter=Q(hits__n_submitted__gte=F("hits__wanted")))
+    sums = {"submitted": Sum("hits__n_submitted"), "places": Sum("hits__wanted"), "n": Count("hits"), "done": full}
     rows = study.arms.annotate(**sums).order_by("position")
-    for pk, name, enrolled, n_wanted, *counts in rows.values_list("pk", "name", "n_enrolled", "wanted", *sums):
-        yield _ArmRow(pk, name, enrolled, n_wanted, *(count or 0 for count in counts))
+    columns = ("pk", "name", "n_enrolled", "wanted", "reward", "shares_items")
+    return [
+        ArmRow(
+            pk,
+            name,
+            enrolled,
+            n_wanted,
+            submitted=submitted or 0,
+            wanted=places or 0,
+            hits=n,
+            hits_done=done,
+            reward=study.reward if own is None else own,
+            shares_items=shares,
+        )
+        for pk, name, enrolled, n_wanted, own, shares, submitted, places, n, done in rows.values_list(*columns, *sums)
+    ]
 
 
-def _arms(rows: Sequence[_ArmRow], work: Sequence[_WorkNow]) -> list[ArmProgress]:
+def _arms(rows: Sequence[ArmRow], work: Sequence[_WorkNow]) -> list[ArmProgress]:
     """Empty if the study has only the unnamed arm."""
     arms = [
         ArmProgress(

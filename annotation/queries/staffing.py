@@ -239,7 +239,10 @@ def _open_work(study: Study, open_hits: QuerySet[Hit], hits: Sequence[_Open]) ->
 
 
 def _pairs(kind: str, rows: QuerySet[Any], one: str, other: str) -> QuerySet[Any, Any]:
-    return rows.order_by().annotate(kind=Value(kind, output_field=CharField())).values_list("kind", one, other)
+    pairs: QuerySet[Any, Any] = (
+        rows.order_by().annotate(kind=Value(kind, output_field=CharField())).values_list("kind", one, other)
+    )
+    return pairs
 
 
 def _of_open(study: Study) -> QuerySet[HitItem]:
