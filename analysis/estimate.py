@@ -47,16 +47,19 @@ class Estimate:
 
 
 def p_value(p: float) -> str:
-    """A p value for people, never 0.0000, which would read as impossible; a dash if there is none."""
+    """A p value for people; a dash if there is none. Never 0.0000 or 1.0000, which would read as impossible or
+    certain."""
     if math.isnan(p):
         return "–"
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+    if p < 0.0001:
+        return "< 0.0001"
+    return "> 0.9999" if p > 0.9999 else f"{p:.4f}"
 
 
 def p_equals(p: float) -> str:
-    """The same after a “p”: “= 0.0123”, “< 0.0001”."""
+    """The same after a “p”: “= 0.0123”, “< 0.0001”, “> 0.9999”."""
     text = p_value(p)
-    return text if text.startswith("<") else f"= {text}"
+    return text if text[0] in "<>" else f"= {text}"
 
 
 def wilson(share: float, n: float, level: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ Only researchers (``accounts.roles``) see any. A member who is no longer a resea
 from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import Http404
 
 from accounts.roles import is_researcher
@@ -20,7 +20,7 @@ ROLES: tuple[str, ...] = (Role.VIEWER, Role.EDITOR, Role.OWNER)
 
 
 def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) -> Study:
-    """The study called ``slug`` if ``user`` is a member with at least ``role``; superusers see all.
+    """The study called ``slug`` if ``user`` is a member with at least ``role`` (in ``my_role``); superusers see all.
 
     Raises Http404, and ValueError for an unknown role.
     """
@@ -32,6 +32,7 @@ def study_for(user: User | AnonymousUser, slug: str, role: str = Role.VIEWER) ->
         raise Http404("No such study.")
     if not user.is_superuser:
         studies = studies.filter(memberships__user=user, memberships__role__in=enough)
+        studies = studies.annotate(my_role=F("memberships__role"))
     study = studies.first()
     if study is None:
         raise Http404("No such study.")

@@ -21,6 +21,7 @@ COLUMNS = (
     "usd_bonuses_and_compensations",
     "hits_excluded",
     "hits_unconfirmed",
+    "hits_partly_paid",
     "last_paid_at",
 )
 #: The worker's id on the platform that they came from, and the name on their personal link.
@@ -48,5 +49,6 @@ def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iter
 def _record(row: PaymentRow, with_worker_ids: bool) -> Record:
     record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due, f"{row.due:.3f}"]
     record += [row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded, row.hits_unconfirmed]
+    record += [row.hits_partly]
     record += [utc(row.last_paid_at) if row.last_paid_at else ""]
     return [*record, row.platform, row.platform_id, row.name] if with_worker_ids else record

@@ -20,9 +20,10 @@ from annotation.queries import item_places
 from annotation.queries import platform_overview as overview
 from annotation.queries import platforms as queries
 from annotation.queries.part_pay import unpaid_parts_there
-from annotation.services import deciding, lifecycle, republishing
+from annotation.services import deciding, lifecycle, reopening, republishing
 from annotation.services.compensating import compensate
 from annotation.services.fetching import fetch_answer
+from annotation.services.publishing import settings_of
 from annotation.services.spending import require_room, with_fee
 from common.commands import AddAction
 from common.words import counted, money
@@ -45,6 +46,14 @@ class LifecycleActions:
         more.add_argument("ratings", type=int, help="ratings per item, more than now")
         more.add_argument("--dry-run", action="store_true", help="show what it would cost, but change nothing")
         more.add_argument("--yes", action="store_true", help=YES)
+        again = add(
+            "reopen-repeats",
+            "let others take the places of work on texts that the same worker had rated before",
+            self.reopen_repeats,
+        )
+        again.add_argument("slug")
+        again.add_argument("--dry-run", action="store_true", help="show how many places, but change nothing")
+        again.add_argument("--yes", action="store_true", help=YES)
         gone = add("delete-hits", "delete HITs on the platform that have ended and are decided", self.delete_hits)
         gone.add_argument("slug")
         gone.add_argument("--dry-run", action="store_true", help="show how many, but delete nothing")
@@ -90,6 +99,27 @@ class LifecycleActions:
         self.say([f"{added} added, {posted} posted."])
         if study.status == Study.Status.PAUSED:
             self.say(["The study is paused: the places are offered after you resume it."])
+
+    def reopen_repeats(self, *, slug: str, dry_run: bool, yes: bool) -> None:
+        study = self.study_called(slug)
+        places = reopening.places_to_reopen(study)
+        count, name = sum(places.values()), overview.posted_on(study)
+        if dry_run or not count:
+            self.say([f"{counted(count, 'place')} can be opened again. Nothing was changed."])
+            return
+        if not name:
+            count = reopening.reopen_repeats(study=study, actor=self.actor)
+            self.say([f"{counted(count, 'place')} opened again."])
+            return
+        study, platform = self._posted(slug)
+        cost = platform.cost(reopening.as_offered(places), settings_of(study, platform))
+        self.say([f"{counted(cost.assignments, 'further assignment')}: {in_words(cost)}"])
+        require_room(study=study, platform=platform, amount=cost.total)
+        ask_before_spending(cost.total, yes=yes)
+        count = reopening.reopen_repeats(study=study, actor=self.actor)
+        done = republishing.replace_lost(study=study, platform=platform, actor=self.actor)
+        added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
+        self.say([f"{counted(count, 'place')} opened again. {platform.title}: {added} added, {posted} posted."])
 
     def delete_hits(self, *, slug: str, dry_run: bool) -> None:
         study, platform = self._posted(slug)

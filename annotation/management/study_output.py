@@ -219,7 +219,7 @@ def workers_lines(study: Study) -> list[str]:
     """How many different workers each arm of a live study needs. Empty for studies whose members do the work."""
     if get_type(study.task_type).for_members:
         return []
-    return workers_in_words(staffing_by_arm(study), study.hits_per_worker)
+    return workers_in_words(staffing_by_arm(study), study.hits_per_worker, own_work=get_type(study.task_type).own_work)
 
 
 def links_csv(invitations: Iterable[Invitation]) -> str:

@@ -82,6 +82,15 @@ class Posting(models.Model):
         """Whether it is part of one listing of all hits at the lowest reward: what a hit pays more is a bonus."""
         return bool(self.study.platforms.get(self.platform, {}).get("one_listing"))
 
+    @property
+    def gives_any_hit(self) -> bool:
+        """Whether each of its workers gets the next free hit of their arm, and not the posting's own one.
+
+        All postings of one listing look the same on the platform. So ``hit`` only says for which places they stand:
+        together, they have as many as the study's hits want.
+        """
+        return self.hit_id is None or self.one_listing
+
 
 class PlatformCall(models.Model):
     """One call to a platform that must take effect once. The row is committed before the call, and stays afterwards.

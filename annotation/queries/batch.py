@@ -125,7 +125,7 @@ def _fill_states(study: Study, submissions: Collection[int], found: States) -> N
         found.pay[pk] = pay
         if pay == "unconfirmed":
             found.unconfirmed.add(pk)
-        elif pay in ("paid", "approved"):
+        elif pay in ("paid", "approved", "partly_paid"):
             found.decided[pk] = ("Approved", paid_at.get(pk) or (outside.seen_at if outside else None))
         elif pay == "rejected":
             found.decided[pk] = ("Rejected", outside.seen_at if outside else rejected_at.get(pk))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
-from django.db.models import Count, F, Q, Sum, Window
-from django.db.models.functions import RowNumber
+from django.db.models import Count, Sum, Window
 
 from annotation.models import Study, Submission
 from annotation.queries.left_out import paid_work
-from annotation.queries.pay import exact_sum, hourly, is_low
+from annotation.queries.pay import ArmTime, arm_times, exact_sum, hourly, is_low
 
 NEWEST = 5
-Middle = dict[str, tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +42,18 @@ class Fairness:
         return self.below / self.workers if self.workers else 0.0
 
 
-def fairness_of(study: Study) -> list[Fairness]:
-    """One entry per arm with submissions by people, in the arms' order. Two queries."""
-    times, paid = _middle_times(study), _by_worker(study)
-    found = []
-    for arm, (n, seconds) in times.items():
-        rates = paid[arm]
+def fairness_of(study: Study, times: Sequence[ArmTime] | None = None) -> list[Fairness]:
+    """One entry per arm with submissions by people, in the arms' order. ``times``: `arm_times`, if known. One query
+    besides."""
+    paid, entries = _by_worker(study), []
+    for time in arm_times(study) if times is None else times:
+        rates = paid[time.arm]
         rewarded = [(usd, spent) for usd, spent in rates if usd]
-        reward = sum((usd for usd, _ in rewarded), Decimal(0)) / n
-        per_hour = hourly(reward, seconds) if rewarded and seconds > 0 else None
+        reward = sum((usd for usd, _ in rewarded), Decimal(0)) / time.n
+        per_hour = hourly(reward, time.seconds) if rewarded and time.seconds > 0 else None
         below = sum(is_low(hourly(usd, spent)) for usd, spent in rewarded if spent > 0)
-        found.append(Fairness(arm, n, len(rates), seconds, per_hour, below))
-    return found
-
-
-def _middle_times(study: Study) -> Middle:
-    """Number of submissions and median seconds by arm. The database sorts and returns only the middle."""
-    ordered = paid_work(study).annotate(
-        place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
-        n=Window(Count("pk"), partition_by=F("participant__arm")),
-    )
-    # The one in the middle, or the two around it: 2 × place is n + 1, or n and n + 2.
-    middle = ordered.filter(Q(place__gte=F("n") / 2.0), Q(place__lte=F("n") / 2.0 + 1))
-    rows = middle.order_by("participant__arm__position").values_list("participant__arm__name", "n", "seconds")
-    found: dict[str, tuple[int, list[float]]] = {}
-    for arm, n, seconds in rows:
-        found.setdefault(arm, (n, []))[1].append(seconds)
-    return {arm: (n, sum(seconds) / len(seconds)) for arm, (n, seconds) in found.items()}
+        entries.append(Fairness(time.arm, time.n, len(rates), time.seconds, per_hour, below))
+    return entries
 
 
 def _by_worker(study: Study) -> dict[str, list[tuple[Decimal, float]]]:
@@ -89,7 +74,8 @@ class Comments:
 
 
 def comments_of(study: Study) -> Comments:
-    """The comments on a study. Two queries."""
-    found = Submission.objects.filter(study=study).exclude(feedback="")
-    newest = found.select_related("participant").defer("answers").order_by("-received_at", "-pk")
-    return Comments(found.count(), list(newest[:NEWEST]))
+    """The comments on a study. One query."""
+    comments = Submission.objects.filter(study=study).exclude(feedback="").annotate(n=Window(Count("pk")))
+    newest = comments.select_related("participant").defer("answers").order_by("-received_at", "-pk")[:NEWEST]
+    rows: list[Any] = list(newest)  # with the column n
+    return Comments(rows[0].n if rows else 0, rows)

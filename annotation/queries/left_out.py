@@ -7,13 +7,15 @@ everything that computes or exports figures uses it. `paid_work` is for figures 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Value
 
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
-from annotation.models import Arm, Flag, Item, Rating, Review, Study, Submission
+from annotation.models import Arm, Item, Rating, Review, Study, Submission
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.task_types.checks import CHECK
 
@@ -45,10 +47,14 @@ def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
 
     A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
     """
+    return _left_out(study, excluded_by_rule(study), posted=is_posted(study))
+
+
+def _left_out(study: Study, by_rule: Mapping[int, Any], *, posted: bool) -> QuerySet[Submission, int]:
     out = Q(pk__in=excluded_submissions(study)) | Q(pk__in=extra_submissions(study))
-    if by_rule := excluded_by_rule(study):
+    if by_rule:
         out |= Q(pk__in=list(by_rule))
-    if is_posted(study):
+    if posted:
         out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
     return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
 
@@ -62,54 +68,101 @@ def paid_work(study: Study) -> QuerySet[Submission]:
     return found.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
 
 
-def may_leave_out(study: Study) -> bool:
-    """Whether `left_out_submissions` can find any. False saves its query."""
-    reviews = Review.objects.filter(submission__study=study, decision=Review.Decision.EXCLUDE)
-    extra = Submission.objects.filter(study=study, assignment__extra=True)
-    return bool(Exclusion.of(study.exclusion)) or reviews.exists() or extra.exists() or is_posted(study)
-
-
 def excluded_by_rule(study: Study) -> dict[int, list[str]]:
     """By submission, the study's rules that exclude it. No query if the study has no such rules."""
     rules = Exclusion.of(study.exclusion)
     if not rules:
         return {}
     submissions = Submission.objects.filter(study=study)
-    flags = Flag.objects.filter(submission__study=study).order_by().values_list("submission_id", "reason")
+    worker_of: dict[int, str] = {}
+    flags: list[tuple[int, str]] = []
+    for pk, worker, reason in submissions.order_by("pk").values_list("pk", "participant__pseudonym", "flags__reason"):
+        worker_of[pk] = worker
+        if reason is not None:
+            flags.append((pk, reason))
     return excluded_by(
         rules,
-        worker_of=dict(submissions.order_by("pk").values_list("pk", "participant__pseudonym")),
-        flags=flags.iterator(10_000),
+        worker_of=worker_of,
+        flags=flags,
         gold=gold_answers(study) if rules.gold_share_below is not None else {},
     )
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What no figure of a study includes, read once for a page: submissions by reason, one reason each, and ratings.
+
+    ``by_person``: how many submissions a person excluded, whatever else leaves them out. ``submissions`` is the query
+    of `left_out_submissions`.
+    """
+
+    by_reason: Mapping[str, set[int]]
+    by_person: int
+    repeated: Sequence[int]
+    submissions: QuerySet[Submission, int]
+
+    @property
+    def any(self) -> bool:
+        """Whether any submission is left out."""
+        return any(self.by_reason.values())
+
+    def counts(self) -> dict[str, int]:
+        """The same numbers as `analysis.data.StudyData.left_out`."""
+        counts = {reason: len(ids) for reason, ids in self.by_reason.items()}
+        return counts | {"repeated_ratings": len(self.repeated)}
+
+
+def read_left_out(study: Study, *, posted: bool | None = None, shares_items: bool | None = None) -> LeftOut:
+    """Three queries; one more if items lie in several hits, and up to three for exclusion rules. ``posted``,
+    ``shares_items``: whether the study is on a platform, and whether items lie in several hits, if that is known."""
+    by_rule, posted = excluded_by_rule(study), is_posted(study) if posted is None else posted
+    parts: list[QuerySet[Any, Any]] = [
+        excluded_submissions(study).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
+        extra_submissions(study).annotate(why=_reason("extra")).values_list("pk", "why"),
+    ]
+    if posted:
+        unconfirmed_there = unconfirmed_submissions(study).order_by().annotate(why=_reason("unconfirmed"))
+        parts.append(unconfirmed_there.values_list("pk", "why"))
+    found: dict[str, set[int]] = {"unconfirmed": set(), "excluded": set(), "extra": set()}
+    for pk, why in parts[0].union(*parts[1:], all=True):
+        found[why].add(pk)
+    unconfirmed, excluded, extra = found["unconfirmed"], found["excluded"], found["extra"]
+    by_reason = {
+        "unconfirmed": unconfirmed,
+        "excluded": excluded - unconfirmed,
+        "extra": extra - unconfirmed - excluded,
+        "excluded_by_rule": set(by_rule) - unconfirmed - excluded - extra,
+    }
+    submissions = _left_out(study, by_rule, posted=posted)
+    repeated = [] if shares_items is False else repeated_ratings(study, submissions, shares_items)
+    return LeftOut(by_reason, len(excluded), repeated, submissions)
+
+
+def _reason(name: str) -> Value:
+    return Value(name, output_field=CharField())
+
+
 def left_out_counts(study: Study) -> dict[str, int]:
     """What no figure includes, by reason: the same numbers as `analysis.data.StudyData.left_out`."""
-    unconfirmed = set(unconfirmed_submissions(study).order_by().values_list("pk", flat=True))
-    excluded = set(excluded_submissions(study)) - unconfirmed
-    extra = set(extra_submissions(study)) - unconfirmed - excluded
-    by_rule = set(excluded_by_rule(study)) - unconfirmed - excluded - extra
-    return {
-        "unconfirmed": len(unconfirmed),
-        "excluded": len(excluded),
-        "extra": len(extra),
-        "excluded_by_rule": len(by_rule),
-        "repeated_ratings": len(repeated_ratings(study)),
-    }
+    return read_left_out(study).counts()
 
 
-def repeated_ratings(study: Study) -> list[int]:
+def repeated_ratings(
+    study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
+) -> list[int]:
     """Ids of the numeric ratings of main items that their worker had rated in an earlier submission that counts.
 
     The database refuses such submissions now. One query in a study in which every item lies in one hit only.
+    ``left_out``: `left_out_submissions`, ``shares_items``: whether items lie in several hits, if they are known.
     """
-    if not Arm.objects.filter(study=study, shares_items=True).exists():
+    if shares_items is None:
+        shares_items = Arm.objects.filter(study=study, shares_items=True).exists()
+    if not shares_items:
         return []
     counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN, value__isnull=False)
-    counting = counting.exclude(submission__in=left_out_submissions(study)).order_by()
+    counting = counting.exclude(submission__in=left_out_submissions(study) if left_out is None else left_out).order_by()
     first = counting.values("participant", "item").annotate(first=Min("submission"), last=Max("submission"))
-    several = {(who, item): first for who, item, first, last in first.values_list(*_FIRST) if last > first}
+    several = {(who, item): first for who, item, first, last in first.filter(last__gt=F("first")).values_list(*_FIRST)}
     if not several:
         return []
     rows = counting.filter(participant__in={who for who, _ in several}).values_list(

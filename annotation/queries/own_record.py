@@ -50,11 +50,12 @@ class OwnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Earning:
-    """One amount in USD: what for, when that was sent or paid, and what has become of it, in words for the worker."""
+    """One amount in USD (None: not known here): what for, when that was sent or paid, and what has become of it, in
+    words for the worker."""
 
     what: str
     at: datetime
-    amount: Decimal
+    amount: Decimal | None
     state: str
 
 
@@ -65,6 +66,7 @@ STATES = {
     "waiting": "being checked",
     "approved": "approved",
     "paid": "paid",
+    "partly_paid": "paid in part; the site where you took the task shows how much",
     "rejected": "not approved",
     "excluded": "being checked",
     "unconfirmed": "not confirmed by the site yet",
@@ -77,7 +79,7 @@ def _earnings(participant: Participant) -> Iterator[Earning]:
     rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
     for ordinal, at, reward, state in rows:
         if state in STATES:
-            yield Earning(f"Task {ordinal}", at, reward, STATES[state])
+            yield Earning(f"Task {ordinal}", at, None if state == "partly_paid" else reward, STATES[state])
     parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk")
     is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
     for ordinal, at, amount, paid in parts.annotate(paid=is_paid).values_list(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -63,8 +63,18 @@ class ArmPay:
         return is_low(self.per_hour)
 
 
-def pay_of(study: Study) -> list[ArmPay]:
-    """One per arm where people have submitted and are paid, in the arms' order, as in the report."""
+@dataclass(frozen=True, slots=True)
+class ArmTime:
+    """The median of the ``n`` submissions of `paid_work` in one arm, and the arm's own reward, if it has one."""
+
+    arm: str
+    reward: Decimal | None
+    n: int
+    seconds: float
+
+
+def arm_times(study: Study) -> list[ArmTime]:
+    """One per arm where people have submitted, in the arms' order. The database sorts and returns only the middle."""
     counted = paid_work(study).annotate(
         place=Window(RowNumber(), partition_by=F("participant__arm"), order_by=["seconds", "pk"]),
         n=Window(Count("pk"), partition_by=F("participant__arm")),
@@ -77,14 +87,17 @@ def pay_of(study: Study) -> list[ArmPay]:
     times: dict[tuple[str, Decimal | None, int], list[float]] = {}
     for name, reward, n, seconds in rows:
         times.setdefault((name, reward, n), []).append(seconds)
-    return list(_paid(study, times))
+    return [ArmTime(name, own, n, statistics.mean(middle)) for (name, own, n), middle in times.items()]
 
 
-def _paid(study: Study, times: dict[tuple[str, Decimal | None, int], list[float]]) -> Iterator[ArmPay]:
-    for (name, own, n), middle in times.items():
-        reward, seconds = study.reward if own is None else own, statistics.mean(middle)
-        if reward and seconds > 0:
-            yield ArmPay(name, hourly(reward, seconds), seconds, n)
+def pay_of(study: Study, times: Sequence[ArmTime] | None = None) -> list[ArmPay]:
+    """One per arm where people have submitted and are paid, as in the report. ``times``: `arm_times`, if known."""
+    pay = []
+    for time in arm_times(study) if times is None else times:
+        reward = study.reward if time.reward is None else time.reward
+        if reward and time.seconds > 0:
+            pay.append(ArmPay(time.arm, hourly(reward, time.seconds), time.seconds, time.n))
+    return pay
 
 
 #: The median of so many of the latest submissions is what workers can expect, once there are at least a few.

@@ -23,6 +23,7 @@ PAY_STATES = {
     "waiting": "Approved later",
     "approved": "Approved",
     "paid": "Paid",
+    "partly_paid": "Partly paid, amount not known",
     "rejected": "Rejected",
     "excluded": "Excluded",
     "unconfirmed": "Unconfirmed",
@@ -66,7 +67,7 @@ def _on_platform(study: Study) -> list[When]:
     states = {
         OutsideState.REJECTED: "rejected",
         OutsideState.APPROVED: "approved",
-        OutsideState.PARTIAL: "approved",
+        OutsideState.PARTIAL: "partly_paid",  # the platform does not report how much
     }
     there = [When(posted & Q(pk__in=on_platform_as(study, state)), then=Value(name)) for state, name in states.items()]
     return [

@@ -23,9 +23,16 @@ from annotation.queries.pay_states import in_state, paying, rewards
 
 PER_PAGE = 50
 #: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
-STATES = ("to_pay", "to_approve", "waiting", "paid", "rejected", "excluded", "unconfirmed", "no_reward")
+STATES = ("to_pay", "to_approve", "waiting", "paid", "partly_paid", "rejected", "excluded", "unconfirmed", "no_reward")
 #: How many hits of each are counted in a row.
-_COUNTED = {"due": "to_pay", "open": "to_approve", "later": "waiting", "excluded": "excluded", "rejected": "rejected"}
+_COUNTED = {
+    "due": "to_pay",
+    "open": "to_approve",
+    "later": "waiting",
+    "partly": "partly_paid",
+    "excluded": "excluded",
+    "rejected": "rejected",
+}
 NOTHING = Decimal(0)
 
 
@@ -35,7 +42,7 @@ class PaymentRow:
 
     ``hits_due`` are paid by hand and include stopped hits; ``hits_open`` wait for an approval on the platform, which
     pays them; ``hits_later`` are due when the time for a decision has passed. ``paid`` includes bonuses, compensations
-    and part pay.
+    and part pay, but nothing for ``hits_partly``: what the platform paid for those is not known here.
     """
 
     pseudonym: str
@@ -57,6 +64,7 @@ class PaymentRow:
     hits_later: int = 0
     hits_rejected: int = 0
     hits_unconfirmed: int = 0
+    hits_partly: int = 0
     extra: Decimal = NOTHING
 
     @property
@@ -66,6 +74,7 @@ class PaymentRow:
             "to_approve": self.hits_open,
             "waiting": self.hits_later,
             "paid": self.hits_paid,
+            "partly_paid": self.hits_partly,
             "rejected": self.hits_rejected,
             "excluded": self.hits_excluded,
             "unconfirmed": self.hits_unconfirmed,
@@ -125,6 +134,7 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
             open=Sum(reward, filter=of["open"]),
             hits_later=Count("submissions", filter=of["later"]),
             hits_rejected=Count("submissions", filter=of["rejected"]),
+            hits_partly=Count("submissions", filter=of["partly"]),
             hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed"))),
             hits_excluded=Count("submissions", filter=of["excluded"]),
             excluded_usd=Sum(reward, filter=of["excluded"]),
@@ -168,6 +178,7 @@ _ORDER = {
     "to_approve": "hits_open",
     "waiting": "hits_later",
     "paid": "hits_paid",
+    "partly_paid": "hits_partly",
     "rejected": "hits_rejected",
     "excluded": "hits_excluded",
     "unconfirmed": "hits_unconfirmed",
@@ -279,5 +290,6 @@ def _row(participant: Any, name: str) -> PaymentRow:
         hits_later=participant.hits_later,
         hits_rejected=participant.hits_rejected,
         hits_unconfirmed=participant.hits_unconfirmed,
+        hits_partly=participant.hits_partly,
         extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
     )

@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Compensation, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms import known, platform_class
 from annotation.platforms.link import PLATFORM as LINK
+from annotation.platforms.parts import shares_listing
 from annotation.queries.pay import exact_sum
 from annotation.queries.platforms import submission_of
 
@@ -172,6 +173,9 @@ def missing_places(study: Study, platform: str) -> dict[int, int]:
 
     A posting that is offered, or about to be, gives as many places as it wants, less those lost. An ended one gives
     only those that were used or are still in progress. Work that was sent here and never reported holds its place.
+
+    In one listing of all arms, a posting's place is for any hit, so only the sum is exact: what one hit's posting has
+    too many serves the others.
     """
     given: Counter[int] = Counter()
     postings = Posting.objects.filter(study=study, platform=platform, hit__isnull=False)
@@ -181,12 +185,21 @@ def missing_places(study: Study, platform: str) -> dict[int, int]:
     used = OutsideAssignment.objects.filter(posting__in=postings.exclude(offered), state__in=USED)
     given.update(_per_hit(used, "posting__hit_id"))
     given.update(
-        _per_hit(in_progress(study, platform).exclude(posting__state__in=[State.OPEN, State.PAUSED]), "hit_id")
+        _per_hit(in_progress(study, platform).exclude(posting__state__in=[State.OPEN, State.PAUSED]), "posting__hit_id")
     )
-    given.update(_per_hit(_here_only(study, platform), "hit_id"))
+    given.update(_per_hit(_here_only(study, platform), "posting__hit_id"))
     given.subtract(_per_hit(lost(study, platform), "posting__hit_id"))
-    wanted = Hit.objects.filter(study=study, postings__platform=platform).distinct().order_by("position")
-    return {pk: n - given[pk] for pk, n in wanted.values_list("pk", "wanted") if n > given[pk]}
+    hits = Hit.objects.filter(study=study, postings__platform=platform).distinct().order_by("position")
+    wanted = dict(hits.values_list("pk", "wanted"))
+    missing = {pk: n - given[pk] for pk, n in wanted.items() if n > given[pk]}
+    if not shares_listing(study, platform):
+        return missing
+    left = max(0, sum(wanted.values()) - sum(given[pk] for pk in wanted))
+    shared: dict[int, int] = {}
+    for pk, places in missing.items():
+        shared[pk] = min(places, left)
+        left -= shared[pk]
+    return {pk: places for pk, places in shared.items() if places}
 
 
 def shared_places(study: Study, platform: str) -> dict[int, int]:
@@ -200,7 +213,7 @@ def shared_places(study: Study, platform: str) -> dict[int, int]:
     if not shared.exists():
         return {}
     wanted = dict(study.hits.order_by().values_list("reward").annotate(n=Sum("wanted")))
-    if study.platforms.get(platform, {}).get("one_listing"):
+    if shares_listing(study, platform):
         wanted = dict.fromkeys(shared.values_list("reward", flat=True), sum(wanted.values()))
     needed: Counter[int] = Counter()
     if platform_class(platform).confirms:

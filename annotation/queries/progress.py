@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import TruncHour
 from django.utils import timezone
 
-from annotation.models import Assignment, Flag, Hit, HitItem, Item, Study, Submission
-from annotation.queries.left_out import excluded_submissions, left_out_counts
-from annotation.queries.pay import ArmPay, pay_of
+from annotation.models import Assignment, Flag, HitItem, Item, Study, Submission
+from annotation.queries.left_out import read_left_out
+from annotation.queries.pay import ArmPay, ArmTime, pay_of
 from annotation.queries.rating_counts import RatingCounts, rating_counts
 from annotation.queries.staffing import missing_raters
+from annotation.task_types.registry import UnknownTaskType, get_type
 from common.left_out import left_out_in_words
 
 HOURS = 48
+#: Statuses in which `annotation.services.reopening` opens places.
+REOPENS = (Study.Status.LIVE, Study.Status.PAUSED)
 State = Assignment.State
 NOT_FINISHED = (State.RETURNED, State.ABANDONED, State.STOPPED)
-_BY_SIMULATED = Q(submission__participant__synthetic=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,94 +115,136 @@ class Progress:
         }
 
 
-def progress(study: Study, *, now: datetime | None = None) -> Progress:
-    """The study's progress. ``per_hour`` covers the last 48 hours without gaps, or fewer if the study began later."""
+def progress(
+    study: Study,
+    *,
+    now: datetime | None = None,
+    times: Sequence[ArmTime] | None = None,
+    arms: Sequence[ArmRow] | None = None,
+    posted: bool | None = None,
+) -> Progress:
+    """The study's progress. ``per_hour`` covers the last 48 hours without gaps, or fewer if the study began later.
+
+    ``times``: `arm_times`, ``arms``: `arm_rows`, ``posted``: whether the study is on a platform, if they are known.
+    """
     moment = now or timezone.now()
+    arms = arm_rows(study) if arms is None else arms
+    shares_items = any(arm.shares_items for arm in arms)
     submissions = Submission.objects.filter(study=study)
     counts = _submissions(submissions)
+    by_people, flagged, simulated_flagged = (counts.pop(name) for name in ("by_people", "flagged", "flagged_synthetic"))
     flags = dict(
         Flag.objects.filter(submission__study=study)
         .values_list("reason")
         .annotate(n=Count("submission", distinct=True))
         .order_by("reason")
     )
-    missing = missing_raters(study)
-    median, median_simulated = _median_time(submissions)
-    flagged = Flag.objects.filter(submission__study=study).aggregate(
-        n=Count("submission", distinct=True), simulated=Count("submission", distinct=True, filter=_BY_SIMULATED)
-    )
-    states, simulated_states = states_now(study, moment), states_now(study, moment, simulated=True)
+    missing, work = missing_raters(study), _work_now(study, moment)
+    left_out = read_left_out(study, posted=posted, shares_items=shares_items)
+    median, median_simulated = _median_time(submissions, by_people)
+    states, simulated_states = _sums(work, lambda row: True), _sums(work, lambda row: row.simulated)
+    items, items_simulated = _items(study, missing.repeated)
     per_hour, simulated_per_hour = _per_hour(submissions, moment)
     simulated = {
-        "items": _items_simulated(study) if counts["submitted_synthetic"] else 0,
+        "items": items_simulated,
         "in_progress": simulated_states.get(State.ACCEPTED, 0),
         "not_finished": sum(simulated_states.get(state, 0) for state in NOT_FINISHED),
-        "flagged": flagged["simulated"],
+        "flagged": simulated_flagged,
         "per_hour": simulated_per_hour,
     }
     return Progress(
-        **_items(study, missing.repeated),
-        missing=missing.in_words(study.hits_per_worker),
-        **_hits(study),
+        **items,
+        missing=missing.in_words(study.hits_per_worker, own_work=_is_own_work(study), reopens=study.status in REOPENS),
+        hits=sum(arm.hits for arm in arms),
+        hits_done=sum(arm.hits_done for arm in arms),
+        wanted=sum(arm.wanted for arm in arms),
         **counts,
         in_progress=states.get(State.ACCEPTED, 0),
         returned=states.get(State.RETURNED, 0),
         abandoned=states.get(State.ABANDONED, 0),
         stopped=states.get(State.STOPPED, 0),
-        ratings=rating_counts(study),
-        left_out=left_out_counts(study),
+        ratings=rating_counts(study, left_out),
+        left_out=left_out.counts(),
         flags=flags,
-        flagged=flagged["n"],
-        excluded=excluded_submissions(study).count(),
+        flagged=flagged,
+        excluded=left_out.by_person,
         median_seconds=median,
         median_simulated=median_simulated,
         simulated=simulated,
         per_hour=per_hour,
-        arms=_arms(study, moment),
-        pay=pay_of(study),
+        arms=_arms(arms, work),
+        pay=pay_of(study, times),
     )
+
+
+def _is_own_work(study: Study) -> bool:
+    """Whether workers write for the items, as the study's type declares. False if it is no longer installed."""
+    try:
+        return get_type(study.task_type).own_work
+    except UnknownTaskType:
+        return False
 
 
 def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
     """Counts of submissions and of workers. Only workers who have submitted something count."""
     synthetic, placed = Q(participant__synthetic=True), Q(assignment__state=State.SUBMITTED)
+    flagged = Q(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
     return submissions.aggregate(
         submitted=Count("pk", filter=placed),
         submitted_synthetic=Count("pk", filter=synthetic & placed),
         released=Count("pk", filter=Q(assignment__state=State.RELEASED, assignment__extra=False)),
         extra=Count("pk", filter=Q(assignment__extra=True)),
+        by_people=Count("pk", filter=~synthetic),
+        flagged=Count("pk", filter=flagged),
+        flagged_synthetic=Count("pk", filter=flagged & synthetic),
         workers=Count("participant", distinct=True),
         workers_synthetic=Count("participant", distinct=True, filter=synthetic),
     )
 
 
-def _items(study: Study, repeated: int) -> dict[str, int]:
-    """Counts of items. An item is done when its hits have all their submissions, by different workers."""
-    places = HitItem.objects.filter(hit__study=study).aggregate(
-        planned=Count("item", distinct=True),
-        open=Count("item", distinct=True, filter=Q(hit__n_submitted__lt=F("hit__wanted"))),
+def _items(study: Study, repeated: int) -> tuple[dict[str, int], int]:
+    """Counts of items, and how many complete ones have work by simulated workers. An item is done when its hits have
+    all their submissions, by different workers."""
+    here = HitItem.objects.filter(item=OuterRef("pk"))
+    by_simulated = here.filter(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
+    unfinished = Exists(here.filter(hit__n_submitted__lt=F("hit__wanted")))
+    items = Item.objects.filter(study=study).aggregate(
+        n=Count("pk"),
+        done=Count("pk", filter=Exists(here) & ~unfinished),
+        simulated=Count("pk", filter=Exists(by_simulated) & ~unfinished),
     )
-    done = places["planned"] - places["open"] - repeated
-    return {"items": Item.objects.filter(study=study).count(), "items_done": done, "items_repeated": repeated}
+    counts = {"items": items["n"], "items_done": items["done"] - repeated, "items_repeated": repeated}
+    return counts, items["simulated"]
 
 
-def _hits(study: Study) -> dict[str, int]:
-    found = Hit.objects.filter(study=study).aggregate(
-        n=Count("pk"), done=Count("pk", filter=Q(n_submitted__gte=F("wanted"))), wanted=Sum("wanted")
-    )
-    return {"hits": found["n"], "hits_done": found["done"], "wanted": found["wanted"] or 0}
+def states_now(study: Study) -> dict[str, int]:
+    """Assignments by state. An assignment past its deadline counts as timed out, even before its place is freed."""
+    return _sums(_work_now(study, timezone.now()), lambda row: True)
 
 
-def states_now(study: Study, now: datetime | None = None, *, simulated: bool = False) -> dict[str, int]:
-    """Assignments by state, of everybody or only of simulated workers. An assignment past its deadline counts as timed
-    out, even before its place is freed."""
-    overdue = Q(state=State.ACCEPTED, expires_at__lt=now or timezone.now())
+@dataclass(frozen=True, slots=True)
+class _WorkNow:
+    """How many assignments of one arm are in a state now, by simulated workers or by people."""
+
+    arm: int
+    simulated: bool
+    state: str
+    n: int
+
+
+def _work_now(study: Study, now: datetime) -> list[_WorkNow]:
+    """All that `states_now` counts, by arm and by who does it. One query."""
+    overdue = Q(state=State.ACCEPTED, expires_at__lt=now)
     state_now = Case(When(overdue, then=Value(State.ABANDONED.value)), default=F("state"))
-    assignments = Assignment.objects.filter(hit__study=study)
-    if simulated:
-        assignments = assignments.filter(participant__synthetic=True)
-    rows = assignments.annotate(now=state_now).values_list("now")
-    return dict(rows.annotate(n=Count("pk")).order_by("now"))
+    rows = Assignment.objects.filter(hit__study=study).annotate(now=state_now).order_by()
+    by = rows.values_list("hit__arm", "participant__synthetic", "now").annotate(n=Count("pk"))
+    return [_WorkNow(*row) for row in by]
+
+
+def _sums(work: Sequence[_WorkNow], wanted: Callable[[_WorkNow], bool]) -> dict[str, int]:
+    """The numbers of these rows, by state in the order of their names."""
+    states = sorted({row.state for row in work if wanted(row)})
+    return {state: sum(row.n for row in work if wanted(row) and row.state == state) for state in states}
 
 
 def _items_simulated(study: Study) -> int:
@@ -211,25 +256,67 @@ def _items_simulated(study: Study) -> int:
     return found
 
 
-def _arms(study: Study, now: datetime) -> list[ArmProgress]:
-    """The arms in their declared order. Empty if the study has only the unnamed one."""
-    sums = {"submitted": Sum("hits__n_submitted"), "places": Sum("hits__wanted")}
-    rows = study.arms.annotate(**sums).values_list("pk", "name", "n_enrolled", "wanted", *sums)
-    open_now = Assignment.objects.filter(hit__study=study, state=State.ACCEPTED, expires_at__gte=now)
-    working = dict(open_now.order_by().values_list("hit__arm").annotate(n=Count("pk")))
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """One arm with the sums over its hits. ``n_wanted``: participants, None for any number."""
+
+    pk: int
+    name: str
+    enrolled: int
+    n_wanted: int | None
+    submitted: int
+    wanted: int
+    hits: int
+    hits_done: int
+    reward: Decimal
+    shares_items: bool
+
+
+def arm_rows(study: Study) -> list[ArmRow]:
+    """The arms in their declared order. One query."""
+    full = Count("hits", filter=Q(hits__n_submitted__gte=F("hits__wanted")))
+    sums = {"submitted": Sum("hits__n_submitted"), "places": Sum("hits__wanted"), "n": Count("hits"), "done": full}
+    rows = study.arms.annotate(**sums).order_by("position")
+    columns = ("pk", "name", "n_enrolled", "wanted", "reward", "shares_items")
+    return [
+        ArmRow(
+            pk,
+            name,
+            enrolled,
+            n_wanted,
+            submitted=submitted or 0,
+            wanted=places or 0,
+            hits=n,
+            hits_done=done,
+            reward=study.reward if own is None else own,
+            shares_items=shares,
+        )
+        for pk, name, enrolled, n_wanted, own, shares, submitted, places, n, done in rows.values_list(*columns, *sums)
+    ]
+
+
+def _arms(rows: Sequence[ArmRow], work: Sequence[_WorkNow]) -> list[ArmProgress]:
+    """Empty if the study has only the unnamed arm."""
     arms = [
-        ArmProgress(name, enrolled, wanted, submitted or 0, places or 0, working.get(pk, 0))
-        for pk, name, enrolled, wanted, submitted, places in rows.order_by("position")
+        ArmProgress(
+            row.name,
+            row.enrolled,
+            row.n_wanted,
+            row.submitted,
+            row.wanted,
+            sum(each.n for each in work if each.arm == row.pk and each.state == State.ACCEPTED),
+        )
+        for row in rows
     ]
     return arms if len(arms) > 1 else []
 
 
-def _median_time(submissions: QuerySet[Submission]) -> tuple[float | None, bool]:
+def _median_time(submissions: QuerySet[Submission], by_people: int) -> tuple[float | None, bool]:
     """The median in seconds, and whether it is of simulated workers: of people, if there are any. The database sorts
-    and returns only the middle: two queries, or three without submissions by people."""
+    and returns only the middle: one query, or two without submissions by people."""
     for simulated in (False, True):
         chosen = submissions.filter(participant__synthetic=simulated)
-        if count := chosen.count():
+        if count := chosen.count() if simulated else by_people:
             first = (count - 1) // 2
             middle = list(chosen.order_by("seconds").values_list("seconds", flat=True)[first : count // 2 + 1])
             return sum(middle) / len(middle), simulated

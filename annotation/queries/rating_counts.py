@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from annotation.models import Rating, Study
-from annotation.queries.left_out import left_out_submissions, may_leave_out, repeated_ratings
+from annotation.queries.left_out import LeftOut, read_left_out
 from common.words import rating_counts_in_words
 
 
@@ -27,17 +27,13 @@ class RatingCounts:
         return rating_counts_in_words(self.all, self.included, self.by_people)
 
 
-def rating_counts(study: Study) -> RatingCounts:
-    """The counts. At most five queries, and those of the study's exclusion rules."""
-    ratings = Rating.objects.filter(study=study, value__isnull=False)
-    found = ratings.aggregate(n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False)))
-    counts = RatingCounts(found["n"], found["n"], found["people"])
-    if repeated := Rating.objects.filter(pk__in=repeated_ratings(study)):
-        people = repeated.filter(participant__synthetic=False).count()
-        counts = RatingCounts(counts.all, counts.included - repeated.count(), counts.by_people - people)
-    if not may_leave_out(study):
-        return counts
-    left_out = ratings.filter(submission__in=left_out_submissions(study)).aggregate(
-        n=Count("pk"), people=Count("pk", filter=Q(participant__synthetic=False))
-    )
-    return RatingCounts(counts.all, counts.included - left_out["n"], counts.by_people - left_out["people"])
+def rating_counts(study: Study, left_out: LeftOut | None = None) -> RatingCounts:
+    """The counts: one query besides those of `read_left_out`, whose answer may be given."""
+    left_out = left_out or read_left_out(study)
+    ratings, people = Rating.objects.filter(study=study, value__isnull=False), Q(participant__synthetic=False)
+    totals = {"n": Count("pk"), "people": Count("pk", filter=people)}
+    if left_out.any or left_out.repeated:
+        out = Q(submission__in=left_out.submissions) | Q(pk__in=left_out.repeated)
+        totals |= {"out": Count("pk", filter=out), "people_out": Count("pk", filter=out & people)}
+    found = {"out": 0, "people_out": 0} | ratings.aggregate(**totals)
+    return RatingCounts(found["n"], found["n"] - found["out"], found["people"] - found["people_out"])

@@ -40,6 +40,7 @@ RETURNABLE = ("to_approve", "excluded")
 NOT_NOW = {
     "paid": "already paid",
     "approved": "already approved",
+    "partly_paid": "already paid in part",
     "rejected": "already rejected",
     "unconfirmed": "not confirmed by the platform",
     "no_reward": "without a reward, or from simulated workers",

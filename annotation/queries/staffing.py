@@ -7,11 +7,11 @@ together as share no item.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import CharField, Count, F, Q, QuerySet, Sum, Value
 
 from annotation.models import Assignment, Hit, HitItem, Item, ItemAuthor, Participant, Study, TakenItem
 from annotation.models.work import TAKEN_STATES
@@ -54,15 +54,19 @@ def main_items_of(hits: QuerySet[Hit]) -> Mapping[int, set[int]]:
     return items
 
 
-def workers_in_words(needed: Mapping[str, Staffing], hits_per_worker: int | None) -> list[str]:
-    """One sentence for each arm on how many different workers it needs. ``needed`` is by the arm's name."""
+def workers_in_words(
+    needed: Mapping[str, Staffing], hits_per_worker: int | None, *, own_work: bool = False
+) -> list[str]:
+    """One sentence for each arm on how many different workers it needs. ``needed`` is by the arm's name. ``own_work``:
+    they write for the items, as the type declares, and do not rate them."""
+    verb = "writes for" if own_work else "rates"
     limit = f", and each does at most {counted(hits_per_worker, 'hit')}" if hits_per_worker else ""
     sentences = []
     for arm, staff in needed.items():
         who = f"Arm {arm} needs" if arm else "This study needs"
         enough = "" if staff.enough == staff.least else f" {staff.enough:,} are enough if each does all they can."
         least = counted(staff.least, "different worker")
-        sentences.append(f"{who} at least {least}: nobody rates the same item twice{limit}.{enough}")
+        sentences.append(f"{who} at least {least}: nobody {verb} the same item twice{limit}.{enough}")
     return sentences
 
 
@@ -84,38 +88,46 @@ class Missing:
     new_workers: int = 0
     limit_helps: bool = False
 
-    def in_words(self, hits_per_worker: int | None) -> list[str]:
-        """What is missing, and what to do. Empty if nothing is."""
+    def in_words(self, hits_per_worker: int | None, *, own_work: bool = False, reopens: bool = False) -> list[str]:
+        """What is missing, and what to do. Empty if nothing is. ``own_work``: see `workers_in_words`. ``reopens``:
+        whether places of repeated work can be opened again."""
         sentences = []
+        person, do, done = ("writer", "write for", "written for") if own_work else ("rater", "rate", "rated")
         if self.repeated:
             verb = "was" if self.repeated == 1 else "were"
+            counts = "" if own_work else " The analysis counts one rating per worker."
             sentences.append(
-                f"{counted(self.repeated, 'item')} {verb} rated by the same worker more than once, and so lack"
-                f"{'s' if self.repeated == 1 else ''} different raters. The analysis counts one rating per worker."
+                f"{counted(self.repeated, 'item')} {verb} {done} by the same worker more than once, and so lack"
+                f"{'s' if self.repeated == 1 else ''} different {person}s.{counts}"
             )
+            if reopens:
+                what = "The places that repeated work fills can be opened for other workers"
+                sentences.append(f"{what}: study reopen-repeats.")
         if self.blocked:
             verb, them = ("needs", "it") if self.blocked == 1 else ("need", "them")
-            sentences.append(f"{counted(self.blocked, 'item')} still {verb} a rater who has not rated {them} yet.")
+            sentences.append(f"{counted(self.blocked, 'item')} still {verb} a {person} who has not {done} {them} yet.")
             fix = f"Invite at least {counted(self.new_workers, 'new worker')}"
             if self.limit_helps and hits_per_worker:
                 fix += f", or let each worker do more than {counted(hits_per_worker, 'hit')}"
-            sentences.append(f"Nobody who has taken part so far can rate {them}. {fix}.")
+            sentences.append(f"Nobody who has taken part so far can {do} {them}. {fix}.")
         return sentences
 
 
 def missing_raters(study: Study) -> Missing:
     """Which items lack raters that the people who take part cannot give. At most nine queries."""
     repeated = len(items_without_enough_raters(study))
+    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
+        return Missing(repeated=repeated)
     open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
-    n_open = open_hits.count()
-    if study.status not in (Study.Status.LIVE, Study.Status.PAUSED) or not 0 < n_open <= MOST_OPEN:
+    hits = [_Open(*row) for row in open_hits.order_by("position").values_list(*_OPEN)[: MOST_OPEN + 1]]
+    people = list(_people(study)) if 0 < len(hits) <= MOST_OPEN else []
+    if not people:
         return Missing(repeated=repeated)
-    people = list(_people(study))
-    if not people or _somebody_can(study, open_hits, [person for person in people if not person.at_limit]):
+    work = _open_work(study, open_hits, hits)
+    if work.somebody_can([person for person in people if not person.at_limit]):
         return Missing(repeated=repeated)
-    blocked = {item for items in main_items_of(open_hits).values() for item in items}
-    new = sum(staff.least for staff in staffing_by_arm(study, only_open=True).values())
-    return Missing(repeated, len(blocked), new, _somebody_can(study, open_hits, people))
+    blocked = {item for items in work.items.values() for item in items}
+    return Missing(repeated, len(blocked), work.new_workers(study.hits_per_worker), work.somebody_can(people))
 
 
 def items_without_enough_raters(study: Study) -> set[int]:
@@ -158,30 +170,79 @@ def _people(study: Study) -> Iterable[_Person]:
         yield _Person(pk, worker, arm, study.hits_per_worker is not None and count >= study.hits_per_worker)
 
 
-def _somebody_can(study: Study, open_hits: QuerySet[Hit], people: Sequence[_Person]) -> bool:
-    """Whether one of them can do one of the hits."""
-    if not people:
-        return False
-    items = main_items_of(open_hits)
-    ids = {item for found in items.values() for item in found}
-    taken: dict[int, set[int]] = defaultdict(set)
-    for item, participant in TakenItem.objects.filter(item__in=_of_open(study)).values_list("item", "participant"):
-        if item in ids:
-            taken[participant].add(item)
-    written: dict[int, set[int]] = defaultdict(set)
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A hit with free places."""
+
+    pk: int
+    arm: int
+    wanted: int
+    n_live: int
+
+
+_OPEN = ("pk", "arm", "wanted", "n_live")
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenWork:
+    """Hits with free places; the main items of each; by participant, the items that they have had; by
+    worker, those that they wrote; and who returned which hit."""
+
+    hits: Sequence[_Open]
+    items: Mapping[int, set[int]]
+    taken: Mapping[int, set[int]]
+    written: Mapping[int, set[int]]
+    returned: Collection[tuple[int, int]]
+
+    def somebody_can(self, people: Sequence[_Person]) -> bool:
+        """Whether one of them can do one of the hits."""
+        nothing: set[int] = set()
+        return any(
+            hit.arm == person.arm
+            and (hit.pk, person.pk) not in self.returned
+            and not self.items.get(hit.pk, nothing) & self.taken.get(person.pk, nothing)
+            and not self.items.get(hit.pk, nothing) & self.written.get(person.worker, nothing)
+            for person in people
+            for hit in self.hits
+        )
+
+    def new_workers(self, hits_per_worker: int | None) -> int:
+        """How many new workers the free places need at least."""
+        from analysis.planning.workers import staffing  # loads pandas, which workers' requests never need
+
+        least = 0
+        for arm in {hit.arm for hit in self.hits}:
+            mine = [hit for hit in self.hits if hit.arm == arm]
+            tasks = [self.items.get(hit.pk, set()) for hit in mine]
+            least += staffing(tasks, [hit.wanted - hit.n_live for hit in mine], hits_per_worker).least
+        return least
+
+
+def _open_work(study: Study, open_hits: QuerySet[Hit], hits: Sequence[_Open]) -> _OpenWork:
+    """One query, which reads pairs of numbers of several kinds."""
+    main = HitItem.objects.filter(hit__in=open_hits.order_by().values("pk"), item__role=Item.Role.MAIN)
+    parts: list[QuerySet[Any, Any]] = [
+        _pairs("items", main, "hit", "item"),
+        _pairs("taken", TakenItem.objects.filter(item__in=_of_open(study)), "participant", "item"),
+        _pairs("returned", Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED), "hit", "participant"),
+    ]
     if study.has_authors:
-        for item, worker in ItemAuthor.objects.filter(item__in=_of_open(study)).values_list("item", "worker"):
-            written[worker].add(item)
-    returned = set(Assignment.objects.filter(hit__in=open_hits, state=State.RETURNED).values_list("hit", "participant"))
-    hits = list(open_hits.values_list("pk", "arm"))
-    return any(
-        arm == person.arm
-        and (hit, person.pk) not in returned
-        and not items[hit] & taken[person.pk]
-        and not items[hit] & written[person.worker]
-        for person in people
-        for hit, arm in hits
+        written_there = ItemAuthor.objects.filter(item__in=_of_open(study))
+        parts.append(_pairs("written", written_there, "worker", "item"))
+    read: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for kind, one, other in parts[0].union(*parts[1:], all=True):
+        read[kind][one].add(other)
+    ids = {item for items in read["items"].values() for item in items}
+    taken = {participant: items & ids for participant, items in read["taken"].items()}
+    returned = {(hit, participant) for hit, people in read["returned"].items() for participant in people}
+    return _OpenWork(hits, read["items"], taken, read["written"], returned)
+
+
+def _pairs(kind: str, rows: QuerySet[Any], one: str, other: str) -> QuerySet[Any, Any]:
+    pairs: QuerySet[Any, Any] = (
+        rows.order_by().annotate(kind=Value(kind, output_field=CharField())).values_list("kind", one, other)
     )
+    return pairs
 
 
 def _of_open(study: Study) -> QuerySet[HitItem]:

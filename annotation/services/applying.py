@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from annotation.access import studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
+from annotation.queries.identity import identity_warnings
 from annotation.services import studies as service
 from annotation.services.checking import Checked, check_study, default_values
 from annotation.services.importing import ItemsRead, also_in_rows, read_items, store_items
@@ -41,11 +42,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What applying a file did, or would do."""
+    """What applying a file did, or would do. ``warnings``: what to know about the study as the file describes it."""
 
     study: Study | None
     created: bool
     differences: list[Difference]
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +98,14 @@ def apply(
     wanted = _check(file, study, owner)
     differences = _differences(study, wanted, owner)
     if not differences:
-        return Applied(study, False, [])
+        return Applied(study, False, [], identity_warnings(study) if study else ())
     if wanted.read is not None and not dry_run:
         wanted.read.images.write_files()
     with transaction.atomic():
         stored = _write(study, wanted, differences, owner, progress)
         if dry_run:
             transaction.set_rollback(True)
-    return Applied(study if dry_run else stored, study is None, differences)
+    return Applied(study if dry_run else stored, study is None, differences, identity_warnings(stored))
 
 
 # --- what the file contains ---

@@ -41,7 +41,6 @@ from annotation.services.allocation import (
     take_least_filled_arm,
     took_part_in_excluded,
 )
-from annotation.services.arm_draws import draw_arm, lock_hit, offer_hit_of
 from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import again_after_deadlock
 from annotation.services.ending import reclaim_expired
@@ -78,9 +77,14 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     participant = _participant(posting, worker, consented=consented)
     if participant.excluded_at is not None or participant.redacted_at is not None:
         raise NotAdmitted("excluded")
-    if posting.hit_id is None:
+    if posting.hit_id is None or posting.gives_any_hit:
         _end_earlier_tries(participant, posting)
-        _refuse_at_limit(participant, posting.study)
+        if posting.hit_id is None:
+            _refuse_at_limit(participant, posting.study)
+        else:
+            _refuse_sent(participant, posting)
+            _refuse_at_limit_of_hits(participant, posting)
+            _end_longest_if_full(posting)
         hit = _free_hit(participant, posting)
     else:
         if ItemAuthor.objects.filter(worker=worker, item__places__hit=posting.hit_id).exists():
@@ -116,9 +120,6 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     """The worker's participation, in the arm of the posted hit or in the least filled arm that the posting offers."""
     known = Participant.objects.filter(study=posting.study_id, worker=worker).first()
     if known is not None:
-        if posting.one_listing and posting.hit_id is not None:
-            lock_hit(posting)
-            offer_hit_of(posting, known.arm_id, participant=known)
         if not _offers(posting, known.arm_id):
             raise NotAdmitted("other_arm")
         return known
@@ -132,7 +133,8 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         reward = None if posting.one_listing else posting.reward
         arm_id = take_least_filled_arm(posting.study, reward, also_done=confirms).pk
     elif posting.one_listing:
-        arm_id = draw_arm(posting)
+        _end_longest_if_full(posting)
+        arm_id = _draw_arm(posting.study, posting.hit.arm_id)
     else:
         arm_id = posting.hit.arm_id
         Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
@@ -147,9 +149,23 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     )
 
 
+def _draw_arm(study: Study, otherwise: int) -> int:
+    """The arm (its id) with the fewest people, with one more counted in it.
+
+    If all arms have their participants, the platform gave out a place nevertheless: then it is the arm ``otherwise``.
+    """
+    try:
+        return take_least_filled_arm(study, also_done=True).pk
+    except NotAdmitted:
+        Arm.objects.filter(pk=otherwise).update(n_enrolled=F("n_enrolled") + 1)
+        return otherwise
+
+
 def _offers(posting: Posting, arm_id: int) -> bool:
     """Whether the posting offers hits of this arm."""
-    return posting.hit.arm_id == arm_id if posting.hit else _hits_of(posting).filter(arm=arm_id).exists()
+    if posting.hit is not None and not posting.gives_any_hit:
+        return posting.hit.arm_id == arm_id
+    return _hits_of(posting).filter(arm=arm_id).exists()
 
 
 def _hits_of(posting: Posting) -> QuerySet[Hit]:
@@ -163,6 +179,26 @@ def _end_earlier_tries(participant: Participant, posting: Posting) -> None:
     mine = Assignment.objects.select_for_update(of=("self",), no_key=True)
     for earlier in mine.filter(participant=participant, posting=posting, state=State.ACCEPTED).order_by("pk"):
         _end(earlier, State.RETURNED)
+
+
+def _end_longest_if_full(posting: Posting) -> None:
+    """If all places of this HIT are taken here and the platform gives one out, the longest of them ended there.
+
+    That is a guess: see `take_back`. Others of the listing may have free places, but this worker has none of those.
+    """
+    used = (State.ACCEPTED, State.SUBMITTED, State.RELEASED)
+    taken = Assignment.objects.filter(posting=posting, state__in=used)
+    if posting.wanted is None or taken.count() < posting.wanted:
+        return
+    open_ones = taken.filter(state=State.ACCEPTED).select_for_update(of=("self",), no_key=True)
+    if oldest := open_ones.order_by("accepted_at", "pk").first():
+        _end(oldest, State.ABANDONED)
+
+
+def _refuse_sent(participant: Participant, posting: Posting) -> None:
+    """The platform gives nobody a second assignment of one HIT that they have sent."""
+    if participant.assignments.filter(posting=posting, state__in=SENT).exists():
+        raise NotAdmitted("done")
 
 
 def _refuse_at_limit(participant: Participant, study: Study) -> None:
@@ -213,7 +249,12 @@ def _end_overdue_with_same_text(participant: Participant, posting: Posting) -> N
 def _in_progress(participant: Participant, posting: Posting) -> list[Assignment]:
     """Their open assignments of other hits, oldest first."""
     mine = participant.assignments.filter(state=State.ACCEPTED, expires_at__gt=timezone.now())
-    return list(mine.exclude(hit=posting.hit_id).order_by("accepted_at", "pk"))
+    return list(mine.exclude(_same_hit(posting)).order_by("accepted_at", "pk"))
+
+
+def _same_hit(posting: Posting) -> Q:
+    """Assignments of what this posting offers."""
+    return Q(posting=posting) if posting.gives_any_hit else Q(hit=posting.hit_id)
 
 
 def why_barred(*, posting: Posting, claim: Claim) -> str:
@@ -262,10 +303,10 @@ def note_returned(*, posting: Posting, claim: Claim, assignment_id: int) -> bool
         participant__worker__platform_id=claim.worker_id,
         state=State.ACCEPTED,
     )
-    found = mine.exclude(hit=posting.hit_id).first()
-    if found is not None:
-        _end(found, State.ABANDONED)
-    return found is not None
+    work = mine.exclude(_same_hit(posting)).first()
+    if work is not None:
+        _end(work, State.ABANDONED)
+    return work is not None
 
 
 def _end_earlier_try(participant: Participant, posting: Posting) -> None:
@@ -315,13 +356,22 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
         found = _first_free(theirs) or _first_free(theirs, wait=True) or _first_free(theirs, wait=True)
     if found is not None:
         return found
-    busy = Assignment.objects.filter(posting=posting, state=State.ACCEPTED, hit__in=theirs).order_by(
-        "accepted_at", "pk"
-    )
+    if posting.hit_id is not None:
+        _refuse_if_others_need_it(participant, posting)
+    busy = Assignment.objects.filter(state=State.ACCEPTED, hit__in=theirs).order_by("accepted_at", "pk")
     oldest = busy.values_list("hit", flat=True).first()
     if not platform_class(posting.platform).confirms or not (oldest or theirs.exists()):
         raise NotAdmitted("taken")
     return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
+
+
+def _refuse_if_others_need_it(participant: Participant, posting: Posting) -> None:
+    """Refuse a worker for whom no hit is free while some are free for others: those still fill the places."""
+    free = _hits_of(posting).filter(n_live__lt=F("wanted"))
+    if free.filter(arm=participant.arm_id).exists():
+        raise NotAdmitted("limit" if participant.assignments.exists() else "own_text")
+    if free.exists():
+        raise NotAdmitted("other_arm")
 
 
 def _best_free(hits: QuerySet[Hit], participant: Participant) -> Hit | None:
@@ -423,7 +473,9 @@ def _make_room(hit: Hit, posting: Posting) -> None:
     That is a guess: see `take_back`. If all were sent, one of them never reached the platform, and there will be one
     submission more than wanted.
     """
-    working = Assignment.objects.filter(hit=hit, posting=posting, state=State.ACCEPTED, extra=False)
+    working = Assignment.objects.filter(hit=hit, state=State.ACCEPTED, extra=False)
+    if not posting.gives_any_hit:  # a hit in several parts: only this one has given out a place
+        working = working.filter(posting=posting)
     oldest = working.select_for_update(of=("self",), no_key=True).order_by("accepted_at", "pk").first()
     if oldest is not None:
         _end(oldest, State.ABANDONED)

@@ -128,7 +128,7 @@ def _decision_problems(row: Row, work: _Work) -> list[RowProblem]:
     if len(reject) > MOST_FEEDBACK:
         what = f"The reason is {len(reject):,} characters long."
         return [RowProblem(number, "Reject", what, f"Shorten it to {MOST_FEEDBACK:,}.")]
-    if reject and work.pay in ("paid", "approved"):
+    if reject and work.pay in ("paid", "approved", "partly_paid"):
         return [
             RowProblem(number, "Reject", "This work has been paid.", "It cannot be rejected any more. Empty Reject.")
         ]
@@ -144,7 +144,7 @@ def _decision(row: Row, name: str, work: _Work) -> dict[str, Any] | None:
     """The decision in a row without problems; None if there is none, or if it was made before."""
     reject = restore_cell(row.cells["Reject"].strip())
     decision = "approve" if row.cells["Approve"].strip() else "reject" if reject else ""
-    done = {"approve": ("paid", "approved", "no_reward"), "reject": ("rejected", "no_reward")}
+    done = {"approve": ("paid", "approved", "partly_paid", "no_reward"), "reject": ("rejected", "no_reward")}
     if not decision or work.pay in done[decision]:
         return None
     exclude = row.cells.get(EXCLUDE, "").strip()

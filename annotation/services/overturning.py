@@ -11,8 +11,10 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study, Submission
+from annotation.platforms.parts import shares_listing
 from annotation.queries.left_out import excluded_submissions
 from annotation.queries.platform_overview import USED
+from annotation.queries.repeats import rated_before
 from annotation.services.allocation import free_slot
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -45,10 +47,11 @@ def restore_places(*, study: Study, platform: str, actor: str) -> list[int]:
 
 
 def _approved_without_place(study: Study, platform: str) -> QuerySet[Assignment]:
-    """Released work that the platform has approved, of the same worker, and that nobody excluded."""
+    """Released work that the platform has approved, of the same worker, and that nobody excluded. Without work that was
+    released because its worker had rated one of its texts before."""
     approved = _approved_there("")
     released = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=State.RELEASED)
-    kept = released.filter(Exists(approved), submission__isnull=False).exclude(
+    kept = released.filter(Exists(approved), ~rated_before(), submission__isnull=False).exclude(
         submission__in=excluded_submissions(study)
     )
     return kept.select_for_update(of=("self",), no_key=True)
@@ -73,8 +76,15 @@ def _approved_there(assignment: str) -> QuerySet[OutsideAssignment]:
 
 def surplus_postings(hit_ids: list[int], platform: str) -> list[Posting]:
     """Offered postings of these hits whose free places nobody needs: the hits have all submissions, confirmed by the
-    platform, and nobody is working on them."""
+    platform, and nobody is working on them. In one listing of all arms, the places are for any hit that lacks one."""
     surplus: list[Posting] = []
+    study = Study.objects.filter(hits__in=hit_ids[:1]).first()
+    if study is not None and shares_listing(study, platform):
+        hit_ids = (
+            []
+            if study.hits.filter(n_submitted__lt=F("wanted")).exists()
+            else list(study.hits.values_list("pk", flat=True))
+        )
     for hit in Hit.objects.filter(pk__in=hit_ids, n_submitted__gte=F("wanted")).order_by("pk"):
         sent = Assignment.objects.filter(hit=hit, posting__platform=platform, state=State.SUBMITTED)
         reported = OutsideAssignment.objects.filter(

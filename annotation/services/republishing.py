@@ -177,7 +177,9 @@ def _plan_parts(study: Study, hit_id: int, places: int, platform: Platform, acto
         return 0
     last = of_hit.aggregate(last=Max("part"))["last"]
     first = 0 if last is None else last + 1
-    new = partial(Posting, study=study, hit=hit, platform=platform.name, state=State.PLANNED, reward=hit.reward)
+    offered = of_hit.order_by("part").first()
+    pays = offered.pays if offered is not None else hit.reward  # in one listing of all arms, the lowest reward
+    new = partial(Posting, study=study, hit=hit, platform=platform.name, state=State.PLANNED, reward=pays)
     sizes = parts_of(places, split=True)
     parts = Posting.objects.bulk_create([new(part=first + at, wanted=wanted) for at, wanted in enumerate(sizes)])
     set_aside(study=study, platform=platform, costs=posting_costs(study, platform, parts))

@@ -16,6 +16,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Hit, Participant, Review, Submission
+from annotation.queries.repeats import rated_before
 from annotation.services.allocation import free_slot
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -190,9 +191,10 @@ def release_places(*, submissions: Sequence[Submission], actor: str) -> None:
 
 
 def _take_back(submission: Submission, user: User) -> None:
-    """Give a released submission a place on its hit again if one is free. If not, it stays an extra submission."""
+    """Give a released submission a place on its hit again if one is free. If not, it stays an extra submission, and so
+    does one with a text that its worker had rated before."""
     assignment = Assignment.objects.select_for_update(no_key=True).get(pk=submission.assignment_id)
-    if assignment.state != State.RELEASED:
+    if assignment.state != State.RELEASED or Assignment.objects.filter(rated_before(), pk=assignment.pk).exists():
         return
     hit = Hit.objects.select_for_update(no_key=True).get(pk=assignment.hit_id)
     if hit.n_live >= hit.wanted:

@@ -42,7 +42,8 @@ def work_record(request: HttpRequest, token: str) -> HttpResponse:
     context = {
         "study": study,
         "record": found,
-        "in_all": sum((each.amount for each in found.earned if each.state != "not approved"), Decimal(0)),
+        "some_unknown": any(each.amount is None for each in found.earned),
+        "in_all": sum((each.amount or Decimal(0) for each in found.earned if each.state != "not approved"), Decimal(0)),
         "redacted": found.participant.redacted_at,
         "work_url": reverse("work", args=[token]),
         "json_url": reverse("work_record_json", args=[token]),

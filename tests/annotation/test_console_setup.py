@@ -331,6 +331,13 @@ def test_the_launch_says_how_many_different_workers_are_needed() -> None:
     assert sentence in text_of(client, "console_publish", study.slug)
 
 
+def test_the_launch_of_a_writing_study_says_that_nobody_writes_twice_for_an_item() -> None:
+    study, client = draft(task_type="production", items=2, ratings_per_item=3)
+    page = text_of(client, "console_publish", study.slug)
+    assert "nobody writes for the same item twice" in page
+    assert "rates the same item" not in page
+
+
 def test_half_a_cent_is_rounded_up() -> None:
     study, _ = draft(items=1, ratings_per_item=1, reward=Decimal("0.125"))
     assert plan_of(study).cost == Decimal("0.13")

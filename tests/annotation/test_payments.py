@@ -341,6 +341,7 @@ def test_the_csv_holds_one_row_per_worker() -> None:
         "usd_bonuses_and_compensations": "0.000",
         "hits_excluded": "0",
         "hits_unconfirmed": "0",
+        "hits_partly_paid": "0",
         "last_paid_at": "",
     }
     assert (rows[long.completion_code]["state"], rows[long.completion_code]["usd_paid"]) == ("paid", "0.250")

@@ -18,6 +18,7 @@ from django.db import OperationalError, connection
 
 from analysis.data import read_bundle
 from annotation.models import AuditEntry, Item, Rating, Study
+from annotation.queries.staffing import Missing
 from annotation.services.answers import derive_ratings
 from tests.factories import make_participant, make_study, make_submission
 from tests.services import ROOT
@@ -48,6 +49,34 @@ def refused(*arguments: Any) -> tuple[str, str]:
     with pytest.raises(CommandError) as caught:
         call_command("study", *map(str, arguments), stdout=io.StringIO(), stderr=listed)
     return listed.getvalue(), str(caught.value)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("identity", ["parameter", "browser"])
+def test_commands_say_that_ids_in_an_address_are_not_checked(identity: str, file: Path) -> None:
+    file.write_text(
+        FILE + f"identity: {identity}\n" + ("identity_parameter: id\npanel: sona\n" if identity == "parameter" else "")
+    )
+    for action in (("apply", file, "--dry-run"), ("apply", file), ("publish", "sets"), ("check", "sets")):
+        warned = io.StringIO()
+        study(*action, stderr=warned)
+        found = "Warning: The server cannot check the panel's ids: whoever knows somebody's id" in warned.getvalue()
+        assert found == (identity == "parameter"), action
+
+
+@pytest.mark.django_db
+def test_writing_studies_need_writers_and_others_raters() -> None:
+    made = make_study(task_type="production", items=2, ratings_per_item=3, live=False)
+    assert "nobody writes for the same item twice" in study("publish", made.slug)
+    assert Missing(1, 2, 3).in_words(None, own_work=True)[0].startswith("1 item was written for by the same worker")
+    assert "needs a writer who has not written for it yet" in " ".join(Missing(0, 1, 1).in_words(None, own_work=True))
+
+
+def test_examples_name_a_time_or_say_that_none_is_published() -> None:
+    for path in sorted((ROOT / "examples").glob("*.yaml")):
+        text = path.read_text()
+        if "task_type:" in text and "reward: 0\n" not in text:
+            assert "estimated_minutes:" in text, path.name
 
 
 @pytest.mark.django_db

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from annotation.models import Study
 from annotation.platforms import known, link
 from annotation.queries import payments
 from annotation.queries.identical import identical_in_words, identical_items
+from annotation.queries.identity import identity_warnings
 from annotation.queries.progress import progress as progress_of
 from annotation.queries.quality import quality_of
 from annotation.services import outputs, people, planning, quality_control, repair, sources
@@ -179,6 +181,7 @@ class Command(ReviewActions):
         with progress_bar(progress, "items") as step:
             applied = apply(read, owner=user, dry_run=dry_run, progress=step)
         self.say(output.applied_lines(read.slug, applied, dry_run=dry_run))
+        self.warn(applied.warnings)
         if not dry_run and applied.study is not None:
             self.say(output.next_steps(applied.study))
         if not dry_run and applied.study is not None and any(each.field == "items" for each in applied.differences):
@@ -187,8 +190,11 @@ class Command(ReviewActions):
             self.say(["The study has no owner: only administrators see it in the console (--owner USER)."])
 
     def warn_of_identical(self, study: Study) -> None:
-        if told := identical_in_words(identical_items(study)):
-            self.complain([f"Warning: {told}"])
+        if same := identical_in_words(identical_items(study)):
+            self.warn([same])
+
+    def warn(self, warnings: Iterable[str]) -> None:
+        self.complain(f"Warning: {warning}" for warning in warnings)
 
     def keys(self, *, task_type: str) -> None:
         if task_type:
@@ -263,6 +269,7 @@ class Command(ReviewActions):
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
         self.say(platform_actions.pay_lines(study))
         self.say(output.workers_lines(study))
+        self.warn(identity_warnings(study))
         self.say(output.next_steps(study))
 
     def budget(self, *, slug: str, amount: str) -> None:
@@ -365,6 +372,7 @@ class Command(ReviewActions):
         with progress_bar(progress, "submissions", total=study.submissions.count()) as step:
             quality_control.check_quality(study=study, actor=ACTOR, progress=step)
         self.say(output.quality_lines(study, quality_of(study)))
+        self.warn(identity_warnings(study))
 
     def rebuild_ratings(self, *, slug: str, progress: bool) -> None:
         study = study_called(slug)

@@ -111,7 +111,8 @@ def role_in(study: Study, user: User) -> str:
     """The user's role; a superuser counts as an owner everywhere."""
     if user.is_superuser:
         return Membership.Role.OWNER
-    return Membership.objects.values_list("role", flat=True).get(study=study, user=user)
+    role = getattr(study, "my_role", "")  # from `study_for`, which looked the study up for this user
+    return role or Membership.objects.values_list("role", flat=True).get(study=study, user=user)
 
 
 def task_title(name: str) -> str:

@@ -18,6 +18,7 @@ from annotation.models import Arm, Item, Study
 from annotation.queries.check_items import CheckItems, check_items_of
 from annotation.queries.events import records_edits
 from annotation.queries.identical import identical_ids, identical_in_words
+from annotation.queries.identity import identity_warnings
 from annotation.queries.pay import TimePerHit, hourly, is_low, time_per_hit
 from annotation.queries.platforms import is_posted
 from annotation.queries.staffing import workers_in_words
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from analysis.planning.workers import Staffing
 
 CENT = Decimal("0.01")
-UNCHECKED_ID = (
-    "The server cannot check the panel's ids: whoever knows somebody's id can start in their place. Personal links are "
-    "safer."
-)
 RECORDED = "Typing is recorded: every change in a text box, with its time. Workers read this before they start."
 
 
@@ -90,6 +87,7 @@ class Plan:
     time: TimePerHit | None
     checks: list[Check]
     version: str
+    own_work: bool = False
     check_items: Sequence[CheckItems] = ()
 
     @property
@@ -120,7 +118,9 @@ class Plan:
     @property
     def workers(self) -> list[str]:
         """How many different workers each arm needs, in a sentence."""
-        return workers_in_words({arm.name: arm.staff for arm in self.arms if arm.n_hits}, self.hits_per_worker)
+        return workers_in_words(
+            {arm.name: arm.staff for arm in self.arms if arm.n_hits}, self.hits_per_worker, own_work=self.own_work
+        )
 
     @property
     def has_arms(self) -> bool:
@@ -173,6 +173,7 @@ def plan_of(study: Study) -> Plan:
         n_items=len(items),
         arms=costs,
         ratings_per_item=study.ratings_per_item,
+        own_work=get_type(study.task_type).own_work,
         hits_per_worker=study.hits_per_worker,
         time=time,
         checks=[*_checks(study, items, problems), *([] if for_members(study.task_type) else _pay_checks(costs, time))],
@@ -252,8 +253,7 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
     if _tells_nobody_apart(study):
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
-    if study.access == Study.Access.OPEN and study.identity == Study.Identity.PARAMETER:
-        checks.append(Check("warn", UNCHECKED_ID, "console_settings", About.LINK))
+    checks += [Check("warn", text, "console_settings", About.LINK) for text in identity_warnings(study)]
     if items and all(item.role == Item.Role.EXAM for item in items):
         checks.append(_places_check(study.ratings_per_item))
     return [*checks, *_exam_checks(study)]

@@ -10,14 +10,14 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.describing import describe_study
 from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
 from annotation.platforms import PlatformTrouble, known, link, platform_class
 from annotation.queries import overview as queries
 from annotation.queries.fairness import comments_of, fairness_of
+from annotation.queries.pay import arm_times
 from annotation.queries.platform_overview import objections, posted_on
-from annotation.queries.progress import progress
-from annotation.services import pausing, people
+from annotation.queries.progress import ArmRow, arm_rows, progress
+from annotation.services import pausing, people, reopening
 from annotation.services import studies as service
 from annotation.services.redacting import open_requests
 from annotation.views.console.charts import hourly_bars
@@ -53,11 +53,12 @@ def studies(request: SignedIn) -> HttpResponse:
 def overview(request: SignedIn, study: Study) -> HttpResponse:
     if study.status == Status.DRAFT:
         return study_page(request, study, "draft.html", {"steps": stepper(study, "")}, section="overview")
-    context = progress_context(study) | {
+    platform, arms = posted_on(study), arm_rows(study)
+    context = progress_context(study, arms=arms, posted=bool(platform)) | {
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
-        "offered_on": known().get(posted_on(study)),
-        "rewards": describe_study(study).arms,
+        "offered_on": known().get(platform),
+        "rewards": arms,
         "asked_for_deletion": open_requests(study),
         "objections": objections(study),
     }
@@ -74,14 +75,17 @@ def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
     return render(request, "console/_progress.html", {"study": study, "can_edit": can_edit} | progress_context(study))
 
 
-def progress_context(study: Study) -> dict[str, object]:
-    found = progress(study)
+def progress_context(
+    study: Study, *, arms: Sequence[ArmRow] | None = None, posted: bool | None = None
+) -> dict[str, object]:
+    times = arm_times(study)
+    found = progress(study, times=times, arms=arms, posted=posted)
     return {
         "progress": found,
         "bars": hourly_bars(found.per_hour),
         "polled": study.status in POLLED,
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
-        "fairness": fairness_of(study),
+        "fairness": fairness_of(study, times),
         "comments": comments_of(study),
     }
 
@@ -151,6 +155,9 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
     return view
 
 
+reopen_repeats = _change_status(
+    "The places of repeated work are open again. On a platform, the next sync offers them.", reopening.reopen_repeats
+)
 pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", pausing.pause)
 resume = _change_status("Live again.", pausing.resume)
 close = _change_status("Closed: no new work is given out. Workers can finish the hit they are on.", service.close_study)

@@ -87,6 +87,7 @@ urlpatterns = [
     path(STUDY + "activity/", study.activity, name="console_activity"),
     path(STUDY + "links/", study.personal_links, name="console_links"),
     path(STUDY + "pause/", study.pause, name="console_pause"),
+    path(STUDY + "reopen-repeats/", study.reopen_repeats, name="console_reopen_repeats"),
     path(STUDY + "resume/", study.resume, name="console_resume"),
     path(STUDY + "close/", study.close, name="console_close"),
     path(STUDY + "delete/", study.delete, name="console_delete"),

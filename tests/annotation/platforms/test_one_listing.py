@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -21,7 +22,7 @@ from annotation.platforms.mturk.platform import Mturk
 from annotation.platforms.prolific.platform import Prolific
 from annotation.queries import platform_overview as overview
 from annotation.queries.spending import set_aside_for
-from annotation.services import deciding, publishing, syncing
+from annotation.services import deciding, publishing, republishing, syncing
 from annotation.services.allocation import NotAdmitted
 from annotation.services.arrivals import accept_hit
 from annotation.services.spending import set_budget
@@ -150,20 +151,92 @@ def test_arms_are_drawn_at_arrival_although_everybody_comes_to_hits_of_one_arm_f
 
 def test_a_worker_who_comes_to_a_hit_of_another_arm_gets_one_of_their_own_instead(api: Mturk) -> None:
     study = study_of(api, one_listing=True)
-    for number in range(2):
-        posting = study.postings.filter(hit__arm__name="none").order_by("pk")[0]
-        assert finish_assignment(arrive(posting, "W1", f"A{number}")).hit.arm.name == "comparison"
+    for posting in study.postings.filter(hit__arm__name="none"):
+        work = finish_assignment(arrive(posting, "W1", f"A{posting.pk}"))
+        assert (work.hit.arm.name, work.posting_id) == ("comparison", posting.pk)
     with pytest.raises(NotAdmitted, match="other_arm"):  # their arm has no hit left
-        arrive(study.postings.filter(hit__arm__name="none")[0], "W1", "A3")
+        arrive(study.postings.filter(hit__arm__name="comparison")[0], "W1", "A3")
 
 
-def test_a_hit_that_somebody_started_is_not_exchanged(api: Mturk) -> None:
-    values = {"items": 1, "ratings_per_item": 2, "arms": ARMS, "platforms": {"mturk": {"one_listing": True}}}
+THREE_ARMS: list[dict[str, Any]] = [*ARMS, {"name": "examples", "reward": "1.75"}]
+
+
+@pytest.mark.parametrize("arms", [ARMS, THREE_ARMS])
+def test_every_worker_of_a_hit_with_six_places_gets_an_arm_drawn_and_is_paid_for_it(
+    api: Mturk, arms: list[dict[str, Any]]
+) -> None:
+    values = {"items": 1, "ratings_per_item": 6, "arms": arms, "platforms": {"mturk": {"one_listing": True}}}
     study = posted_study(api, **values)
-    posting = study.postings.filter(hit__arm__name="none")[0]
-    works = [arrive(Posting.objects.get(pk=posting.pk), f"W{n}", f"A{n}") for n in range(2)]
-    assert [work.participant.arm.name for work in works] == ["comparison", "comparison"]
-    assert set(study.arms.values_list("name", "n_enrolled")) == {("none", 0), ("comparison", 2)}
+    first, *others = study.postings.order_by("pk")
+    assert first.wanted == 6
+    drawn = Counter(send_both(first).participant.arm.name for _ in range(6))
+    assert drawn == dict.fromkeys([arm["name"] for arm in arms], 6 // len(arms))
+    for posting in others:
+        for _ in range(6):
+            work = send_both(posting)
+            numbers = study.arms.values_list("n_enrolled", flat=True)
+            assert max(numbers) - min(numbers) <= 1, work
+    assert set(study.hits.values_list("wanted", "n_live", "n_submitted")) == {(6, 6, 6)}
+    assert overview.missing_places(study, "mturk") == {}
+    syncing.sync_study(study=study, platform=api)
+    deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
+    got = Payment.objects.filter(study=study).values_list("submission__assignment__hit__arm__name")
+    assert dict(got.annotate(usd=Sum("amount"))) == {arm["name"]: 6 * Decimal(arm["reward"]) for arm in arms}
+    assert moved("reward") + moved("bonus") == sum(6 * Decimal(arm["reward"]) for arm in arms)
+
+
+def study_of_one_item(api: Mturk, **values: Any) -> Study:
+    values = {"items": 1, "ratings_per_item": 2, "arms": ARMS, "platforms": {"mturk": {"one_listing": True}}} | values
+    return posted_study(api, **values)
+
+
+def test_a_place_that_the_platform_gives_out_again_is_for_the_arm_that_lacks_somebody(api: Mturk) -> None:
+    """Four places in two HITs. The first worker, of the first arm, returns theirs, and somebody else gets it."""
+    study = study_of_one_item(api)
+    first, second = study.postings.order_by("pk")
+    works = [
+        arrive(first, "W1", "A1"),
+        arrive(first, "W2", "A2"),
+        arrive(second, "W3", "A3"),
+        arrive(second, "W4", "A4"),
+    ]
+    again = arrive(first, "W5", "A5")
+    works[0].refresh_from_db()
+    assert (works[0].state, again.hit_id) == ("abandoned", works[0].hit_id)
+    assert set(study.hits.values_list("wanted", "n_live")) == {(2, 2)}
+
+
+def test_a_worker_who_comes_back_to_a_hit_with_a_new_assignment_has_returned_the_first(api: Mturk) -> None:
+    study = study_of_one_item(api)
+    first = study.postings.order_by("pk")[0]
+    earlier, now = arrive(first, "W1", "A1"), arrive(first, "W1", "A2")
+    earlier.refresh_from_db()
+    assert (earlier.state, now.hit_id) == ("returned", earlier.hit_id)
+    finish_assignment(now)
+    with pytest.raises(NotAdmitted, match="done"):
+        arrive(first, "W1", "A3")
+
+
+def test_work_that_is_lost_in_one_arm_is_offered_again_and_done_in_that_arm(api: Mturk) -> None:
+    """By hand: each HIT has two places. One comparison is rejected, so five places are given out, and four filled."""
+    study = study_of_one_item(api)
+    sent = [send_both(posting) for posting in study.postings.order_by("pk") for _ in range(2)]
+    syncing.sync_study(study=study, platform=api)
+    [lost, _] = [work for work in sent if work.participant.arm.name == "comparison"]
+    outside = OutsideAssignment.objects.get(external_id=lost.platform_assignment_id)
+    deciding.reject(outside=outside, platform=api, actor="ada", feedback="Empty.")
+    assert republishing.replace_lost(study=study, platform=api).added == 1
+    assert set(study.postings.values_list("wanted", flat=True)) == {2, 3}
+    assert send_both(study.postings.get(wanted=3)).hit_id == lost.hit_id
+    assert republishing.replace_lost(study=study, platform=api).added == 0
+
+
+def test_parts_of_a_hit_in_one_listing_are_one_group_at_the_lowest_reward(api: Mturk) -> None:
+    """Twelve places are two HITs of at most nine, which workers can both do where a hit has other texts for them."""
+    study = study_of_one_item(api, ratings_per_item=12)
+    assert study.postings.count() == 4
+    assert MarketHit.objects.values("hit_type").distinct().count() == 1
+    assert set(study.postings.values_list("reward", flat=True)) == {Decimal("1.25")}
 
 
 # --- pay ---

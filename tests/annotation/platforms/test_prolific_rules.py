@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 from decimal import Decimal
@@ -9,14 +10,19 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.platform import Prolific
+from annotation.queries.own_record import own_record
+from annotation.queries.payments import payment_rows, payments
 from annotation.services import deciding, lifecycle, publishing, syncing
 from annotation.services.republishing import replace_lost
 from annotation.services.studies import change_study
+from annotation.tokens import participant_token
 from common.problems import Invalid
 from tests.annotation.platforms.helpers import send_claim
 from tests.annotation.platforms.prolific_server import TOKEN, Answer, prolific_server
@@ -256,6 +262,23 @@ def test_partly_paid_work_counts_and_a_sync_says_so(prolific: Prolific, server: 
     assert f"Partly paid: assignment {session}" in run("sync", "w")
     assert "There are no differences" not in run("reconcile", "w")
     assert Assignment.objects.get().state == "submitted"
+
+
+def test_no_list_names_an_amount_for_partly_paid_work(prolific: Prolific, server: Server) -> None:
+    """Schema `SubmissionDetailResponse` has bonus_payments and no other amount."""
+    posting = publish(draft(slug="w"), prolific)
+    session = server.submit(posting.external_id, ANN, status="PARTIALLY APPROVED")
+    work = send_claim(posting, ANN, session)
+    syncing.sync_study(study=posting.study, platform=prolific)
+    [row] = payment_rows(posting.study, list(payments(posting.study, state="partly_paid")))
+    assert (row.state, row.hits_partly) == ("partly_paid", 1)
+    assert not (row.paid or row.due or row.open)
+    [line] = csv.DictReader(run("payments", "w").splitlines())
+    assert (line["state"], line["usd_paid"], line["hits_partly_paid"]) == ("partly_paid", "0.000", "1")
+    [earning] = own_record(work.participant_id).earned
+    assert earning.amount is None
+    page = Client().get(reverse("work_record", args=[participant_token(work.participant_id, work.pk)])).content.decode()
+    assert "paid in part" in page and "not known here" in page and "$1.25" not in page
 
 
 # --- money ---
