@@ -34,7 +34,8 @@ from annotation.models import (
 from annotation.queries.left_out import left_out_submissions
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.services.adjudicating import adjudicated_question
-from annotation.services.media import file_of, unused
+from annotation.services.media import unused
+from annotation.services.picture_files import file_of
 from annotation.task_types.base import TaskType
 from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type

@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
-from annotation.services import media
+from annotation.services import media, picture_files
 
 #: The marketplace gives up a notification after this many tries.
 MOST_TRIES = 10
@@ -103,7 +103,7 @@ def delete(rules: Sequence[Rule] = RULES) -> list[Found]:
     """
     now = timezone.now()
     found = [Found(rule, _delete(rule.rows(now))) for rule in rules]
-    media.remove_files(media.files_without_rows())
+    picture_files.remove_files(media.files_without_rows())
     return found
 
 

@@ -112,6 +112,11 @@
   const next = document.querySelector("form[data-at-once]");
   if (next && arrival && arrival.type === "navigate") next.requestSubmit();
 
+  // With a keyboard, the next task has the focus at the end.
+  const nextTask = document.querySelector("[data-next]");
+  const hasKeyboard = window.matchMedia("(hover: hover) and (pointer: fine)").matches;
+  if (nextTask && hasKeyboard && document.activeElement === document.body) nextTask.focus({ preventScroll: true });
+
   // Leaving with typed answers asks first.
   for (const form of document.querySelectorAll("form[data-unsaved]")) {
     let changed = false;

@@ -6,6 +6,7 @@
   var PREFIX = "hitserver:";
   var BROWSER = "hitserver-browser"; // stays when the above is cleared, and so does the next
   var CLOSED = "hitserver-closed ";
+  var NEXT = "hitserver-next"; // in this tab alone
   var PAUSE = 1000;        // ms without input before a draft is sent
   var RETRY = [3, 10, 30]; // s between tries while the server does not answer
   var RESEND = 8000;       // ms after which an unanswered button can be pressed again
@@ -16,8 +17,8 @@
 
   // --- what is saved on this device until the server has it ---
 
-  function store(action) {
-    try { return action(window.localStorage); } catch (error) { return null; } // blocked in some frames
+  function store(action, area) {
+    try { return action(window[area || "localStorage"]); } catch (error) { return null; } // blocked in some frames
   }
 
   if (!trying) { store(function (storage) {
@@ -67,14 +68,25 @@
   }
   if (byId("copy")) { addCopy(byId("code"), byId("copy")); }
 
-  // With a keyboard, the next task has the focus at the end.
-  function hasKeyboard() { return !!window.matchMedia && window.matchMedia("(hover: hover) and (pointer: fine)").matches; }
+  // With a keyboard, the next task has the focus at the end, and on the page after one that was sent the first box.
+  function markNext() { store(function (tab) { tab.setItem(NEXT, "1"); }, "sessionStorage"); }
+  var isNext = store(function (tab) {
+    var marked = tab.getItem(NEXT);
+    tab.removeItem(NEXT);
+    return marked;
+  }, "sessionStorage");
   function focusFirst(field) {
-    if (!field || !hasKeyboard() || trying || document.activeElement !== document.body || byId("summary")) { return; }
+    if (!field || !window.matchMedia("(hover: hover) and (pointer: fine)").matches || trying || document.activeElement !== document.body || byId("summary")) { return; }
     if (field.getBoundingClientRect().bottom > window.innerHeight) { return; } // first there is something to read
     field.focus({ preventScroll: true });
+    if (field.value) { field.setSelectionRange(field.value.length, field.value.length); }
   }
-  if (!task) { focusFirst(document.querySelector("[data-next]")); return; }
+  if (!task) {
+    var nextTask = document.querySelector("[data-next]");
+    if (nextTask) { nextTask.addEventListener("click", markNext); }
+    focusFirst(nextTask);
+    return;
+  }
 
   function each(selector, action, root) {
     Array.prototype.forEach.call((root || document).querySelectorAll(selector), action);
@@ -346,6 +358,7 @@
   function busy(yes) { button.disabled = yes; }
   function send() {
     leaving = true;
+    markNext();
     clearTimeout(timer);
     busy(true);
     setTimeout(function () { leaving = false; busy(false); }, RESEND);
@@ -452,4 +465,6 @@
   if (left) { tick(); }
   var summary = byId("summary");
   if (summary) { summary.focus(); }
+  var first = questions.filter(function (question) { return !question.node.hidden; })[0];
+  if (isNext && first) { focusFirst(first.text); }
 })();

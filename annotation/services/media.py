@@ -6,9 +6,8 @@ without a row are possible; retention removes them.
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -20,12 +19,13 @@ from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from annotation.models import Item, Media, Study
+from annotation.services import picture_files
 from annotation.services.audit import record
+from annotation.services.picture_files import store_picture
 from annotation.services.pictures import BadPicture, Picture, read_picture, source_of
 from annotation.services.studies import Frozen
 from annotation.task_types.items import ItemData, Row, RowProblem
 from annotation.task_types.questions import clean_text
-from common.files import write_whole
 from common.problems import Invalid, Problem, invalid
 from common.words import counted
 
@@ -34,7 +34,6 @@ IMAGE, ALT = "image", "image_alt"
 MOST_ALT, MOST_NAME = 500, 200
 #: Seconds that a file without a row stays: an import may be about to write the row.
 GRACE_SECONDS = 24 * 3600
-_KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")
 NEEDS_ALT = "Describe in a few words what it shows, for people who cannot see it."
 
 
@@ -48,7 +47,7 @@ def add_media(*, study: Study, name: str, data: bytes, alt: str, actor: str, use
         picture = read_picture(data)
     except BadPicture as bad:
         raise invalid(IMAGE, f"{name}: {bad.what}", bad.fix) from None
-    _write_file(picture)
+    store_picture(picture)
     with transaction.atomic():
         now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         _refuse_unless_draft(now)
@@ -209,7 +208,7 @@ class Images:
             again = read_picture(file.read_bytes())
             if again.key != picture.key:
                 raise invalid("items", f"{file.name} was changed during the import.", "Run the command again.")
-            _write_file(again)
+            store_picture(again)
 
     def write_rows(self, study: Study) -> None:
         """Store the rows of new images, in the caller's transaction. A new image replaces one with the same name."""
@@ -261,27 +260,7 @@ def _with_image(item: ItemData, row: Row, images: Images) -> ItemData:
     return replace(item, payload=payload)
 
 
-# --- files ---
-
-
-def is_key(name: str) -> bool:
-    """Whether ``name`` can be the name of a stored file: a SHA-256 in hexadecimal, and a known extension."""
-    return _KEY.fullmatch(name) is not None
-
-
-def file_of(key: str) -> Path:
-    """The path of a stored image. The caller has checked ``key`` (``is_key``)."""
-    return Path(settings.MEDIA_FILES) / key[:2] / key
-
-
-def _write_file(picture: Picture) -> None:
-    path = file_of(picture.key)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if path.is_file() and path.stat().st_size == len(picture.data):
-        path.touch()  # retention leaves it alone for a while
-        return
-    write_whole(path, picture.data)
-    path.chmod(0o600)
+# --- images that nothing shows ---
 
 
 def unused() -> Q:
@@ -291,16 +270,8 @@ def unused() -> Q:
 
 
 def files_without_rows() -> list[Path]:
-    """Stored files that no study has, if they are at least ``GRACE_SECONDS`` old."""
-    home, before = Path(settings.MEDIA_FILES), time.time() - GRACE_SECONDS
-    old = [path for path in home.glob("??/*") if path.is_file() and path.stat().st_mtime < before]
-    return [path for path in old if not Media.objects.filter(key=path.name).exists()]
-
-
-def remove_files(paths: Iterable[Path]) -> int:
-    """Delete the files. Returns how many."""
-    number = 0
-    for path in paths:
-        path.unlink(missing_ok=True)
-        number += 1
-    return number
+    """Stored files that no study has, if they are at least ``GRACE_SECONDS`` old, and copies whose image is gone."""
+    before = time.time() - GRACE_SECONDS
+    old = [path for path in picture_files.stored_images() if path.is_file() and path.stat().st_mtime < before]
+    orphans = [path for path in old if not Media.objects.filter(key=path.name).exists()]
+    return orphans + picture_files.copies_without_image()

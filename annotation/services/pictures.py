@@ -2,14 +2,14 @@
 
 Accepts PNG, JPEG and WebP with one frame in RGB or grey. Rotates the image by its EXIF orientation, converts its
 colours to sRGB, and drops all metadata: place, camera, comments, thumbnails, and whatever was hidden between or after
-the data.
+the data. Also makes the smaller copies of what it has encoded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,11 @@ _ENCODING: dict[str, dict[str, int]] = {
     "PNG": {"compress_level": 4},
     "JPEG": {"quality": 92},
     "WEBP": {"quality": 92, "method": 4},
+}
+_ENCODING_COPIES: dict[str, dict[str, int]] = {
+    "PNG": {"compress_level": 6},
+    "JPEG": {"quality": 85},
+    "WEBP": {"quality": 85, "method": 4},
 }
 #: Modes of 8 bits or less per channel. The others (CMYK, 16 bits, Lab) would change their colours unnoticed.
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX")
@@ -83,12 +88,40 @@ def read_picture(data: bytes) -> Picture:
     return Picture(key, source_of(data), encoded, len(encoded), form, *size)
 
 
+def scaled(data: bytes, widths: Iterable[int], *, wait: bool = True) -> dict[int, bytes] | None:
+    """Copies of a stored image, by their width: those of ``widths`` that are smaller than its own, in its format.
+
+    None if another image is being decoded and the caller does not want to ``wait``.
+    """
+    with _one_at_a_time(wait=wait) as is_free:
+        if not is_free:
+            return None
+        image = Image.open(io.BytesIO(data), formats=tuple(FORMATS))
+        form, (own_width, own_height) = str(image.format), image.size
+        smaller = [width for width in widths if width < own_width]
+        if not smaller:
+            return {}
+        # A JPEG can be decoded at a half, a quarter or an eighth of its size, which takes as much less memory.
+        image.draft(None, (max(smaller), max(1, own_height * max(smaller) // own_width)))
+        copies = {}
+        for width in smaller:
+            size = (width, max(1, round(own_height * width / own_width)))
+            out = io.BytesIO()
+            image.resize(size, Image.Resampling.LANCZOS).save(out, form, **_ENCODING_COPIES[form])
+            copies[width] = out.getvalue()
+        image.close()
+        return copies
+
+
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """All processes of this machine decode one image after the other: 25 megapixels take about 200 MB."""
+def _one_at_a_time(*, wait: bool = True) -> Iterator[bool]:
+    """All processes of this machine decode one image after the other: 25 megapixels take about 200 MB.
+
+    Yields whether it is this caller's turn, which is always so after waiting.
+    """
     with (Path(settings.VAR) / "decoding.lock").open("ab") as lock:
-        locks.lock(lock, locks.LOCK_EX)
-        yield
+        is_free = locks.lock(lock, locks.LOCK_EX if wait else locks.LOCK_EX | locks.LOCK_NB)
+        yield wait or is_free
 
 
 def _refuse_by_size(data: bytes) -> None:

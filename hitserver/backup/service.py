@@ -18,6 +18,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
+from annotation.services.picture_files import COPIES
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 from hitserver.backup import archive
@@ -142,6 +143,8 @@ def _home(name: str) -> Path:
 def _add_files(writer: archive.Writer, name: str) -> int:
     home, count = _home(name), 0
     for path in sorted(each for each in home.rglob("*") if each.is_file() and not each.is_symlink()):
+        if path.is_relative_to(home / COPIES):
+            continue  # smaller copies of images, which are made again when they are needed
         try:
             writer.add(f"{name}/{path.relative_to(home).as_posix()}", path)
             count += 1

@@ -7,6 +7,7 @@ import struct
 import zlib
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 RED = (200, 30, 30)
@@ -66,3 +67,23 @@ def text_bomb() -> bytes:
 
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 HTML = b"<!doctype html><script>alert(1)</script>"
+
+
+def photo(width: int, height: int) -> bytes:
+    """A JPEG with the structure of a photo: soft shapes, finer ones on top, and the grain of a sensor."""
+    rng = np.random.default_rng(5)
+    layers = [
+        np.asarray(
+            Image.fromarray(rng.integers(0, 256, (height // cell + 2, width // cell + 2, 3), dtype=np.uint8)).resize(
+                (width, height), Image.Resampling.BICUBIC
+            ),
+            dtype=np.float32,
+        )
+        * weight
+        for cell, weight in ((400, 0.5), (60, 0.3), (12, 0.15))
+    ]
+    grain = rng.normal(0, 6, (height, width, 1)).astype(np.float32)
+    pixels = np.clip(sum(layers) + grain, 0, 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "JPEG", quality=92)
+    return out.getvalue()

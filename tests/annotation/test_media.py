@@ -23,7 +23,8 @@ from annotation.exports import export
 from annotation.models import Item, Media, Study
 from annotation.services.duplicating import duplicate_study
 from annotation.services.importing import import_items
-from annotation.services.media import add_media, delete_media, file_of
+from annotation.services.media import add_media, delete_media
+from annotation.services.picture_files import file_of
 from annotation.services.planning import publish
 from annotation.services.studies import Frozen
 from annotation.tables import TableProblems, read_table
@@ -274,7 +275,7 @@ def live_with_image(task_type: str = "likert", name: str = "door.png") -> Study:
 def test_workers_see_the_image_above_the_task_and_in_the_preview() -> None:
     study = live_with_image()
     key = Media.objects.get().key
-    image = f'<img src="/media/{key}" alt="A closed door." width="40" height="30"'
+    image = f'<img src="/media/{key}" width="40" height="30" alt="A closed door."'
     assert image in WorkerBrowser(make_participant(study=study)).get().content.decode()
     assert image in Client().get(reverse("study_preview", args=[study.slug])).content.decode()
     client = as_role("viewer", study)

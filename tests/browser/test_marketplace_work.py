@@ -231,6 +231,25 @@ def test_a_page_written_for_mturk_works_and_reaches_nothing_of_ours(live_server:
     assert read_answers(assignment.answer)["tone"] == ["glad"]
 
 
+def test_the_next_task_has_the_focus_at_the_end(live_server: LiveServer, new_page: NewPage) -> None:
+    worker, requester = make_worker("robin"), make_requester()
+    assignment = make_assignment(worker, make_hit(requester, question=FORM))
+    make_hit(requester, question=FORM)
+    accept = "Accept the next task"
+    for device, has_focus in (({}, True), ({"viewport": NARROW, "has_touch": True, "is_mobile": True}, False)):
+        page = new_page(**device)
+        sign_in(page, live_server, "robin")
+        if has_focus:
+            page.goto(live_server.url + reverse("market_task", args=[assignment.assignment_id]))
+            page.get_by_label("Sad").check()
+            page.get_by_label("Reason").fill("It says so.")
+            page.get_by_role("button", name="Submit").click()
+            expect(page.get_by_role("button", name=accept)).to_be_focused()
+        else:
+            page.goto(live_server.url + reverse("market_done", args=[assignment.assignment_id]))
+            expect(page.get_by_role("button", name=accept)).not_to_be_focused()
+
+
 def test_a_form_is_filled_in_with_the_keyboard_alone(live_server: LiveServer, new_page: NewPage) -> None:
     worker = make_worker("robin")
     assignment = make_assignment(worker, question=FORM)

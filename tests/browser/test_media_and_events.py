@@ -112,7 +112,7 @@ def test_an_image_is_uploaded_and_shown_to_a_worker(new_page: NewPage, live_serv
     publish(study=study, actor="ann")
     worker = open_work(new_page, live_server, study, viewport=NARROW)
     expect(worker.locator(".picture img")).to_be_visible()
-    assert worker.evaluate("document.querySelector('.picture img').naturalWidth") == 1600
+    assert worker.evaluate("document.querySelector('.picture img').naturalWidth") > 0
     check_looks(worker, axe_core, "a task with an image")
 
 
