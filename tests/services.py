@@ -118,7 +118,7 @@ def unprivileged(folder: Path) -> list[str]:
 
 def open_folder() -> str:
     """A folder for temporary files that another user can enter: on some machines /tmp belongs to one user alone."""
-    for folder in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):  # noqa: S108: names drawn by tempfile
+    for folder in (tempfile.gettempdir(), "/var/tmp", "/dev/shm"):  # noqa: S108 - names drawn by tempfile
         path = Path(folder)
         if path.is_dir() and all(each.stat().st_mode & 0o001 for each in (path, *path.parents)):
             return folder
@@ -184,11 +184,17 @@ def postgres() -> Iterator[str]:
         yield url
 
 
+def postgres_template() -> str:
+    """The name of a database on the server of the tests with the tables and no rows, if `tests.run` made one."""
+    return os.environ.get("HITSERVER_TEST_POSTGRES_TEMPLATE", "")
+
+
 @contextmanager
-def new_database(server: str) -> Iterator[str]:
-    """The address of an empty database, which is dropped at the end, even if somebody is still connected."""
+def new_database(server: str, template: str = "") -> Iterator[str]:
+    """The address of a database, empty or a copy of the template. It is dropped at the end, even if somebody is still
+    connected."""
     name = f"hitserver_{uuid.uuid4().hex[:12]}"
-    run_sql(server, f'CREATE DATABASE "{name}"')
+    run_sql(server, f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
     try:
         yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
     finally:
