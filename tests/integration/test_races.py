@@ -10,10 +10,8 @@ import pytest
 from annotation.bots import Browser, Response
 from bench.load import fill
 from tests.integration.racing import start, together, work_to_the_end
-from tests.integration.studies import count, count_raters, database, make_quality_study, make_study
+from tests.integration.studies import BOTH, count, count_raters, database, make_quality_study, make_study
 from tests.support import Server
-
-BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 
 
 @BOTH

@@ -21,7 +21,7 @@ from kombu.connection import Connection
 from generation.decoding.seeds import sample_seed
 from tests import services
 from tests.generation.support.toy_runs import toy_text
-from tests.integration.studies import database
+from tests.integration.studies import BOTH, database
 from tests.services import wait_for
 from tests.support import Server
 
@@ -55,7 +55,6 @@ QUICK = {
     "HITSERVER_SUGGESTER_PROCESSES": "0",
     "HITSERVER_WEB_WORKERS": "1",
 }
-BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 
 
 def count(server: Server) -> int:
