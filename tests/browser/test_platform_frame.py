@@ -37,6 +37,7 @@ marks = Marks(Study.objects.get())
 print(json.dumps([[each.item.payload["context"], each.value, marks.confirmation(each.submission_id)]
     for each in Rating.objects.filter(question="diversity")]))
 """
+PAID = "from annotation.models import Hit; Hit.objects.update(reward='0.18')"
 KEY = re.compile(r"AWS_ACCESS_KEY_ID=(\S+)\nAWS_SECRET_ACCESS_KEY=(\S+)")
 
 
@@ -65,7 +66,8 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
             "HITSERVER_MTURK_SECRET_ACCESS_KEY": made[2],
         }
         with running_server(folder / "study", env=env) as study:
-            make_study(study, items=2, ratings=2, reward="0.18")
+            make_study(study, items=2, ratings=2)
+            study.manage("shell", "-v", "0", "-c", PAID)
             said = study.manage("study", "publish", "load", "--platform", "mturk")
             assert "the platform has 2 of 2 HITs" in said
             yield Sites(market_url, market, study)

@@ -24,8 +24,7 @@ cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in 
 rows = [Row(n + 1, cells(n)) for n in range({items})]
 study = studies.create_study(slug="load", task_type="abs_hds", actor="test", owner=None, texts={{}},
     config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1, "reward": "{reward}"}},
-    arms={arms},
+    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}, arms={arms},
     quality_control={{"too_fast": None}})  # these workers answer within milliseconds
 importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
 planning.publish(study=study, actor="test")
@@ -74,16 +73,10 @@ print(json.dumps({
 
 
 def make_study(
-    server: Server,
-    *,
-    items: int,
-    ratings: int,
-    warm_up: bool = False,
-    arms: Sequence[Mapping[str, Any]] = (),
-    reward: str = "0",
+    server: Server, *, items: int, ratings: int, warm_up: bool = False, arms: Sequence[Mapping[str, Any]] = ()
 ) -> str:
     """The path of a live absHDS study's first page."""
-    code = MAKE.format(items=items, ratings=ratings, warm_up=warm_up, arms=list(arms), reward=reward)
+    code = MAKE.format(items=items, ratings=ratings, warm_up=warm_up, arms=list(arms))
     server.manage("shell", "-c", code)
     return "/s/load/"
 
