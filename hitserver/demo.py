@@ -293,12 +293,12 @@ def demo(options: argparse.Namespace, port: int, steps: Steps) -> None:
     from annotation.task_types.registry import get_type
 
     base_url = f"http://127.0.0.1:{port}"
+    task = get_type(options.task)  # a wrong name is reported before the tables are made, which takes seconds
     steps.done("The program is loaded.")
     call_command("migrate", verbosity=0, interactive=False)
     steps.done("The database is made.")
     password = secrets.token_urlsafe(9)
     user = create_researcher(username=USER, password=password, actor=ACTOR)
-    task = get_type(options.task)
     ratings = options.ratings or (WRITTEN if task.output_kinds else JUDGED)
     market = options.platform == "marketplace"
     study = make_study(options, slug="demo", title="Demo study", ratings=ratings, owner=user, live=not market)

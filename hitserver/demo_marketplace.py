@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
@@ -186,8 +187,8 @@ class Lab:
     @classmethod
     def founded(cls, *, say: Callable[[str], object]) -> Lab:
         """A requester with play money. Raises CommandFailed."""
-        say(manage("marketplace", "make-requester", REQUESTER, "--balance", str(PLAY_MONEY)).strip())
-        made = dict(line.partition("=")[::2] for line in manage("marketplace", "make-key", REQUESTER).splitlines())
+        say(marketplace("make-requester", REQUESTER, "--balance", str(PLAY_MONEY)).strip())
+        made = dict(line.partition("=")[::2] for line in marketplace("make-key", REQUESTER).splitlines())
         return cls((made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"]), say)
 
     def study(self, *arguments: str) -> None:
@@ -206,7 +207,7 @@ class Lab:
         from annotation.platforms.mturk.platform import Mturk
         from annotation.services import publishing
 
-        manage("marketplace", "check-ledger")
+        marketplace("check-ledger")
         account = Account(settings.MTURK_ENDPOINT, settings.MTURK_REGION, *self.key)
         charged = PLAY_MONEY - Mturk.of(account).balance()
         study.refresh_from_db(fields=["platforms"])  # publishing has stored settings that change the fees
@@ -219,6 +220,18 @@ class Lab:
             f"The marketplace charged {money(charged)}: {money(charged - fees)} for workers and {money(fees)} in fees.",
             f"The study recorded {money(recorded)} in {counted(study.payments.count(), 'payment')}. The books agree.",
         ]
+
+
+def marketplace(*arguments: str) -> str:
+    """Runs ``manage.py marketplace`` in this process and returns what it prints. Raises CommandFailed."""
+    from django.core.management import CommandError, call_command
+
+    printed = StringIO()
+    try:
+        call_command("marketplace", *arguments, stdout=printed)
+    except CommandError as error:
+        raise CommandFailed(str(error)) from None
+    return printed.getvalue()
 
 
 def manage(*arguments: str, **environment: str) -> str:
@@ -242,7 +255,7 @@ def work_on_marketplace(
     from annotation.bots import Mix
     from annotation.task_types.simulation import SimulatedWorker
 
-    invitations = manage("marketplace", "invite", "--count", str(workers)).split()
+    invitations = marketplace("invite", "--count", str(workers)).split()
 
     def run(number: int) -> int:
         name = f"sim-{seed}-{number}"
@@ -262,8 +275,8 @@ def work_on_marketplace(
 
 def places_to_look(user: str, base_url: str) -> Sequence[str]:
     """Lines with the addresses of the marketplace: for its operator, and for a worker who joins by a new invitation."""
-    manage("marketplace", "make-operator", user)
+    marketplace("make-operator", user)
     return [
         f"Marketplace:     {base_url}/marketplace/operate/  the same user: requesters, workers, HITs, money",
-        f"Join as worker:  {manage('marketplace', 'invite').strip()}",
+        f"Join as worker:  {marketplace('invite').strip()}",
     ]

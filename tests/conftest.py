@@ -1,8 +1,9 @@
 """Fixtures for all tests. `tests/services.py` says where services come from."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from annotation.instrument import clear_caches
 from common import task_queue
 from hitserver import celery_app
 from tests import services
-from tests.support import Server, running_server
+from tests.support import Server, running_server, tables_file
 
 # Templates name static files as they are: nothing has been collected. Password hashes need not be slow.
 settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -74,12 +75,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def django_db_modify_db_settings(
     tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
 ) -> None:
-    """A separate database for this process. On SQLite it is a real file, so that threads can use it at once."""
+    """A separate database for this process. On SQLite it is a real file, so that threads can use it at once.
+
+    It begins as a copy of one that `tests.run` has made: each process would need ten seconds to make the tables.
+    """
     database = connections["default"].settings_dict
     if connections["default"].vendor == "sqlite":
-        database["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        file = tmp_path_factory.mktemp("database") / "test.sqlite3"
+        database["TEST"]["NAME"] = str(file)
+        with suppress(FileNotFoundError):
+            shutil.copyfile(tables_file(), file)
     else:
         database["TEST"]["NAME"] = f"test_hitserver_{os.getpid()}"
+        database["TEST"]["TEMPLATE"] = services.postgres_template() or None
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None) -> bool:
+    """Whether the database is there already. What it lacks is migrated; it is not made anew."""
+    return Path(connections["default"].settings_dict["TEST"]["NAME"]).exists()
 
 
 @pytest.fixture(scope="session")
@@ -161,8 +175,8 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
-    """The address of an empty PostgreSQL database for this test alone, to pass to a server as DATABASE_URL."""
-    with services.new_database(postgres_server) as url:
+    """The address of a PostgreSQL database without rows for this test alone, to pass to a server as DATABASE_URL."""
+    with services.new_database(postgres_server, services.postgres_template()) as url:
         yield url
 
 

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tests import services
-from tests.support import clean_environment
+from tests.support import clean_environment, database_with_tables, migrate
 
 FAILED, NO_TESTS = 1, 5
 #: More failures than this are not bad luck.
@@ -46,9 +48,15 @@ def with_second_try(arguments: list[str], environment: dict[str, str]) -> int:
 
 
 def for_tests() -> dict[str, str]:
-    """The environment without the settings of whoever starts the tests, but with where their services are."""
+    """The environment without the settings of whoever starts the tests, but with where their services are.
+
+    Python saves what it has compiled, even where it was told not to (containers often do). Otherwise each of the
+    hundreds of processes that tests start would compile the project again, which doubles the time they take to start.
+    """
     kept = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")
-    return clean_environment({name: value for name, value in os.environ.items() if name.startswith(kept)})
+    environment = clean_environment({name: value for name, value in os.environ.items() if name.startswith(kept)})
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 def find_services(stack: ExitStack, environment: dict[str, str]) -> bool:
@@ -65,15 +73,28 @@ def find_services(stack: ExitStack, environment: dict[str, str]) -> bool:
     return True
 
 
+@contextmanager
+def postgres_with_tables(environment: dict[str, str]) -> Iterator[None]:
+    """A database to copy for every test that needs its own, named in the environment."""
+    with services.new_database(environment["HITSERVER_TEST_DATABASE_URL"]) as url:
+        migrate({"DATABASE_URL": url})
+        environment["HITSERVER_TEST_POSTGRES_TEMPLATE"] = urlsplit(url).path.lstrip("/")
+        yield
+
+
 def run_fast(arguments: list[str]) -> int:
     """Unit tests on SQLite, without services."""
+    database_with_tables()
     return pytest(["-p", "tests.fast", *arguments], for_tests(), FAST_WORKERS)
 
 
 def run_all(arguments: list[str]) -> int:
     with ExitStack() as stack:
         environment = for_tests()
+        database_with_tables()
         with_postgres = find_services(stack, environment)
+        if with_postgres:
+            stack.enter_context(postgres_with_tables(environment))
         print("--- Tests, on SQLite ---", flush=True)
         code = with_second_try(arguments, environment)
         if code or not with_postgres:

@@ -184,11 +184,17 @@ def postgres() -> Iterator[str]:
         yield url
 
 
+def postgres_template() -> str:
+    """The name of a database on the server of the tests with the tables and no rows, if `tests.run` made one."""
+    return os.environ.get("HITSERVER_TEST_POSTGRES_TEMPLATE", "")
+
+
 @contextmanager
-def new_database(server: str) -> Iterator[str]:
-    """The address of an empty database, which is dropped at the end, even if somebody is still connected."""
+def new_database(server: str, template: str = "") -> Iterator[str]:
+    """The address of a database, empty or a copy of the template. It is dropped at the end, even if somebody is still
+    connected."""
     name = f"hitserver_{uuid.uuid4().hex[:12]}"
-    run_sql(server, f'CREATE DATABASE "{name}"')
+    run_sql(server, f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
     try:
         yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
     finally:

@@ -6,17 +6,20 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import django
 import psutil
+import psycopg2
 
 from tests.services import ROOT
 
@@ -30,21 +33,29 @@ def clean_environment(changes: Mapping[str, str] | None = None) -> dict[str, str
     return {**inherited, **(changes or {})}
 
 
-def database_with_tables() -> Path:
-    """An empty SQLite database as ``migrate`` leaves it, which takes seconds; made once for one state of the
-    migrations."""
+def migrate(environment: Mapping[str, str]) -> None:
+    """Makes the tables of the database in this environment, which takes seconds."""
+    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(command, env=clean_environment(environment), cwd=ROOT, check=True)
+
+
+def tables_file() -> Path:
+    """Where ``database_with_tables`` puts its database: another place when the migrations change, or what they call."""
     mark = hashlib.sha256(f"{sys.version} {django.__version__}".encode())
-    for path in sorted(ROOT.glob("*/migrations/*.py")):
+    for path in (*sorted(ROOT.glob("*/migrations/*.py")), ROOT / "common" / "append_only.py"):
         mark.update(path.read_bytes())
-    folder = Path(tempfile.gettempdir()) / f"hitserver-tables-{os.getuid()}-{mark.hexdigest()[:16]}"
-    file = folder / "db.sqlite3"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    return Path(tempfile.gettempdir()) / f"hitserver-tables-{os.getuid()}-{mark.hexdigest()[:16]}" / "db.sqlite3"
+
+
+def database_with_tables() -> Path:
+    """An empty SQLite database as ``migrate`` leaves it; made once for one state of the migrations."""
+    file = tables_file()
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    with (file.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not file.exists():
-            with tempfile.TemporaryDirectory(dir=folder) as var:
-                command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-                subprocess.run(command, env=clean_environment({"HITSERVER_VAR": var}), cwd=ROOT, check=True)
+            with tempfile.TemporaryDirectory(dir=file.parent) as var:
+                migrate({"HITSERVER_VAR": var})
                 (Path(var) / file.name).rename(file)
     return file
 
@@ -83,6 +94,16 @@ class Server:
         if done.returncode:
             raise RuntimeError(f"manage.py {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """Reads the database directly, because the server's own commands take seconds to start."""
+        if url := self.environment.get("DATABASE_URL"):
+            connection: Any = psycopg2.connect(url)
+        else:
+            connection = sqlite3.connect(f"file:{self.var / 'db.sqlite3'}?mode=ro", uri=True)
+        with closing(connection) as opened, closing(opened.cursor()) as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
 
     def stop(self, seconds: float = 20) -> int:
         if self.process.poll() is None:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, execute_from_command_line
 from django.db import OperationalError, connection
 
 from analysis.data import read_bundle
@@ -22,7 +23,7 @@ from annotation.queries.staffing import Missing
 from annotation.services.answers import derive_ratings
 from tests.factories import make_participant, make_study, make_submission
 from tests.services import ROOT
-from tests.support import clean_environment
+from tests.support import clean_environment, database_with_tables
 
 SETS = "sample_id,context,resp_0,resp_1\ns0,c,one,two\ns1,c,one,two\n"
 FILE = "slug: sets\ntask_type: abs_hds\ntitle: Sets\nitems: sets.csv\n"
@@ -350,7 +351,8 @@ def manage(var: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_exit_codes_and_no_stack_trace(tmp_path: Path, file: Path) -> None:
-    assert manage(tmp_path / "var", "migrate", "-v0").returncode == 0
+    (tmp_path / "var").mkdir()
+    shutil.copy(database_with_tables(), tmp_path / "var")
     done = manage(tmp_path / "var", "study", "apply", str(file), "--progress")
     assert (done.returncode, "created" in done.stdout) == (0, True)
     assert "2 items" in done.stderr
@@ -359,12 +361,18 @@ def test_exit_codes_and_no_stack_trace(tmp_path: Path, file: Path) -> None:
     refused = manage(tmp_path / "var", "study", "publish", "none")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "CommandError: There is no study “none”. Studies: sets.\n"
-    assert manage(tmp_path / "var", "study", "publish").returncode == 2
-    assert manage(tmp_path / "var", "study", "dance").returncode == 2
     no_tables = manage(tmp_path / "other", "study", "status", "sets")
     assert no_tables.returncode == 1
     assert "manage.py migrate" in no_tables.stderr
     assert "Traceback" not in no_tables.stderr
+
+
+@pytest.mark.parametrize("arguments", [["publish"], ["dance"]])
+def test_wrong_arguments_end_with_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        execute_from_command_line(["manage.py", "study", *arguments])
+    assert ended.value.code == 2
+    assert "usage: manage.py study" in capsys.readouterr().err
 
 
 # --- outputs and links of another study ---

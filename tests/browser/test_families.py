@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from analysis.description import Point, Scale
 from annotation.models import Output, Rating, Study
-from annotation.task_types import registry
-from annotation.task_types.base import FixedPages, Shown, Text
-from annotation.task_types.base import Page as TaskPage
-from annotation.task_types.items import Column, ItemData, Json
+from annotation.task_types.items import ItemData, Json
 from annotation.task_types.questions import (
     ChoiceQuestion,
     ChoicesQuestion,
@@ -27,6 +23,7 @@ from annotation.task_types.questions import (
     TextQuestion,
 )
 from tests.browser.conftest import NARROW, WIDE, NewPage
+from tests.browser.one_page import OnePage, one_item, with_type
 from tests.browser.work_helpers import check_looks, open_start, send, tab_to
 from tests.factories import make_study
 
@@ -276,18 +273,12 @@ OPTIONS = (
 YES_NO = Scale("yes or no", "nominal", (Point(1.0, "Yes"), Point(0.0, "No")))
 
 
-class Survey(FixedPages):
+class Survey(OnePage):
     """Every kind of question on one page."""
 
     name = "survey"
     title = "Survey"
     summary = "Every kind of question."
-
-    def columns(self, config: Json) -> Sequence[Column]:
-        return (Column("id", "the id", example="a"),)
-
-    def texts(self, config: Json) -> Sequence[Text]:
-        return (Text("instructions", "Instructions", "Answer all questions."),)
 
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
         scale = Scale.of(
@@ -301,19 +292,11 @@ class Survey(FixedPages):
             RankingQuestion("order", "Rank the three.", "order", options=OPTIONS),
         ]
 
-    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        return {}
-
-    def pages(self, shown: Shown) -> Sequence[TaskPage]:
-        return [TaskPage("all", "Every kind", "annotation/work.html", self.questions(shown.config, shown.texts))]
-
 
 @pytest.fixture
 def survey(monkeypatch: pytest.MonkeyPatch) -> Study:
-    types = {**registry.all_types(), Survey.name: Survey()}
-    monkeypatch.setattr(registry, "all_types", lambda: types)
-    payload = {"id": "a", "columns": ["id"], "extra": []}
-    return make_study(task_type="survey", payloads=[ItemData("a", payload)], title="Survey")
+    with_type(Survey(), monkeypatch)
+    return make_study(task_type="survey", payloads=[one_item()], title="Survey")
 
 
 def test_every_kind_of_question(survey: Study, live_server: Any, new_page: NewPage, axe_core: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ from annotation.instrument import live_instrument
 from annotation.models import Assignment, Rating, Step, Study
 from annotation.services.offers import open_page
 from annotation.task_types import registry
-from annotation.task_types.base import FixedPages, Shown, Text
-from annotation.task_types.base import Page as TaskPage
 from annotation.task_types.cyoa.pick import LineQuestion, PickQuestion
-from annotation.task_types.items import Column, ItemData, Json
+from annotation.task_types.items import Json
 from annotation.task_types.questions import (
     ChoiceQuestion,
     ChoicesQuestion,
@@ -32,6 +29,7 @@ from annotation.tokens import participant_token
 from generation.models import Suggestion
 from tests.annotation.offers_helpers import answer, asked, story_study
 from tests.browser.conftest import NARROW, NewPage
+from tests.browser.one_page import OnePage, one_item, with_type
 from tests.browser.work_helpers import check_looks
 from tests.factories import make_participant, make_study
 from tests.services import wait_for
@@ -45,18 +43,12 @@ TENTHS = Scale("tenths", "interval", tuple(Point(float(at), "") for at in range(
 SIDES = Scale("sides", "nominal", (Point(1.0, "Text 2"), Point(2.0, "Neither"), Point(3.0, "Text 1")))
 
 
-class EveryKind(FixedPages):
+class EveryKind(OnePage):
     """One page with every kind of question, twelve options, a scale to 10, and options that show other numbers."""
 
     name = KINDS
     title = "Every kind"
     summary = "Every kind of question."
-
-    def columns(self, config: Json) -> Sequence[Column]:
-        return (Column("id", "the id", example="a"),)
-
-    def texts(self, config: Json) -> Sequence[Text]:
-        return (Text("instructions", "Instructions", "Answer all questions."),)
 
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
         half = Scale.of("half", "interval", ["High", "Middle", "Low"], half_steps=True)
@@ -69,23 +61,15 @@ class EveryKind(FixedPages):
             TextQuestion("why", "Why?", "why"),
         ]
 
-    def arrange(self, items: Sequence[ItemData], config: Json, *, slot: int, rng: random.Random) -> Json:
-        return {}
-
-    def pages(self, shown: Shown) -> Sequence[TaskPage]:
-        return [TaskPage("all", "Every kind", "annotation/work.html", self.questions(shown.config, shown.texts))]
-
 
 @pytest.fixture
 def every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    types = {**registry.all_types(), KINDS: EveryKind()}
-    monkeypatch.setattr(registry, "all_types", lambda: types)
+    with_type(EveryKind(), monkeypatch)
 
 
 def keyed_study(task_type: str, **config: Any) -> Study:
     if task_type == KINDS:
-        payload = {"id": "a", "columns": ["id"], "extra": []}
-        return make_study(task_type=KINDS, payloads=[ItemData("a", payload)], feedback_box=False)
+        return make_study(task_type=KINDS, payloads=[one_item()], feedback_box=False)
     return make_study(task_type=task_type, items=1, config=config, feedback_box=False)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ pytest.importorskip("torch", reason="torch is not installed (script/setup --mode
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ENV = {"OMP_NUM_THREADS": "1", "HITSERVER_WORKER_QUEUES": "default"}
-#: Seconds that writers wait for model-b before they get a prepared text.
-WAIT_B = 20
+#: Seconds that writers wait for model-b before they get a prepared text, and in the round in which it is late.
+WAIT_B, WAIT_LATE = 20, 2
 SECONDS = 120_000
 LINES = [
     "The ferry had left an hour early, and nobody on the pier knew why.",
@@ -74,8 +76,13 @@ def suggester_processes(server: Server) -> list[psutil.Process]:
 
 
 def model_is_ready(server: Server) -> bool:
-    states = "print(*ModelWorker.objects.values_list('state', flat=True))"
-    return "ready" in server.manage("shell", "-v", "0", "-c", f"from generation.models import ModelWorker; {states}")
+    return ("ready",) in server.ask("SELECT state FROM generation_modelworker")
+
+
+def wait_for_b(server: Server, seconds: float) -> None:
+    """Sets how long writers wait for model-b, which a live study's owner could not change."""
+    with closing(sqlite3.connect(server.var / "db.sqlite3", timeout=20)) as database, database:
+        database.execute("UPDATE generation_suggester SET wait_seconds = ? WHERE name = 'model-b'", [seconds])
 
 
 def shows(page: Page, heading: str) -> None:
@@ -135,9 +142,11 @@ def delay_the_models(page: Page, server: Server, line: str) -> None:
     stopped = suggester_processes(server)
     for each in stopped:
         each.suspend()
+    wait_for_b(server, WAIT_LATE)
     write_line(page, line)
     expect(page.locator("#waiting-title")).to_be_visible(timeout=SECONDS)
-    time.sleep(WAIT_B + 1)
+    time.sleep(WAIT_LATE + 1)
+    wait_for_b(server, WAIT_B)
     for each in stopped:
         each.resume()
 

@@ -34,13 +34,20 @@ def send(page: Page, then: str) -> None:
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Presses Tab until the element has the focus, past the end of the page too. Every stop must show itself."""
+    """Presses Tab until the element has the focus. Every stop must show itself.
+
+    Whoever begins below the element passes the end of the page, where nothing has the focus, once.
+    """
+    ends = 0
     for _ in range(30):
         page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement === document.body"):
+            ends += 1
+            assert ends < 2, f"Tab went through the whole page without reaching {selector}"
+            continue
         ring = page.evaluate(
             """() => { const at = document.activeElement, seen = [at, at.parentElement];
-                       return at === document.body
-                           || seen.some(node => getComputedStyle(node).outlineStyle !== 'none'); }"""
+                       return seen.some(node => getComputedStyle(node).outlineStyle !== 'none'); }"""
         )
         assert ring, page.evaluate("document.activeElement.outerHTML")
         if page.evaluate("selector => document.activeElement.matches(selector)", selector):

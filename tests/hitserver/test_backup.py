@@ -10,9 +10,8 @@ import stat
 import subprocess
 import sys
 import tarfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,21 @@ def manifest(path: Path) -> dict[str, Any]:
 # --- under load, on both databases ---
 
 
+@contextmanager
+def people_at_work(server: Server) -> Iterator[None]:
+    """Thirty people do the study until the end of the block. That there is still work for them is no reason to wait."""
+    simulate = ("simulate", "load", "--base-url", server.base_url, "--workers", "30")
+    with (server.var / "simulate.log").open("wb") as log:
+        bots = subprocess.Popen(
+            [sys.executable, "manage.py", *simulate], cwd=ROOT, env=server.environment, stdout=log, stderr=log
+        )
+    try:
+        yield
+    finally:
+        bots.kill()
+        bots.wait(timeout=10)
+
+
 @pytest.mark.slow
 @BOTH
 def test_a_backup_made_while_people_work_is_whole_and_can_be_restored(
@@ -71,17 +85,14 @@ def test_a_backup_made_while_people_work_is_whole_and_can_be_restored(
         here = there = {}
         if kind == "postgresql":
             server = request.getfixturevalue("postgres_server")
-            here, there = ({"DATABASE_URL": stack.enter_context(services.new_database(server))} for _ in range(2))
+            databases = (services.new_database(server, name) for name in (services.postgres_template(), ""))
+            here, there = ({"DATABASE_URL": stack.enter_context(database)} for database in databases)
         running = live_processes(env=here)
         make_study(running, items=60, ratings=30)
-        simulate = ("simulate", "load", "--base-url", running.base_url, "--workers", "30")
-        bots = threading.Thread(target=running.manage, args=simulate)
-        bots.start()
-        backups: list[Path] = []
-        while bots.is_alive() and len(backups) < 4:
-            backups.append(tmp_path / f"{len(backups)}.tar.gz")
-            running.manage("backup", str(backups[-1]))
-        bots.join()
+        backups = [tmp_path / f"{number}.tar.gz" for number in range(3)]
+        with people_at_work(running):
+            for path in backups:
+                running.manage("backup", str(path))
         counts = [manifest(path)["rows"]["annotation_submission"] for path in backups]
         total = json.loads(running.manage("shell", "-v", "0", "-c", WHOLE).splitlines()[-1])["submissions"]
         assert counts == sorted(counts)

@@ -185,6 +185,7 @@ def test_wrong_arguments_are_explained(tmp_path: Path, arguments: list[str], mes
     assert done.returncode in (1, 2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("db.sqlite3")), "nothing was begun"
 
 
 def test_other_users_cannot_open_what_the_first_demo_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

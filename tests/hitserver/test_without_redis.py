@@ -14,8 +14,8 @@ import pytest
 
 from annotation.bots import Browser
 from bench.load import fill
+from tests.integration.racing import start
 from tests.integration.studies import make_study
-from tests.integration.test_races import start
 from tests.services import private_redis, skip_or_fail
 from tests.support import Server
 

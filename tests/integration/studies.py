@@ -12,6 +12,8 @@ import pytest
 
 from tests.support import Server
 
+#: For a test that gives its ``kind`` to `database`.
+BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 MAKE = """
 import json
 from annotation.services import importing, planning, studies

@@ -14,8 +14,8 @@ import pytest
 
 from annotation.bots import Browser
 from bench.load import fill
-from tests.integration.studies import count, database, make_study
-from tests.integration.test_races import BOTH, start
+from tests.integration.racing import start
+from tests.integration.studies import BOTH, count, database, make_study
 from tests.support import Server
 
 WORKERS = 12

@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 import random
-import re
-import threading
 from collections.abc import Callable
 
 import pytest
 
 from annotation.bots import Browser, Response
 from bench.load import fill
-from tests.integration.studies import count, count_raters, database, make_quality_study, make_study
+from tests.integration.racing import start, together, work_to_the_end
+from tests.integration.studies import BOTH, count, count_raters, database, make_quality_study, make_study
 from tests.support import Server
-
-BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-
-
-def start(server: Server, path: str, seed: int) -> tuple[Browser, str]:
-    browser = Browser(server.base_url)
-    page = browser.get(path)
-    sent = browser.post(path, fill(page.body.encode(), random.Random(seed)))
-    assert sent.status == 303, sent.body[:500]
-    return browser, sent.location
-
-
-def together(work: Callable[[int], object], how_many: int) -> list[BaseException]:
-    """Run ``work(0)``, ``work(1)`` … in threads that start at the same moment. Returns what they raised."""
-    gate, failures = threading.Barrier(how_many), []
-
-    def run(number: int) -> None:
-        gate.wait(30)
-        try:
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(how_many)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    return failures
 
 
 @BOTH
@@ -54,17 +24,7 @@ def test_twenty_workers_racing_over_twenty_items_give_exactly_three_ratings_each
         # All start before the race: a study that is complete does not admit anybody.
         started = [start(server, path, seed) for seed in range(20)]
 
-        def work(seed: int) -> None:
-            rng = random.Random(seed)
-            browser, address = started[seed]
-            for _ in range(21):
-                page = browser.get(address)
-                if not re.search(r'name="form"', page.body):
-                    return
-                sent = browser.post(address, fill(page.body.encode(), rng))
-                assert sent.status == 303, sent.body[:500]
-
-        assert together(work, 20) == []
+        assert together(lambda seed: work_to_the_end(started[seed], seed, most=21), 20) == []
         found = count(server)
     assert found["ratings per item"] == [3] * 20
     assert found["hits"] == [[3, 3]] * 20
@@ -138,17 +98,7 @@ def test_twenty_workers_racing_over_texts_in_three_hits_each_rate_no_text_twice(
         path = make_quality_study(server, contexts=4, systems=15, ratings=3)  # 60 texts, 36 hits
         started = [start(server, path, seed) for seed in range(20)]
 
-        def work(seed: int) -> None:
-            rng = random.Random(seed)
-            browser, address = started[seed]
-            for _ in range(37):
-                page = browser.get(address)
-                if not re.search(r'name="form"', page.body):
-                    return
-                sent = browser.post(address, fill(page.body.encode(), rng))
-                assert sent.status == 303, sent.body[:500]
-
-        assert together(work, 20) == []
+        assert together(lambda seed: work_to_the_end(started[seed], seed, most=37), 20) == []
         found = count_raters(server)
     assert found["raters"] == found["ratings"], "nobody has rated a text twice"
     assert found["raters"] == [3] * 60

@@ -93,7 +93,7 @@ class _Drawing:
         self.y += 20
 
     def _texts(self, groups: Sequence[Sequence[str]]) -> None:
-        """Each group in a column of its own: one text as a block of lines, several as small cards."""
+        """One column for each group: one text as a block of lines, several as small cards."""
         gap = 8.0
         width = (INNER - gap * (len(groups) - 1)) / len(groups)
         tallest = 0.0

@@ -1,7 +1,8 @@
-"""A requester on this server's own marketplace, called in process."""
+"""A requester on this server's own marketplace, called in process, and one on a small Prolific."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 
 from annotation.platforms.mturk.platform import Mturk
+from annotation.platforms.prolific.api import Account, Api
+from annotation.platforms.prolific.platform import Prolific
 from marketplace.models import Requester
 from marketplace.services import accounts, payments
+from tests.annotation.platforms.prolific_server import TOKEN, prolific_server
+from tests.annotation.platforms.prolific_server import Prolific as ProlificServer
 from tests.marketplace.support import in_process
 from tests.marketplace.support.clients import Key, boto3_client
 
@@ -38,3 +43,17 @@ def client(requester: Requester) -> Any:
 @pytest.fixture
 def api(client: Any) -> Mturk:
     return Mturk(client)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[ProlificServer]:
+    """A small Prolific, at the address in the settings."""
+    with prolific_server() as state:
+        settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = state.address, TOKEN
+        yield state
+
+
+@pytest.fixture
+def prolific(server: ProlificServer) -> Prolific:
+    """The platform, connected to that; it never waits before it asks again."""
+    return Prolific(Api(Account(server.address, TOKEN), sleep=lambda seconds: None))

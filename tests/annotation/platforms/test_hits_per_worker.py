@@ -2,66 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
-from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Assignment, Participant, PlatformCall, Posting, QualificationType, Study
-from annotation.platforms.base import Claim
 from annotation.platforms.mturk.config import study_requirements
 from annotation.platforms.mturk.platform import Mturk
 from annotation.services import arrivals, qualifying, syncing
-from annotation.services.allocation import NotAdmitted
-from annotation.services.answers import submit_step
-from annotation.services.arrivals import accept_hit
 from annotation.services.studies import change_study
-from annotation.tokens import posting_token
 from tests.annotation.platforms.helpers import accept_there, finish_assignment, posted_study, send_here, send_there
-from tests.factories import make_study, simulated_form
+from tests.annotation.platforms.separate_hits import address, arrive, arrive_at_once, offered, refusal, send_last_step
 from tests.marketplace.support.factories import make_worker as make_market_worker
 
 pytestmark = pytest.mark.django_db
-WHO = "AWORKER1"
-SHORT = {"write_first": False, "rate_first": False}
-
-
-def offered(**values: Any) -> list[Posting]:
-    """The postings of a study of three hits, as the platform offers them."""
-    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 2, "hits_per_worker": 1, "config": SHORT}
-    study = make_study(**defaults | values)
-    return [
-        Posting.objects.create(
-            study=study, hit=hit, platform="mturk", wanted=hit.wanted, state="open", external_id=f"H{study.pk}-{hit.pk}"
-        )
-        for hit in study.hits.order_by("position")
-    ]
-
-
-def arrive(posting: Posting, assignment: str, worker: str = WHO) -> Assignment:
-    claim = Claim("mturk", worker, assignment)
-    soon = timezone.now() + timedelta(hours=1)
-    return accept_hit(posting=posting, claim=claim, expires_at=soon, consented=False)
-
-
-def refusal(posting: Posting, assignment: str) -> str:
-    with pytest.raises(NotAdmitted) as refused:
-        arrive(posting, assignment)
-    return refused.value.reason
-
-
-def address(posting: Posting, assignment: str, worker: str = WHO) -> str:
-    query = {"assignmentId": assignment, "workerId": worker, "hitId": posting.external_id}
-    return f"/p/{posting_token(posting.pk)}/?{urlencode(query)}"
-
-
 # --- the rule ---
 
 
@@ -107,22 +65,7 @@ def test_two_hits_accepted_at_once_become_one(monkeypatch: pytest.MonkeyPatch) -
     one, two, three = offered(hits_per_worker=2)
     finish_assignment(arrive(three, "A0"))
     monkeypatch.setattr(arrivals, "_refuse_at_limit_of_hits", slowly)
-    gate = threading.Barrier(2)
-    outcomes: list[str] = []
-
-    def come(posting: Posting, name: str) -> None:
-        gate.wait()
-        try:
-            outcomes.append(arrive(posting, name).state)
-        except NotAdmitted as refused:
-            outcomes.append(refused.reason)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(come, posting, name) for posting, name in ((one, "A1"), (two, "A2"))]:
-            future.result()
-    assert sorted(outcomes) == ["accepted", "limit_open"]
+    assert arrive_at_once(one, two) == ["accepted", "limit_open"]
     assert Assignment.objects.count() == 2
 
 
@@ -178,12 +121,6 @@ def test_nobody_returns_the_hit_of_another_worker() -> None:
         assert Client().post(address(two, "A2"), {"returned": value}).status_code == 303
     theirs.refresh_from_db()
     assert theirs.state == "accepted"
-
-
-def send_last_step(work: Assignment) -> str:
-    work = Assignment.objects.select_related("hit__study", "participant").get(pk=work.pk)
-    form = simulated_form(assignment=work, number=0)
-    return submit_step(assignment_id=work.pk, participant_id=work.participant_id, number=0, data=form, timing={}).kind
 
 
 def test_a_lie_about_a_returned_hit_gives_nobody_more_than_their_share() -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import AuditEntry, Flag, OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
 from annotation.platforms.base import NO_CONSENT, NOT_ELIGIBLE
-from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.codes import code_for
 from annotation.platforms.prolific.hooks import sign
 from annotation.platforms.prolific.platform import Prolific
@@ -27,12 +24,12 @@ from annotation.services.studies import change_study
 from common.problems import Invalid
 from tests.annotation.console_helpers import as_role, hidden
 from tests.annotation.platforms.helpers import send_claim
-from tests.annotation.platforms.prolific_server import TOKEN, WORKSPACE, prolific_server
+from tests.annotation.platforms.prolific_helpers import ANN, BEN, draft, run
+from tests.annotation.platforms.prolific_server import WORKSPACE
 from tests.annotation.platforms.prolific_server import Prolific as Server
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ANN, BEN = "a" * 24, "b" * 24
 CODES = [
     {"outcome": "completed", "action": "approve", "add_to": "group1"},
     {"outcome": "failed_checks", "action": "review"},
@@ -42,34 +39,12 @@ CODES = [
 SCREENING = {"codes": CODES, "screen_out_reward": "0.20", "screen_out_places": "2"}
 
 
-@pytest.fixture
-def server(settings: Any) -> Iterator[Server]:
-    with prolific_server() as state:
-        settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = state.address, TOKEN
-        yield state
-
-
-@pytest.fixture
-def prolific(server: Server) -> Prolific:
-    return Prolific(Api(Account(server.address, TOKEN), sleep=lambda seconds: None))
-
-
 def posted(server: Server, chosen: dict[str, Any] | None = None, **values: Any) -> Posting:
-    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 2, "reward": Decimal("1.25"), "estimated_minutes": 5}
-    study = make_study(live=False, slug="w", **defaults | values)
+    study = draft(live=False, slug="w", **values)
     if chosen:
         change_study(study=study, platforms={"prolific": chosen}, actor="test")
     run("publish", "w", "--platform", "prolific")
     return Posting.objects.select_related("study").get()
-
-
-def run(*arguments: str) -> str:
-    out = io.StringIO()
-    try:
-        call_command("study", *arguments, stdout=out, stderr=out)
-    except CommandError as error:
-        raise CommandError(f"{out.getvalue()} {error}".replace("\n", " ")) from None
-    return out.getvalue()
 
 
 def address(posting: Posting, server: Server, who: str, session: str) -> str:

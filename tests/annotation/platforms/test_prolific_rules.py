@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Hit, OutsideAssignment, Payment, PlatformCall, Posting, Study
 from annotation.platforms import PlatformTrouble
-from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.platform import Prolific
 from annotation.queries.own_record import own_record
 from annotation.queries.payments import payment_rows, payments
@@ -25,46 +22,18 @@ from annotation.services.studies import change_study
 from annotation.tokens import participant_token
 from common.problems import Invalid
 from tests.annotation.platforms.helpers import send_claim
-from tests.annotation.platforms.prolific_server import TOKEN, Answer, prolific_server
+from tests.annotation.platforms.prolific_helpers import ANN, BEN, draft, run
+from tests.annotation.platforms.prolific_server import Answer
 from tests.annotation.platforms.prolific_server import Prolific as Server
-from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REASON = "The second and the third text are copied word for word from the examples in the instructions. " * 2
-ANN, BEN = "a" * 24, "b" * 24
-
-
-@pytest.fixture
-def server(settings: Any) -> Iterator[Server]:
-    with prolific_server() as state:
-        settings.PROLIFIC_API, settings.PROLIFIC_TOKEN = state.address, TOKEN
-        yield state
-
-
-@pytest.fixture
-def prolific(server: Server) -> Prolific:
-    return Prolific(Api(Account(server.address, TOKEN), sleep=lambda seconds: None))
-
-
-def draft(**values: Any) -> Study:
-    defaults: dict[str, Any] = {"items": 3, "ratings_per_item": 2, "reward": Decimal("1.25"), "estimated_minutes": 5}
-    return make_study(**defaults | values)
 
 
 def publish(study: Study, prolific: Prolific) -> Posting:
     publishing.plan_postings(study=study, platform=prolific, actor="test")
     publishing.post_all(study=study, platform=prolific)
     return Posting.objects.select_related("study").get(study=study)
-
-
-def run(*arguments: str) -> str:
-    """What the command prints. Raises CommandError with all of it."""
-    out = io.StringIO()
-    try:
-        call_command("study", *arguments, stdout=out, stderr=out)
-    except CommandError as error:
-        raise CommandError(f"{out.getvalue()} {error}".replace("\n", " ")) from None
-    return out.getvalue()
 
 
 # --- how many at once ---

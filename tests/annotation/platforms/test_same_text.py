@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Arm, Assignment, HitItem, Posting
 from annotation.services import arrivals
-from annotation.services.allocation import NotAdmitted
-from annotation.services.answers import submit_step
 from tests.annotation.platforms.helpers import finish_assignment
-from tests.annotation.platforms.test_hits_per_worker import address, arrive, offered, refusal
-from tests.factories import simulated_form
+from tests.annotation.platforms.separate_hits import (
+    address,
+    arrive,
+    arrive_at_once,
+    offered,
+    refusal,
+    send_last_step,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -71,10 +72,7 @@ def test_a_lie_about_a_returned_hit_gives_no_text_twice() -> None:
     first = arrive(one, "A1")
     Client().post(address(two, "A2"), {"returned": str(first.pk)})
     finish_assignment(arrive(two, "A2"))
-    work = Assignment.objects.select_related("hit__study", "participant").get(pk=first.pk)
-    form = simulated_form(assignment=work, number=0)
-    sent = submit_step(assignment_id=work.pk, participant_id=work.participant_id, number=0, data=form, timing={})
-    assert sent.kind == "late"
+    assert send_last_step(first) == "late"
     assert Assignment.objects.filter(state="submitted").count() == 1
 
 
@@ -101,19 +99,4 @@ def test_two_hits_with_one_text_accepted_at_once_become_one(monkeypatch: pytest.
 
     one, two, _ = with_one_text_in_two_hits()
     monkeypatch.setattr(arrivals, "_refuse_same_text", slowly)
-    gate = threading.Barrier(2)
-    outcomes: list[str] = []
-
-    def come(posting: Posting, name: str) -> None:
-        gate.wait()
-        try:
-            outcomes.append(arrive(posting, name).state)
-        except NotAdmitted as refused:
-            outcomes.append(refused.reason)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(come, posting, name) for posting, name in ((one, "A1"), (two, "A2"))]:
-            future.result()
-    assert sorted(outcomes) == ["accepted", "had_text_open"]
+    assert arrive_at_once(one, two) == ["accepted", "had_text_open"]

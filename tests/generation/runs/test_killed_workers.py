@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
-import psycopg2
 import pytest
 from kombu.connection import Connection
 
 from generation.decoding.seeds import sample_seed
 from tests import services
 from tests.generation.support.toy_runs import toy_text
-from tests.integration.studies import database
+from tests.integration.studies import BOTH, database
 from tests.services import wait_for
 from tests.support import Server
 
@@ -58,22 +55,10 @@ QUICK = {
     "HITSERVER_SUGGESTER_PROCESSES": "0",
     "HITSERVER_WEB_WORKERS": "1",
 }
-BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-
-
-def ask(server: Server, query: str) -> list[tuple[Any, ...]]:
-    """Reads the database directly, because the server's own commands take seconds to start."""
-    if url := server.environment.get("DATABASE_URL"):
-        connection: Any = psycopg2.connect(url)
-    else:
-        connection = sqlite3.connect(f"file:{server.var / 'db.sqlite3'}?mode=ro", uri=True)
-    with closing(connection) as opened, closing(opened.cursor()) as cursor:
-        cursor.execute(query)
-        return list(cursor.fetchall())
 
 
 def count(server: Server) -> int:
-    return int(ask(server, "SELECT count(*) FROM generation_sample")[0][0])
+    return int(server.ask("SELECT count(*) FROM generation_sample")[0][0])
 
 
 def begin(server: Server) -> None:
@@ -98,7 +83,7 @@ def model_worker(server: Server) -> psutil.Process:
 
 
 def at_work(server: Server) -> bool:
-    return bool(ask(server, "SELECT 1 FROM generation_chunk WHERE leased_by <> '' AND state = 'waiting'"))
+    return bool(server.ask("SELECT 1 FROM generation_chunk WHERE leased_by <> '' AND state = 'waiting'"))
 
 
 def kill_model_worker(server: Server) -> None:
@@ -121,10 +106,9 @@ def check_whole(server: Server) -> None:
     """Waits for the end of the run: exactly the samples it should have, each once, each as its seed gives it."""
     wait_for_samples(server, N_WANTED)
     state = "SELECT state, message FROM generation_generationrun"
-    wait_for(lambda: ask(server, state)[0][0] != "running", "the end of the run", seconds=20)
-    assert ask(server, state) == [("done", "")]
-    rows = ask(
-        server,
+    wait_for(lambda: server.ask(state)[0][0] != "running", "the end of the run", seconds=20)
+    assert server.ask(state) == [("done", "")]
+    rows = server.ask(
         "SELECT c.external_id, s.decoder, s.number, s.seed, s.text FROM generation_sample s "
         "JOIN generation_runcontext c ON c.id = s.context_id",
     )
@@ -144,7 +128,7 @@ def test_kill_9_of_the_worker_loses_only_what_it_has_in_hand(
             kill(server)
             assert count(server) >= before
         check_whole(server)
-        losses = sum(row[0] for row in ask(server, "SELECT losses FROM generation_chunk"))
+        losses = sum(row[0] for row in server.ask("SELECT losses FROM generation_chunk"))
     assert 1 <= losses <= 2 * 3  # what each of the two had in hand
 
 
@@ -218,7 +202,7 @@ def second_worker(server: Server, queue: str = "gpu") -> Iterator[subprocess.Pop
 
 def shares_of(server: Server) -> Counter[str]:
     """How many chunks each process has made."""
-    made = ask(server, "SELECT made_with FROM generation_chunk WHERE state = 'done'")
+    made = server.ask("SELECT made_with FROM generation_chunk WHERE state = 'done'")
     return Counter(json.loads(row[0])["worker"] for row in made)
 
 
@@ -245,7 +229,7 @@ def own_queues(amqp_url: str) -> Iterator[str]:
 
 
 def holds_chunks(server: Server, process: psutil.Process) -> bool:
-    leases = ask(server, "SELECT leased_by FROM generation_chunk WHERE state = 'waiting'")
+    leases = server.ask("SELECT leased_by FROM generation_chunk WHERE state = 'waiting'")
     return any(f":{process.pid}#" in row[0] for row in leases)
 
 
@@ -284,6 +268,6 @@ def test_a_run_over_rabbitmq_loses_one_of_its_two_workers(
         assert count(server) < N_WANTED
         check_whole(server)
     assert len(shares_of(server)) == 2
-    assert 1 <= sum(row[0] for row in ask(server, "SELECT losses FROM generation_chunk")) <= 3
+    assert 1 <= sum(row[0] for row in server.ask("SELECT losses FROM generation_chunk")) <= 3
     with Connection(amqp_url) as connection:
         assert connection.default_channel.queue_declare(f"{own_queues}-gpu", passive=True).consumer_count == 1

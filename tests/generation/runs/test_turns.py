@@ -74,7 +74,7 @@ def test_a_failure_leaves_the_chunks_that_were_stored_before_it() -> None:
             raise BackendError("The server answered 500.")
 
     assert make(claimed(run, most=2), worker="w", backend_of=Toy(before=fail).backend_of) == [STORED, FAILED]
-    # The first text of the second chunk was finished, too: it is a chunk of its own now.
+    # The first text of the second chunk was finished, too: it is now a separate chunk.
     assert set(run.samples.values_list("number", flat=True)) == {0, 1, 2}
     rows = run.chunks.order_by("number").values_list("state", "attempts", "places", "n_samples")
     assert list(rows) == [

@@ -145,10 +145,13 @@ def embedded() -> str:
 
 @cache
 def smollm2() -> Any:
-    """The embedded model through transformers; it takes seconds to load, so few tests use it."""
+    """The embedded model through transformers; it takes seconds to load, so few tests use it.
+
+    One thread: with more, each layer would wait for the slowest of them while other tests run.
+    """
     from generation.backends import open_backend
 
-    return open_backend(spec(embedded(), dtype="auto", options={"threads": 2}))
+    return open_backend(spec(embedded(), dtype="auto"))
 
 
 def reference_model(kind: str = "llama") -> Any:
