@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 WORKERS_PAGES = "annotation"
 FIRST_PAGES = ("console/login.html", "console/studies.html", "console/study.html")
 MOST_REDIRECTS = 3
+#: The key of a session that has ended. Django looks up no key that is shorter than eight characters.
+ENDED = "ended-session"
 
 
 def load_for_requests(application: WSGIHandler | None = None) -> None:
@@ -60,7 +62,7 @@ def open_first_page(application: WSGIHandler) -> None:
 
 def _respond(application: WSGIHandler, path: str) -> HttpResponseBase:
     host = next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), "localhost")
-    environ = {"PATH_INFO": path, "HTTP_HOST": host, "HTTP_COOKIE": f"{settings.SESSION_COOKIE_NAME}=none"}
+    environ = {"PATH_INFO": path, "HTTP_HOST": host, "HTTP_COOKIE": f"{settings.SESSION_COOKIE_NAME}={ENDED}"}
     environ["wsgi.url_scheme"] = "https" if settings.PRODUCTION else "http"
     setup_testing_defaults(environ)
     return application.get_response(WSGIRequest(environ))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from annotation.models import Assignment, Flag, HitItem, Item, Study, Submission
 from annotation.queries.left_out import read_left_out
 from annotation.queries.pay import ArmPay, ArmTime, pay_of
 from annotation.queries.rating_counts import RatingCounts, rating_counts
-from annotation.queries.staffing import missing_raters
+from annotation.queries.staffing import items_without_enough_raters, missing_raters
 from annotation.task_types.registry import UnknownTaskType, get_type
 from common.left_out import left_out_in_words
 
@@ -139,11 +139,12 @@ def progress(
         .annotate(n=Count("submission", distinct=True))
         .order_by("reason")
     )
-    missing, work = missing_raters(study), _work_now(study, moment)
+    repeated = items_without_enough_raters(study)
+    missing, work = missing_raters(study, repeated), _work_now(study, moment)
     left_out = read_left_out(study, posted=posted, shares_items=shares_items)
     median, median_simulated = _median_time(submissions, by_people)
     states, simulated_states = _sums(work, lambda row: True), _sums(work, lambda row: row.simulated)
-    items, items_simulated = _items(study, missing.repeated)
+    items, items_simulated = _items(study, repeated)
     per_hour, simulated_per_hour = _per_hour(submissions, moment)
     simulated = {
         "items": items_simulated,
@@ -202,19 +203,16 @@ def _submissions(submissions: QuerySet[Submission]) -> dict[str, int]:
     )
 
 
-def _items(study: Study, repeated: int) -> tuple[dict[str, int], int]:
+def _items(study: Study, repeated: Collection[int]) -> tuple[dict[str, int], int]:
     """Counts of items, and how many complete ones have work by simulated workers. An item is done when its hits have
-    all their submissions, by different workers."""
+    all their submissions, by different workers: it is not in ``repeated``."""
     here = HitItem.objects.filter(item=OuterRef("pk"))
     by_simulated = here.filter(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
-    unfinished = Exists(here.filter(hit__n_submitted__lt=F("hit__wanted")))
+    done = Exists(here) & ~Exists(here.filter(hit__n_submitted__lt=F("hit__wanted"))) & ~Q(pk__in=repeated)
     items = Item.objects.filter(study=study).aggregate(
-        n=Count("pk"),
-        done=Count("pk", filter=Exists(here) & ~unfinished),
-        simulated=Count("pk", filter=Exists(by_simulated) & ~unfinished),
+        n=Count("pk"), done=Count("pk", filter=done), simulated=Count("pk", filter=Exists(by_simulated) & done)
     )
-    counts = {"items": items["n"], "items_done": items["done"] - repeated, "items_repeated": repeated}
-    return counts, items["simulated"]
+    return {"items": items["n"], "items_done": items["done"], "items_repeated": len(repeated)}, items["simulated"]
 
 
 def states_now(study: Study) -> dict[str, int]:
@@ -245,15 +243,6 @@ def _sums(work: Sequence[_WorkNow], wanted: Callable[[_WorkNow], bool]) -> dict[
     """The numbers of these rows, by state in the order of their names."""
     states = sorted({row.state for row in work if wanted(row)})
     return {state: sum(row.n for row in work if wanted(row) and row.state == state) for state in states}
-
-
-def _items_simulated(study: Study) -> int:
-    """How many complete items have work by simulated workers."""
-    work = Q(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
-    places = HitItem.objects.filter(hit__study=study)
-    unfinished = places.filter(hit__n_submitted__lt=F("hit__wanted")).values("item")
-    found: int = places.filter(work).exclude(item__in=unfinished).values("item").distinct().count()
-    return found
 
 
 @dataclass(frozen=True, slots=True)

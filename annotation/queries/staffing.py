@@ -113,9 +113,10 @@ class Missing:
         return sentences
 
 
-def missing_raters(study: Study) -> Missing:
-    """Which items lack raters that the people who take part cannot give. At most nine queries."""
-    repeated = len(items_without_enough_raters(study))
+def missing_raters(study: Study, without_enough: Collection[int]) -> Missing:
+    """Which items lack raters that the people who take part cannot give. At most three queries. ``without_enough``:
+    `items_without_enough_raters`."""
+    repeated = len(without_enough)
     if study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
         return Missing(repeated=repeated)
     open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))

@@ -358,11 +358,20 @@ def _free_hit(participant: Participant, posting: Posting) -> Hit:
         return found
     if posting.hit_id is not None:
         _refuse_if_others_need_it(participant, posting)
-    busy = Assignment.objects.filter(state=State.ACCEPTED, hit__in=theirs).order_by("accepted_at", "pk")
-    oldest = busy.values_list("hit", flat=True).first()
+    busy = Assignment.objects.filter(_given_out_with(posting), state=State.ACCEPTED, hit__in=theirs)
+    oldest = busy.order_by("accepted_at", "pk").values_list("hit", flat=True).first()
     if not platform_class(posting.platform).confirms or not (oldest or theirs.exists()):
         raise NotAdmitted("taken")
     return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
+
+
+def _given_out_with(posting: Posting) -> Q:
+    """Assignments that the platform may have ended if it gives out a place of this posting: those of its listing.
+
+    People who came by the study's link, before it was offered on the platform, have nothing to do with it.
+    """
+    in_listing = posting.hit_id is not None and posting.gives_any_hit
+    return Q(posting__platform=posting.platform) if in_listing else Q(posting=posting)
 
 
 def _refuse_if_others_need_it(participant: Participant, posting: Posting) -> None:
@@ -473,9 +482,7 @@ def _make_room(hit: Hit, posting: Posting) -> None:
     That is a guess: see `take_back`. If all were sent, one of them never reached the platform, and there will be one
     submission more than wanted.
     """
-    working = Assignment.objects.filter(hit=hit, state=State.ACCEPTED, extra=False)
-    if not posting.gives_any_hit:  # a hit in several parts: only this one has given out a place
-        working = working.filter(posting=posting)
+    working = Assignment.objects.filter(_given_out_with(posting), hit=hit, state=State.ACCEPTED, extra=False)
     oldest = working.select_for_update(of=("self",), no_key=True).order_by("accepted_at", "pk").first()
     if oldest is not None:
         _end(oldest, State.ABANDONED)

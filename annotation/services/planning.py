@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -242,7 +241,8 @@ def create_hits(
         ),
         batch_size=BATCH,
     )
-    transaction.on_commit(partial(sql.analyze, Item, Hit, HitItem))
+    # If this fails, it is only logged: the study is live, and whatever else waits for the commit must happen.
+    transaction.on_commit(lambda: sql.analyze(Item, Hit, HitItem), robust=True)
 
 
 def _layers(study: Study, planned: Sequence[PlannedHit]) -> list[int]:

@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
 from annotation.models import Commitment, Hit, Posting, SpendingAccount, Study, StudyBudget
@@ -127,12 +127,17 @@ def posting_costs(study: Study, platform: Platform, postings: Iterable[Posting])
 def _differences(posting: Posting, places: int, platform: Platform) -> Decimal:
     """What the bonuses of arms that pay more than the listing cost for so many places, with fees.
 
-    Hits may change places with others of the same listing, which leaves the sum as it is.
+    A place is for any hit of the listing. So if the posting's own hit has all that it wants, the places are for others,
+    and cost as much as the dearest of those that lack some.
     """
     if not posting.one_listing:
         return Decimal(0)
     if posting.hit is not None:
-        above = posting.hit.reward - posting.pays
+        reward = posting.hit.reward
+        if posting.hit.n_live >= posting.hit.wanted:
+            lacking = posting.study.hits.filter(n_live__lt=F("wanted"))
+            reward = lacking.aggregate(most=Max("reward"))["most"] or reward
+        above = reward - posting.pays
         return with_fee(above, platform) * places if above > 0 else Decimal(0)
     rows = Hit.objects.filter(study=posting.study).values_list("reward", "wanted")
     whole = sum((with_fee(reward - posting.pays, platform) * wanted for reward, wanted in rows), Decimal(0))

@@ -144,3 +144,14 @@ def run(*words: str) -> str:
     out = io.StringIO()
     call_command("study", "reopen-repeats", *words, stdout=out)
     return out.getvalue()
+
+
+def test_an_item_that_lacks_raters_in_one_arm_and_submissions_in_another_is_not_done() -> None:
+    study = make_study(items=1, ratings_per_item=1, hits_per_worker=None, arms=[{"name": "a"}, {"name": "b"}])
+    first = make_submission(study=study).assignment
+    Arm.objects.filter(study=study).update(shares_items=True)
+    second = study.hits.create(arm=first.participant.arm, position=2, wanted=1, reward=study.reward)
+    repeat(first, second)
+    second.places.create(item=study.items.get(), position=0)
+    now = progress(study)
+    assert (now.items, now.items_done, now.items_repeated) == (1, 0, 1)

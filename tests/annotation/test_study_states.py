@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 
 from annotation.models import AuditEntry, Hit, HitItem, Item, Posting, Study
 from annotation.services.allocation import NothingLeft, accept_next
@@ -225,3 +225,21 @@ def test_places_that_are_opened_while_hits_are_given_out_are_never_too_many() ->
     assert 4 <= sum(done) <= 8
     assert set(study.hits.values_list("wanted", flat=True)) == {2}
     assert sum(study.hits.values_list("n_live", flat=True)) == sum(done)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_cannot_count_its_rows_does_not_stop_what_follows_the_launch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For example, the job that posts the hits is sent after the commit, too."""
+
+    def refuse(*written: object) -> None:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    monkeypatch.setattr("annotation.sql.analyze", refuse)
+    study, followed = draft(), []
+    with transaction.atomic():
+        publish(study=study, actor="ann")
+        transaction.on_commit(lambda: followed.append(study.pk))
+    study.refresh_from_db()
+    assert (study.status, followed) == ("live", [study.pk])

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
+from django.db import connection
 from django.http import HttpRequest, HttpResponseBase
 from django.template import engines
+from django.test.utils import CaptureQueriesContext
 
-from hitserver.preloading import load_for_requests
+from hitserver.preloading import load_for_requests, open_first_page
 from tests.services import ROOT
 from tests.support import clean_environment
 
@@ -77,6 +79,16 @@ def test_the_first_page_was_opened_once_before_the_server_is_ready() -> None:
     assert application.responses == [("/", 302), ("/console/", 302), ("/console/login/", 200)]
     (loader,) = engines["django"].engine.template_loaders  # type: ignore[attr-defined]
     assert {"console/login.html", "console/studies.html"} <= set(loader.get_template_cache)
+
+
+@pytest.mark.django_db
+def test_opening_the_first_page_reads_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hitserver.preloading.connections.close_all", lambda: None)  # this test's own, too
+
+    with CaptureQueriesContext(connection) as seen:
+        open_first_page(WSGIHandler())
+
+    assert "session" in seen.captured_queries[0]["sql"]
 
 
 def test_a_first_page_that_fails_does_not_stop_the_server(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,13 +25,14 @@ from annotation.queries.spending import set_aside_for
 from annotation.services import deciding, publishing, republishing, syncing
 from annotation.services.allocation import NotAdmitted
 from annotation.services.arrivals import accept_hit
+from annotation.services.reviews import review_submission
 from annotation.services.spending import set_budget
 from annotation.tokens import participant_token
 from marketplace.models import Hit as MarketHit
 from marketplace.models import LedgerEntry
 from tests.annotation.pages import fields
 from tests.annotation.platforms.helpers import finish_assignment, posted_study, send_both
-from tests.factories import make_study
+from tests.factories import make_researcher, make_study
 
 pytestmark = pytest.mark.django_db
 #: Of arms with equally few people, the first gets the next.
@@ -272,6 +273,25 @@ def test_the_differences_are_set_aside_with_the_places_and_paid_when_nothing_is_
     done = deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
     assert (done.total, done.refused) == (Decimal("7.00"), [])
     assert set_aside_for(study) == Decimal("8.40")
+
+
+def test_the_place_for_excluded_work_sets_aside_what_its_arm_pays_whichever_hit_it_is_listed_with(api: Mturk) -> None:
+    """By hand: the four places are $8.40. The work at $2.25 was paid, so its place costs $2.70 once more, with fees."""
+    study = study_of_one_item(api)
+    sent = [send_both(posting) for posting in study.postings.order_by("pk") for _ in range(2)]
+    lost = next(
+        work
+        for work in sent
+        if work.hit.arm.name == "comparison" and work.posting is not None and work.posting.hit_id != work.hit_id
+    )
+    syncing.sync_study(study=study, platform=api)
+    deciding.approve_all(outside=deciding.to_approve(study), platform=api, actor="ada")
+    lost.refresh_from_db()
+    user = make_researcher("ada")
+    review_submission(submission=lost.submission, decision="exclude", note="Copied.", user=user, release=True)
+    assert republishing.replace_lost(study=study, platform=api).added == 1
+    assert set_aside_for(study) == Decimal("11.10")
+    assert send_both(study.postings.get(wanted=3)).hit_id == lost.hit_id
 
 
 def test_work_that_the_platform_approved_by_itself_gets_its_difference_at_the_next_sync(api: Mturk) -> None:

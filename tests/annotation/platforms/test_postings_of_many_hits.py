@@ -18,7 +18,7 @@ from annotation.services.allocation import NotAdmitted
 from annotation.services.arrivals import accept_hit
 from annotation.tokens import posting_token
 from tests.annotation.pages import fields
-from tests.factories import make_author, make_study, make_worker
+from tests.factories import make_assignment, make_author, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 WHO, SESSION = "5f0c" * 6, "60d9" * 6
@@ -154,6 +154,16 @@ def test_where_all_are_sent_prolific_gets_one_more_place() -> None:
         submit(each)
     arrive(posting, "W3", "A3")
     assert sum(Hit.objects.values_list("wanted", flat=True)) == 3
+
+
+def test_somebody_who_came_by_the_link_earlier_keeps_their_work_when_prolific_gives_out_a_place() -> None:
+    """Prolific cannot have ended it, so its place is one more than wanted."""
+    posting = posted(items=1, ratings_per_item=1)
+    by_link = make_assignment(study=posting.study)
+    arrive(posting)
+    by_link.refresh_from_db()
+    assert by_link.state == "accepted"
+    assert posting.study.hits.get().wanted == 2
 
 
 def test_a_panel_that_sends_too_many_people_gets_a_message() -> None:
