@@ -10,11 +10,25 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-# By each mark that can open a quotation, the mark that closes it. German books print »so«, French ones « ainsi ».
-_CLOSED_BY = {"“": "”", "„": "“", "«": "»", "»": "«", "「": "」", "『": "』", "‘": "’", '"': '"', "'": "'"}
-_CLOSING = frozenset(_CLOSED_BY.values())
+# By each mark that can open a quotation, the marks that can close it, the likeliest first. German books print »so« and
+# „so“, French ones « ainsi », Polish ones „tak”, Swedish and Finnish ones ”så” or »så».
+_CLOSED_BY = {
+    "“": "”",
+    "”": "”",
+    "„": "“”",
+    "‚": "‘’",
+    "«": "»",
+    "»": "«»",
+    "‹": "›",
+    "›": "‹›",
+    "「": "」",
+    "『": "』",
+    "‘": "’",
+    '"': '"',
+    "'": "'",
+}
 _SINGLE = "'’"
-_QUOTES = "".join(sorted({*_CLOSED_BY, *_CLOSING}))
+_QUOTES = "".join(sorted({*_CLOSED_BY, *"".join(_CLOSED_BY.values())}))
 _BRACKETS_AND_DASHES = "([{—–-/"
 # Words that begin with an apostrophe: ’tis, ’em, ’90s. Also what follows a name that the story ends with: ’s.
 _ELISION = re.compile(
@@ -24,29 +38,30 @@ _ELISION = re.compile(
 
 
 class Unpartnered(NamedTuple):
-    """``missing``: the marks that would close the quotations still open at the end, the outermost first. ``stray``: the
-    marks that close or open one where none can be."""
+    """``opened``: the marks of the quotations still open at the end, the outermost first. ``stray``: the marks that
+    close or open one where none can be."""
 
-    missing: str
+    opened: str
     stray: str
 
 
 def unpartnered(text: str) -> Unpartnered:
     """What the quotations of a text lack."""
-    missing, stray = "", ""
+    opened, stray = "", ""
     for at, mark in enumerate(text):
         if mark not in _QUOTES:
             continue
         previous, following = text[max(0, at - 1) : at], text[at + 1 : at + 2]
         if mark in _SINGLE and (following.isalnum() or previous.isspace() or not previous) and not _opens(text, at):
             continue  # an apostrophe inside a word, or at its beginning
-        if mark in missing and not (mark in "\"'" and _opens(text, at)):
-            missing = missing[: missing.rindex(mark)]
-        elif _opens(text, at) and _CLOSED_BY[mark] not in missing:
-            missing += _CLOSED_BY[mark]
-        elif mark not in _SINGLE and not (mark == '"' and previous.isdigit()):  # not an apostrophe, nor inches
-            stray += mark
-    return Unpartnered(missing, stray)
+        closable = [number for number, opening in enumerate(opened) if mark in _CLOSED_BY[opening]]
+        if closable and not (mark in "\"'" and _opens(text, at)):
+            opened = opened[: closable[-1]]
+        elif _opens(text, at) and mark not in opened:
+            opened += mark
+        elif not (mark in _SINGLE or _ELISION.match(text, at) or (mark == '"' and previous.isdigit())):
+            stray += mark  # neither an apostrophe nor inches
+    return Unpartnered(opened, stray)
 
 
 def has_whole_quotations(text: str) -> bool:
@@ -59,10 +74,11 @@ def with_closed_quotation(text: str, *, before: str = "") -> str:
 
     ``before`` is what the text continues. A quotation that is open there may end in the text, or later.
     """
-    missing, stray = unpartnered(text)
-    began = unpartnered(before).missing
-    if len(missing) > 1 or Counter(stray) - Counter(began):
+    opened, stray = unpartnered(text)
+    closable = Counter(mark for opening in unpartnered(before).opened for mark in _CLOSED_BY[opening])
+    if len(opened) > 1 or Counter(stray) - closable:
         return ""
+    missing = _CLOSED_BY[opened][0] if opened else ""
     space = " " if missing == "»" and "« " in text else ""  # as French is printed
     return text + space + missing
 
@@ -73,9 +89,9 @@ def _opens(text: str, at: int) -> bool:
     if mark not in _CLOSED_BY or (mark in "'‘" and _ELISION.match(text, at)):
         return False
     begins = not previous or previous.isspace() or previous in _BRACKETS_AND_DASHES
-    if mark == "»":
+    if mark in "»›”":  # these close a quotation more often
         return begins and following.isalnum()
     if mark in "\"'":
         after_quote = previous in _QUOTES and following.isalnum()
         return after_quote or (begins and bool(following) and not following.isspace())
-    return begins or previous in _QUOTES or mark in "“„「『"
+    return begins or previous in _QUOTES or mark in "“„‚「『"

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from common.text_length import count_words
 
 # A sentence ends with one or more of these marks, any closing quotes or brackets, and then white space. Chinese and
-# Japanese marks need no space after them.
-_END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]」』]*)")
+# Japanese marks need no space after them. Marks that open a quotation in one language close it in another: „So.“ »So.«
+_END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»›“‘«‹)\]」』]*)")
 _WIDE = "。！？"
-_OPENING = "\"'“‘«‹„([「『¿¡–— "
+_OPENING = "\"'“”‘‚«»‹›„([「『¿¡–— "
 _AFTER_WORDS = ",;:.!?…)]}”’»%&/，、。！？；："
 _BLANK_LINE = re.compile(r"\S[^\S\n]*(\n[^\S\n]*\n)")
 _WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
