@@ -8,6 +8,7 @@ missing is made when a browser first asks for it.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from logging import getLogger
@@ -23,6 +24,8 @@ log = getLogger(__name__)
 WIDTHS = (480, 960, 1600)
 #: The folder with the copies, in MEDIA_FILES.
 COPIES = "copies"
+#: Writing a copy never takes as long as this.
+WRITING_SECONDS = 3600
 _KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")
 
 
@@ -99,9 +102,18 @@ def stored_images() -> Iterable[Path]:
 
 
 def copies_without_image() -> list[Path]:
-    """Copies that were being made while their image was deleted."""
-    found = Path(settings.MEDIA_FILES).glob(f"{COPIES}/??/*-*.*")
-    return [path for path in found if not file_of(path.stem.rpartition("-")[0] + path.suffix).is_file()]
+    """Copies that were being made while their image was deleted, and what a process left that died while it wrote one.
+
+    A file that another process is writing now has such a name too, so only old ones count.
+    """
+    before, orphans = time.time() - WRITING_SECONDS, []
+    for path in Path(settings.MEDIA_FILES).glob(f"{COPIES}/??/*-*.*"):
+        if path.name.startswith("."):
+            with suppress(FileNotFoundError):
+                orphans += [path] if path.stat().st_mtime < before else []
+        elif not file_of(path.stem.rpartition("-")[0] + path.suffix).is_file():
+            orphans.append(path)
+    return orphans
 
 
 def _write_copies(key: str, data: bytes, copies: dict[int, bytes]) -> None:

@@ -22,6 +22,7 @@ from annotation.services.media import add_media, delete_media
 from annotation.services.picture_files import WIDTHS, copy_of, file_of, read_copy
 from annotation.services.planning import publish
 from annotation.templatetags.pictures import picture_source
+from common.files import replaced
 from hitserver import retention
 from tests.annotation.images import animated, image_file, photo
 from tests.annotation.pages import WorkerBrowser
@@ -231,6 +232,20 @@ def test_a_copy_that_was_made_while_its_image_was_deleted_goes_too(media_folder:
     file_of(media.key).unlink()
     retention.delete()
     assert not stored(media_folder)
+
+
+def test_a_copy_that_is_being_written_stays_and_what_a_killed_process_left_goes(media_folder: Path) -> None:
+    media = add(image_file(size=(2000, 900)))
+    copy = copy_of(media.key, 480)
+    with replaced(copy) as file:
+        file.write(b"new")
+        retention.delete()
+    assert copy.read_bytes() == b"new"
+    left = copy.with_name(f".{copy.name}.1234.abcd")
+    left.touch()
+    os.utime(left, (time.time() - 2 * 24 * 3600,) * 2)
+    retention.delete()
+    assert not left.exists() and copy.exists()
 
 
 # --- pages ---
