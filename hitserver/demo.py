@@ -296,7 +296,7 @@ def demo(options: argparse.Namespace, port: int, steps: Steps) -> None:
     task = get_type(options.task)  # a wrong name is reported before the tables are made, which takes seconds
     steps.done("The program is loaded.")
     call_command("migrate", verbosity=0, interactive=False)
-    steps.done("The database is made.")
+    steps.done("The database is ready.")
     password = secrets.token_urlsafe(9)
     user = create_researcher(username=USER, password=password, actor=ACTOR)
     ratings = options.ratings or (WRITTEN if task.output_kinds else JUDGED)
@@ -306,7 +306,7 @@ def demo(options: argparse.Namespace, port: int, steps: Steps) -> None:
     if line := model_found(study):
         steps.done(line)
     with server(port) as process:
-        steps.done("The server runs.")
+        steps.done("The server is running.")
         lab = Lab.founded(say=say) if market else None
         if lab:
             rate_on_marketplace(study, lab, base_url, steps)

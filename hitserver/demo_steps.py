@@ -24,4 +24,4 @@ class Steps:
 
     def ready(self) -> None:
         """The last line: how long everything took."""
-        say(f"{time.monotonic() - self.began:6.1f} s  in all: ready")
+        say(f"{time.monotonic() - self.began:6.1f} s  in total")

@@ -57,7 +57,7 @@ def model_found(study: Study) -> str:
     if not (asks_for_offers(study) and _has_model()):
         return ""
     path = Path(embedded_source())
-    return f"The language model is here: {path.name}, {path.stat().st_size / 1e6:.0f} MB."
+    return f"Language model: {path.name}, {path.stat().st_size / 1e6:.0f} MB."
 
 
 def wait_for_model(study: Study) -> str:

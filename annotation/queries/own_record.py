@@ -66,7 +66,7 @@ STATES = {
     "waiting": "being checked",
     "approved": "approved",
     "paid": "paid",
-    "partly_paid": "paid in part; the site where you took the task shows how much",
+    "partly_paid": "paid in part; see the amount on the site where you took the task",
     "rejected": "not approved",
     "excluded": "being checked",
     "unconfirmed": "not confirmed by the site yet",

@@ -94,15 +94,12 @@ class Missing:
         sentences = []
         person, do, done = ("writer", "write for", "written for") if own_work else ("rater", "rate", "rated")
         if self.repeated:
-            verb = "was" if self.repeated == 1 else "were"
+            items, have = counted(self.repeated, "item"), "it has" if self.repeated == 1 else "they have"
+            same = f"For {items}, somebody wrote" if own_work else f"Somebody rated {items}"
             counts = "" if own_work else " The analysis counts one rating per worker."
-            sentences.append(
-                f"{counted(self.repeated, 'item')} {verb} {done} by the same worker more than once, and so lack"
-                f"{'s' if self.repeated == 1 else ''} different {person}s.{counts}"
-            )
+            sentences.append(f"{same} more than once, so {have} too few different {person}s.{counts}")
             if reopens:
-                what = "The places that repeated work fills can be opened for other workers"
-                sentences.append(f"{what}: study reopen-repeats.")
+                sentences.append("You can open the places of repeated work to other workers: study reopen-repeats.")
         if self.blocked:
             verb, them = ("needs", "it") if self.blocked == 1 else ("need", "them")
             sentences.append(f"{counted(self.blocked, 'item')} still {verb} a {person} who has not {done} {them} yet.")

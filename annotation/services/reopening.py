@@ -44,7 +44,7 @@ def reopen_repeats(*, study: Study, actor: str) -> int:
     """
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if now.status not in (Study.Status.LIVE, Study.Status.PAUSED):
-        what = f"The study is {now.get_status_display().lower()}, so nobody could take the places."
+        what = f"The study is {now.get_status_display().lower()}, so nobody can take the places."
         raise invalid("status", what, "Duplicate it to collect more ratings.")
     places = _release(now)
     if places:

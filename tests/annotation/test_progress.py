@@ -109,9 +109,9 @@ def test_an_item_that_one_worker_rated_twice_is_not_done() -> None:
     found = progress(study)
     assert (found.submitted, found.wanted, found.items_done, found.is_complete) == (2, 2, 0, False)
     assert found.missing == [
-        "1 item was rated by the same worker more than once, and so lacks different raters. The analysis counts one "
+        "Somebody rated 1 item more than once, so it has too few different raters. The analysis counts one "
         "rating per worker.",
-        "The places that repeated work fills can be opened for other workers: study reopen-repeats.",
+        "You can open the places of repeated work to other workers: study reopen-repeats.",
     ]
     assert tell_of_complete_studies() == 0
 

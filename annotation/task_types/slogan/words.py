@@ -9,9 +9,9 @@ from annotation.task_types.items import Json
 from annotation.task_types.surveys import survey_texts
 from annotation.task_types.wording import recording_texts, task_in_sentences
 
-NEEDS = "You can get suggestions as soon as both boxes are filled in."
+NEEDS = "Fill in both boxes to get suggestions."
 NEEDS_KEYWORDS = "Enter at least one keyword."
-NEEDS_SLOGAN = "Write a first slogan. You can change it as often as you like."
+NEEDS_SLOGAN = "Write a first draft of your slogan. You can change it as often as you like."
 FEWER = "Not all suggestions came in time. Use what is here, or ask again."
 
 
@@ -28,7 +28,7 @@ def texts_of(config: Json) -> Sequence[Text]:
     ]
     if config["suggestions"]:
         many = len(config["suggesters"]) > 1
-        keywords_help = "Only for suggestions: what they should be about. You can change them as often as you like."
+        keywords_help = "What the suggestions should be about. You can change your keywords as often as you like."
         spent = "You have used all requests for this slogan. You can still use the suggestions below."
         found += [
             Text("keywords.label", "Label of the box for keywords", "Keywords", writing),
@@ -38,7 +38,7 @@ def texts_of(config: Json) -> Sequence[Text]:
             Text("pull.spent", "Shown when no requests are left", spent, writing, 2),
             Text("pull.needs", "Line above what is missing for suggestions", NEEDS, writing),
             Text("pull.needs_keywords", "Shown while there are no keywords", NEEDS_KEYWORDS, writing),
-            Text("pull.needs_slogan", "Shown while there is no first slogan", NEEDS_SLOGAN, writing),
+            Text("pull.needs_slogan", "Shown while there is no first draft of the slogan", NEEDS_SLOGAN, writing),
             Text("pull.none", "Shown for a request that brought nothing", "No suggestion came this time.", writing),
             Text("pull.fewer", "Shown for a request that brought fewer suggestions than promised", FEWER, writing),
             Text("pull.use", "Button beside a suggestion", "Use it", writing),
@@ -53,7 +53,7 @@ def _instructions(config: Json) -> str:
     parts = ["you read what the slogan is for"]
     if config["suggestions"]:
         parts.append(
-            f"you enter keywords and write a first slogan, then press a button to get {offered} from a computer, as "
+            f"you enter keywords and write a first draft, then press a button to get {offered} from a computer, as "
             "often as you like"
         )
         parts.append("you finish your slogan: use a suggestion, change it, or write your own")

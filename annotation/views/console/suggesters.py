@@ -137,14 +137,14 @@ def switch(request: SignedIn, name: str) -> HttpResponse:
 @require_POST
 @signed_in
 def accept(request: SignedIn, name: str) -> HttpResponse:
-    """Lets a suggester write with the files that its model has now."""
+    """Accepts the new files of a suggester's model."""
     found = _changeable(request, name)
     try:
         accept_weights(suggester=found)
     except Refused as refused:
         say_refused(request, refused)
     else:
-        messages.success(request, "Accepted: it writes with the files that the model has now.")
+        messages.success(request, "Accepted. This suggester now uses the new files of its model.")
     return redirect("console_suggester", name)
 
 

@@ -77,7 +77,7 @@ class Command(ActionCommand):
         state = change.add_mutually_exclusive_group()
         state.add_argument("--activate", dest="active", action=Value, nargs=0, const=True)
         state.add_argument("--deactivate", dest="active", action=Value, nargs=0, const=False)
-        accept = add("accept", "let a suggester write with the files that its model has now", self.accept)
+        accept = add("accept", "accept the new files of a suggester's model", self.accept)
         accept.add_argument("name")
         add("list", "suggesters, how long writers waited, and the processes that run", self.list_suggesters)
 
@@ -146,7 +146,7 @@ class Command(ActionCommand):
 
     def accept(self, *, name: str) -> None:
         accept_weights(suggester=find_suggester(name))
-        self.say([f"{name} writes with the files that its model has now."])
+        self.say([f"{name} now uses the new files of its model."])
 
     def list_suggesters(self) -> None:
         found = Suggester.objects.select_related("model").order_by("name")
