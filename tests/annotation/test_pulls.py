@@ -21,7 +21,7 @@ from tests.factories import make_participant, make_study
 from tests.generation.support.toy_suggestions import make_pool, make_suggester
 
 pytestmark = pytest.mark.django_db
-KEYWORDS, SLOGAN = "Enter at least one keyword.", "Write a first draft of your slogan. You can change it as often as you like."
+KEYWORDS, SLOGAN = "Enter at least one keyword.", "Write a first draft of your slogan. You can still change it."
 TEMPLATE = "Words: {keywords}. Slogan for {prompt}: {slogan}"
 
 

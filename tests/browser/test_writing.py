@@ -127,7 +127,7 @@ def test_a_slogan_with_suggestions_on_request(
     needs = page.locator("#pull-needs")
     expect(needs.locator("li:visible")).to_have_count(2)
     keywords.fill("storm, dry")
-    expect(needs.locator("li:visible")).to_have_text(["Write a first draft of your slogan. You can change it as often as you like."])
+    expect(needs.locator("li:visible")).to_have_text(["Write a first draft of your slogan. You can still change it."])
     page.get_by_role("button", name="Get suggestions").click()
     expect(needs).to_contain_text("Something is still missing")
     check_looks(page, axe_core, "slogan-missing")

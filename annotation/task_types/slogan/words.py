@@ -11,7 +11,7 @@ from annotation.task_types.wording import recording_texts, task_in_sentences
 
 NEEDS = "Fill in both boxes to get suggestions."
 NEEDS_KEYWORDS = "Enter at least one keyword."
-NEEDS_SLOGAN = "Write a first draft of your slogan. You can change it as often as you like."
+NEEDS_SLOGAN = "Write a first draft of your slogan. You can still change it."
 FEWER = "Not all suggestions came in time. Use what is here, or ask again."
 
 

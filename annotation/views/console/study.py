@@ -156,7 +156,7 @@ def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpR
 
 
 reopen_repeats = _change_status(
-    "The places of repeated work are open again. On a platform, they are offered at the next sync.", reopening.reopen_repeats
+    "The places of repeated work are open again. On a platform, the next sync offers them.", reopening.reopen_repeats
 )
 pause = _change_status("Paused: nobody gets new work. Workers can finish the hit they are on.", pausing.pause)
 resume = _change_status("Live again.", pausing.resume)

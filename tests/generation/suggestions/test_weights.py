@@ -126,7 +126,7 @@ def test_the_command_says_what_changed_and_accepts_it() -> None:
     call_command("suggester", "list", stdout=out)
     assert OTHER in out.getvalue() and "manage.py suggester accept a" in out.getvalue()
     call_command("suggester", "accept", "a", stdout=out)
-    assert "a writes with the files" in out.getvalue()
+    assert "a now uses the new files" in out.getvalue()
 
 
 def test_files_that_changed_between_two_starts_are_noticed(tmp_path: Path) -> None:
