@@ -248,8 +248,8 @@ def _run_lines(made: BulkAction) -> Iterator[str]:
     """Do what is left of a confirmed action. Raises CommandError if it stops before its end."""
     done = bulk.run_action(bulk_id=made.pk, connect=connect)
     if done is None or done.state != BulkAction.State.DONE:
-        stopped = " ".join(done.refused[-1:]) if done is not None else ""
-        raise CommandError(f"{stopped} The server tries the rest again every minute. Nothing is done twice.")
-    failed = len(done.refused)
+        stopped = f"Stopped: {done.stopped} " if done is not None and done.stopped else ""
+        raise CommandError(f"{stopped}The server tries the rest again every minute. Nothing is done twice.")
+    failed = len(done.refusals)
     yield f"Done: {done.position - failed:,} of {done.position:,}."
-    yield from (f"  Refused: {line}" for line in done.refused)
+    yield from (f"  Refused: {line}" for line in done.refusals)

@@ -209,14 +209,14 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
     try:
         together = _approve_together(bulk, known)
     except PlatformTrouble as trouble:
-        _note(bulk, f"Stopped: {trouble}")
+        _note_stop(bulk, trouble)
         return bulk
     for position in range(bulk.position, len(bulk.rows)):
         try:
             refusal = "" if position in together else _do(bulk, bulk.rows[position], user, known)
         except PlatformTrouble as trouble:
             if trouble.again:
-                _note(bulk, f"Stopped: {trouble}")
+                _note_stop(bulk, trouble)
                 return bulk
             refusal = trouble.what
         if not _passed(bulk, position, refusal):
@@ -251,16 +251,16 @@ def _passed(bulk: BulkAction, position: int, refusal: str) -> bool:
     if now.position != position:
         return False
     now.position = position + 1
-    now.refused = [each for each in now.refused if not each.startswith("Stopped: ")]
+    now.refused = now.refusals
     if refusal and len(now.refused) < SHOWN_REFUSALS:
         now.refused.append(refusal)
     now.save(update_fields=["position", "refused"])
     return True
 
 
-def _note(bulk: BulkAction, text: str) -> None:
-    kept = [each for each in bulk.refused if not each.startswith("Stopped: ")]
-    BulkAction.objects.filter(pk=bulk.pk).update(refused=[*kept, text[:1000]])
+def _note_stop(bulk: BulkAction, trouble: PlatformTrouble) -> None:
+    stop = {BulkAction.STOPPED: str(trouble)[:1000]}
+    BulkAction.objects.filter(pk=bulk.pk).update(refused=[*bulk.refusals, stop])
     bulk.refresh_from_db()
 
 
