@@ -16,6 +16,7 @@ from annotation.management.asking import YES, ask_before_spending
 from annotation.models import BulkAction, Study, Submission
 from annotation.platforms import PlatformTrouble, connect
 from annotation.platforms.costs import NO_FEES, Fees
+from annotation.queries.among import among
 from annotation.queries.payments import as_code
 from annotation.queries.review import Preview, preview_of
 from annotation.services import bulk
@@ -104,7 +105,7 @@ class ReviewActions(ActionCommand):
                 return
         if earlier and not again:
             had = {row["submission"] for action in earlier for row in action.rows}
-            chosen = chosen.exclude(pk__in=had)
+            chosen = chosen.exclude(pk__in=among(had))
             if not chosen.exists():
                 if unfinished:
                     return

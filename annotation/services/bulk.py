@@ -13,13 +13,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import BulkAction, OutsideAssignment, Participant, Payment, Study, Submission
 from annotation.platforms import platform_class
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.costs import CENT
+from annotation.queries.among import among
 from annotation.queries.platforms import reported_of
 from annotation.services import deciding, pay_decisions
 from annotation.services.audit import record
@@ -235,7 +236,8 @@ def _approve_together(bulk: BulkAction, connect: Connect) -> set[int]:
         return set()
     waiting = reported_of(bulk.study, [pk for row in rows.values() if (pk := row.get("submission")) is not None])
     named = [row["outside"] for row in rows.values() if row.get("submission") is None]
-    there = OutsideAssignment.objects.filter(Q(pk__in=waiting.values()) | Q(pk__in=named), state=OutsideState.SUBMITTED)
+    reported = among([*waiting.values(), *named])
+    there = OutsideAssignment.objects.filter(pk__in=reported, state=OutsideState.SUBMITTED)
     asked: set[int] = set()
     for name in there.order_by().values_list("posting__platform", flat=True).distinct():
         if platform_class(name).most_at_once:
