@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db.models import Count, Max, Sum
 from django.forms.models import model_to_dict
@@ -97,7 +98,7 @@ def of_run(run: GenerationRun) -> Subject:
 def _build_report(study: Study, folder: Path) -> None:
     from annotation.frames import study_data  # loads pandas, which a saved report does not need
 
-    write_report(study_data(study), out_dir=folder)
+    write_report(study_data(study), out_dir=folder, stops=(SoftTimeLimitExceeded,))
 
 
 def _build_run_report(run: GenerationRun, folder: Path) -> None:
