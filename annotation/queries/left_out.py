@@ -143,11 +143,6 @@ def _reason(name: str) -> Value:
     return Value(name, output_field=CharField())
 
 
-def left_out_counts(study: Study) -> dict[str, int]:
-    """What no figure includes, by reason: the same numbers as `analysis.data.StudyData.left_out`."""
-    return read_left_out(study).counts()
-
-
 def repeated_ratings(
     study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
 ) -> list[int]:

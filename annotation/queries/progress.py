@@ -247,15 +247,6 @@ def _sums(work: Sequence[_WorkNow], wanted: Callable[[_WorkNow], bool]) -> dict[
     return {state: sum(row.n for row in work if wanted(row) and row.state == state) for state in states}
 
 
-def _items_simulated(study: Study) -> int:
-    """How many complete items have work by simulated workers."""
-    work = Q(hit__assignments__state=State.SUBMITTED, hit__assignments__participant__synthetic=True)
-    places = HitItem.objects.filter(hit__study=study)
-    unfinished = places.filter(hit__n_submitted__lt=F("hit__wanted")).values("item")
-    found: int = places.filter(work).exclude(item__in=unfinished).values("item").distinct().count()
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class ArmRow:
     """One arm with the sums over its hits. ``n_wanted``: participants, None for any number."""

@@ -161,11 +161,6 @@ def place_among(found: QuerySet[Submission], one: Submission) -> Place:
     )
 
 
-def flagged_place(study: Study, found: Submission) -> Place:
-    """The place among the flagged submissions."""
-    return place_among(chosen(study, Filter(show="flagged")), found)
-
-
 def submission_rows(found: Sequence[Submission]) -> list[SubmissionRow]:
     """Rows for submissions from ``submissions``. One query for all their ratings."""
     answers: dict[int, list[Answered]] = {submission.pk: [] for submission in found}
