@@ -56,11 +56,6 @@ class Instrument:
         """Whether pages may record how workers type."""
         return self.task.records_edits(self.config)
 
-    @property
-    def follows_answers(self) -> bool:
-        """Whether the next page depends on the answers so far."""
-        return not isinstance(self.task, FixedPages)
-
     def walk(self, shown: Shown) -> Walk:
         return Walk(self.task, shown)
 

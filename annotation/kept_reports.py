@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db.models import Count, Max, Sum
 from django.forms.models import model_to_dict
@@ -97,7 +98,7 @@ def of_run(run: GenerationRun) -> Subject:
 def _build_report(study: Study, folder: Path) -> None:
     from annotation.frames import study_data  # loads pandas, which a saved report does not need
 
-    write_report(study_data(study), out_dir=folder)
+    write_report(study_data(study), out_dir=folder, stops=(SoftTimeLimitExceeded,))
 
 
 def _build_run_report(run: GenerationRun, folder: Path) -> None:
@@ -149,7 +150,7 @@ def look(subject: Subject) -> Kept:
     """Which report is saved, and whether one is being built. Builds nothing."""
     home, name = subject.home, subject.fingerprint()
     wanted = home / name
-    building = recent(home / f"{name}.building", GIVEN_UP_AFTER)
+    building = recent(_mark(subject, name), GIVEN_UP_AFTER)
     failed = recent(home / f"{name}.failed", TRY_AGAIN_AFTER)
     if is_whole(wanted):
         return Kept(wanted, True, building, failed)
@@ -174,27 +175,34 @@ def why_slow(study: Study) -> str:
     return "texts" if texts > MOST_TEXTS_AT_ONCE else ""
 
 
-def claim(subject: Subject) -> bool:
-    """Reserve the right to build the report of the current data. False while another process builds it."""
-    mark = subject.home / f"{subject.fingerprint()}.building"
+def claim(subject: Subject) -> Path | None:
+    """Reserve the right to build the report of the current data, with a mark that `make` or `release` deletes. None
+    while another process builds it."""
+    mark = _mark(subject, subject.fingerprint())
     mark.parent.mkdir(parents=True, exist_ok=True)
     if mark.exists() and not recent(mark, GIVEN_UP_AFTER):
         mark.unlink(missing_ok=True)
     try:
         mark.touch(exist_ok=False)
     except FileExistsError:
-        return False
-    return True
+        return None
+    return mark
 
 
-def release(subject: Subject) -> None:
-    """Undo ``claim`` if the report will not be built after all."""
-    for mark in subject.home.glob("*.building"):
-        mark.unlink(missing_ok=True)
+def release(mark: Path) -> None:
+    """Undo ``claim``: the report has been built, or will not be built after all."""
+    mark.unlink(missing_ok=True)
+
+
+def _mark(subject: Subject, fingerprint: str) -> Path:
+    return subject.home / f"{fingerprint}.building"
 
 
 def make(subject: Subject) -> bool:
-    """Build and save the report of the current data, and delete older ones. False, with a log entry, if that fails."""
+    """Build and save the report of the current data, and delete older ones. False, with a log entry, if that fails.
+
+    Only the mark of these data is deleted: another process may be building the report of newer data.
+    """
     home, name = subject.home, subject.fingerprint()
     started = time.time()
     try:
@@ -205,7 +213,7 @@ def make(subject: Subject) -> bool:
         (home / f"{name}.failed").touch()
         return False
     finally:
-        release(subject)
+        release(_mark(subject, name))
     for other in home.iterdir():
         if other.name.partition(".")[0] != name and other.stat().st_mtime < started:
             shutil.rmtree(other, ignore_errors=True) if other.is_dir() else other.unlink(missing_ok=True)

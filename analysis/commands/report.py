@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import DRAWS
-from analysis.report import NUMBERS, write_report
+from analysis.report import NUMBERS, failed_sections, write_report
 from analysis.tables import InputError
 
 
@@ -40,4 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
         what = f"cannot be written ({error.strerror or error})"
         raise InputError(error.filename or out, "", what, "choose another --out") from error
     print(f"{page}\n{out / NUMBERS}")
+    for line in failed_sections(out):
+        print(line, file=sys.stderr)
     return 0

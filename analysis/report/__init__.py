@@ -15,21 +15,35 @@ from analysis.report.files import NUMBERS, PAGE, VERSION
 if TYPE_CHECKING:
     from analysis.data import StudyData
 
-__all__ = ["NUMBERS", "PAGE", "VERSION", "report_numbers", "write_report"]
+__all__ = ["NUMBERS", "PAGE", "VERSION", "failed_sections", "report_numbers", "write_report"]
 
 
 def write_report(
-    data: StudyData, *, out_dir: Path, draws: int = 1000, seed: int = 1, made_at: datetime | None = None
+    data: StudyData,
+    *,
+    out_dir: Path,
+    draws: int = 1000,
+    seed: int = 1,
+    made_at: datetime | None = None,
+    stops: tuple[type[Exception], ...] = (),
 ) -> Path:
     """Write ``report.html`` and ``report.json`` to ``out_dir`` (created if missing). Returns the page's path.
 
     Both are replaced whole. ``draws`` resamples make each bootstrapped interval; the same data and seed give the same
-    numbers. ``made_at`` defaults to now. The report of a study without data shows that there are none. ValueError:
-    draws below 1.
+    numbers. ``made_at`` defaults to now. The report of a study without data shows that there are none. A section that
+    fails shows its error in its place, except that errors of the kinds in ``stops`` are raised. ValueError: draws below
+    1.
     """
     from analysis.report.build import write
 
-    return write(data, out_dir=out_dir, draws=draws, seed=seed, made_at=made_at)
+    return write(data, out_dir=out_dir, draws=draws, seed=seed, made_at=made_at, stops=stops)
+
+
+def failed_sections(out_dir: Path) -> list[str]:
+    """What to tell about sections that an error kept out of the report in this folder: a line for each."""
+    from analysis.report.failures import failed_sections
+
+    return failed_sections(out_dir)
 
 
 def report_numbers(

@@ -132,13 +132,17 @@ class Highlight:
 
 @dataclass(slots=True)
 class Section:
-    """One section. ``data`` contains every number of the blocks, for ``report.json``; ``plain`` converts it to JSON."""
+    """One section. ``data`` contains every number of the blocks, for ``report.json``; ``plain`` converts it to JSON.
+
+    ``error``: why there is nothing but a note in it.
+    """
 
     key: str
     title: str
     blocks: list[Block] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
     highlights: list[Highlight] = field(default_factory=list)
+    error: Exception | None = None
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from analysis.report import scales as scales_section
 from analysis.report import story_texts as story_texts_section
 from analysis.report import variability as variability_section
 from analysis.report.blocks import Figure, Figures, Note, Section, Table, plain
+from analysis.report.failures import in_words, log_failed, made_or_failed
 from analysis.report.files import NUMBERS, PAGE, VERSION
 from analysis.report.source import Source
 from common.files import write_whole
@@ -60,6 +62,8 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "human_or_machine": detection.detection,
     "coding": coding.coding,
 }
+#: Key, title and maker of a section. The title is for its place if it fails.
+Maker = tuple[str, str, Callable[[Source], Section | None]]
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
 )
@@ -77,9 +81,17 @@ def downloads(figure: Figure) -> list[tuple[str, str, str]]:
 PAGES.globals["downloads"] = downloads
 
 
-def write(data: StudyData, *, out_dir: Path, draws: int, seed: int, made_at: datetime | None) -> Path:
+def write(
+    data: StudyData,
+    *,
+    out_dir: Path,
+    draws: int,
+    seed: int,
+    made_at: datetime | None,
+    stops: tuple[type[Exception], ...] = (),
+) -> Path:
     """See `analysis.report.write_report`."""
-    source, sections, moment = _made(data, draws, seed, made_at)
+    source, sections, moment = _made(data, draws, seed, made_at, stops)
     page = as_page(source, sections, moment)
     write_files(out_dir, page=page, numbers=as_json(source, sections, moment))
     return out_dir / PAGE
@@ -90,30 +102,59 @@ def numbers_of(data: StudyData, *, draws: int, seed: int, made_at: datetime | No
     return as_json(*_made(data, draws, seed, made_at))
 
 
-def _made(data: StudyData, draws: int, seed: int, made_at: datetime | None) -> tuple[Source, list[Section], datetime]:
+def _made(
+    data: StudyData, draws: int, seed: int, made_at: datetime | None, stops: tuple[type[Exception], ...] = ()
+) -> tuple[Source, list[Section], datetime]:
     if draws < 1:
         raise ValueError("a report's intervals need at least one draw")
-    source = Source(data, draws, seed)
-    return source, make_sections(source), made_at or datetime.now(UTC)
+    source = Source(data, draws, seed, stops)
+    sections = make_sections(source)
+    log_failed(sections, data.description.slug)
+    return source, sections, made_at or datetime.now(UTC)
 
 
 def make_sections(source: Source) -> list[Section]:
-    """Design and data, what exclusion rules leave out, the sections that the type declares, then the general ones."""
-    found: list[Section | None] = [overview.design(source), overview.data(source)]
+    """Design and data, what exclusion rules leave out, the sections that the type declares, then the general ones.
+
+    A section that fails shows its error in its place.
+    """
+    before: list[Maker] = [("design", "What was asked", overview.design), ("data", "Data", overview.data)]
     if source.description.has_arms:
-        found.append(arms.arms(source))
-    found.append(stopped.stopped(source))
+        before.append(("arms", "Arms", arms.arms))
+    before.append(("stopped", "Stopped early", stopped.stopped))
+    general = _made_or_failed(source, before)
     results = results_of(source)
-    found += [exclusions.exclusions(source, results, results_of), *results]
-    found += [people.workers(source), times.times(source), people.texts(source)]
-    return [section for section in (*found, overview.wording(source)) if section is not None]
+    rules = _made_or_failed(
+        source,
+        [("exclusions", "Exclusion rules", lambda source: exclusions.exclusions(source, results, results_of))],
+    )
+    after: list[Maker] = [
+        ("workers", "Workers", people.workers),
+        ("time", "Time", times.times),
+        ("texts", "Texts by workers", people.texts),
+        ("wording", "What workers read", overview.wording),
+    ]
+    return [*general, *rules, *results, *_made_or_failed(source, after)]
 
 
 def results_of(source: Source) -> list[Section]:
     """The sections with the study's results: those that the type declares, and the answers to each question."""
-    found = [declared(source, each.name, dict(each.parameters)) for each in source.description.sections]
-    found += [own_ratings_section.own_ratings(source), answers.answers(source)]
-    return [section for section in found if section is not None]
+    makers: list[Maker] = [
+        (
+            section.name,
+            section.name.replace("_", " ").capitalize(),
+            partial(declared, name=section.name, parameters=dict(section.parameters)),
+        )
+        for section in source.description.sections
+    ]
+    makers.append(("own_ratings", "Writers and third parties", own_ratings_section.own_ratings))
+    makers.append(("answers", "Answers", answers.answers))
+    return _made_or_failed(source, makers)
+
+
+def _made_or_failed(source: Source, makers: Sequence[Maker]) -> list[Section]:
+    sections = [made_or_failed(source, key, title, make) for key, title, make in makers]
+    return [section for section in sections if section is not None]
 
 
 def declared(source: Source, name: str, parameters: dict[str, Any]) -> Section | None:
@@ -150,9 +191,13 @@ def as_json(source: Source, sections: list[Section], made_at: datetime) -> dict[
 
 def sections_json(sections: Sequence[Section]) -> dict[str, Any]:
     return {
-        section.key: plain(section.data) | {"tables": [table_json(table) for table in tables(section)]}
+        section.key: plain(section.data) | _error_json(section) | {"tables": [table_json(t) for t in tables(section)]}
         for section in sections
     }
+
+
+def _error_json(section: Section) -> dict[str, str]:
+    return {} if section.error is None else {"title": section.title, "error": in_words(section.error)}
 
 
 def tables(section: Section) -> Iterator[Table]:

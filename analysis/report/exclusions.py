@@ -40,10 +40,15 @@ def exclusions(source: Source, with_rules: Sequence[Section], results: Results) 
         return section
     if not len(used):
         section.blocks.append(Note("The rules exclude every submission, so nothing is left to analyse.", "warning"))
-    without = Source(source.data.without_rules(), source.draws, source.seed)
+    without = Source(source.data.without_rules(), source.draws, source.seed, source.stops)
     section.blocks.append(_scores(source, without, section.data))
-    if (table := _figures(with_rules, results(without), section.data)) is not None:
+    before = results(without)
+    if (table := _figures(with_rules, before, section.data)) is not None:
         section.blocks.append(table)
+    lost = [result.title for result in before if result.error is not None]
+    if lost:
+        text = f"Because of an error, these sections could not be made without the rules: {', '.join(lost)}."
+        section.blocks.append(Note(text, "warning"))
     return section
 
 

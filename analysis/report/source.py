@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeVar
 
 import pandas as pd
 
@@ -14,6 +16,7 @@ from analysis.description import TEXT, QuestionDescription, Scale, Score, StudyD
 from analysis.diversity.resampling import Bootstrap
 from analysis.inference import Bounds, Dimensions
 
+T = TypeVar("T")
 #: Levels whose ratings have a mean.
 NUMERIC = ("ordinal", "interval")
 #: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
@@ -30,12 +33,14 @@ def of_people(rows: pd.DataFrame) -> pd.DataFrame:
 class Source:
     """A study's data, its questions by topic, and how to resample.
 
-    Figures cover items of the role ``main`` and answers to questions that are not about an item.
+    Figures cover items of the role ``main`` and answers to questions that are not about an item. ``stops``: errors
+    that end the whole report, not only a section.
     """
 
     data: StudyData
     draws: int = 1000
     seed: int = 1
+    stops: tuple[type[Exception], ...] = ()
     unknown: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
 
@@ -127,6 +132,16 @@ class Source:
     def reward_of(self, arm: str) -> Decimal:
         """The reward per hit of an arm; the study's reward if there are no arms."""
         return next((each.reward for each in self.description.arms if each.name == arm), self.description.reward)
+
+    def attempt(self, make: Callable[[Source], T]) -> T:
+        """What ``make`` gives. If it fails, the keys that it took are free again."""
+        before = self._keys.copy()
+        try:
+            return make(self)
+        except Exception:
+            self._keys.clear()
+            self._keys.update(before)
+            raise
 
     def key(self, name: str) -> str:
         """``name``, with a number added if it is already in use, because ids in the page must be unique."""

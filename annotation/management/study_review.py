@@ -16,6 +16,7 @@ from annotation.management.asking import YES, ask_before_spending
 from annotation.models import BulkAction, Study, Submission
 from annotation.platforms import PlatformTrouble, connect
 from annotation.platforms.costs import NO_FEES, Fees
+from annotation.queries.among import among
 from annotation.queries.payments import as_code
 from annotation.queries.review import Preview, preview_of
 from annotation.services import bulk
@@ -104,7 +105,7 @@ class ReviewActions(ActionCommand):
                 return
         if earlier and not again:
             had = {row["submission"] for action in earlier for row in action.rows}
-            chosen = chosen.exclude(pk__in=had)
+            chosen = chosen.exclude(pk__in=among(had))
             if not chosen.exists():
                 if unfinished:
                     return
@@ -248,8 +249,8 @@ def _run_lines(made: BulkAction) -> Iterator[str]:
     """Do what is left of a confirmed action. Raises CommandError if it stops before its end."""
     done = bulk.run_action(bulk_id=made.pk, connect=connect)
     if done is None or done.state != BulkAction.State.DONE:
-        stopped = " ".join(done.refused[-1:]) if done is not None else ""
-        raise CommandError(f"{stopped} The server tries the rest again every minute. Nothing is done twice.")
-    failed = len(done.refused)
+        stopped = f"Stopped: {done.stopped} " if done is not None and done.stopped else ""
+        raise CommandError(f"{stopped}The server tries the rest again every minute. Nothing is done twice.")
+    failed = len(done.refusals)
     yield f"Done: {done.position - failed:,} of {done.position:,}."
-    yield from (f"  Refused: {line}" for line in done.refused)
+    yield from (f"  Refused: {line}" for line in done.refusals)

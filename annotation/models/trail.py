@@ -179,6 +179,9 @@ class BulkAction(models.Model):
     an action that was interrupted starts again at ``position``.
     """
 
+    #: Key of the entry of ``refused`` that holds the trouble at which the action stopped. The other entries are text.
+    STOPPED = "stopped"
+
     class State(models.TextChoices):
         SHOWN = "shown", "Not confirmed"
         RUNNING = "running", "In progress"
@@ -206,6 +209,17 @@ class BulkAction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} on {len(self.rows)} ({self.state})"
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why rows were not done."""
+        return [entry for entry in self.refused if isinstance(entry, str)]
+
+    @property
+    def stopped(self) -> str:
+        """The trouble at which it stopped; empty if it did not, or has continued since."""
+        stops = [entry[self.STOPPED] for entry in self.refused if not isinstance(entry, str)]
+        return stops[-1] if stops else ""
 
 
 class AuditEntry(models.Model):

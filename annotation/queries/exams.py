@@ -47,9 +47,3 @@ def has_passed(study: Study, worker_id: int) -> bool:
     exam = Study.objects.filter(slug=study.exam_study).first()
     percent = exam_percent(exam, worker_id) if exam is not None else None
     return percent is not None and percent >= study.exam_percent
-
-
-def exams_in_use() -> list[Study]:
-    """The studies whose exam another study requires."""
-    named = Study.objects.exclude(exam_study="").values("exam_study")
-    return list(Study.objects.filter(slug__in=named).order_by("pk"))

@@ -16,6 +16,7 @@ from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QueryS
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
 from annotation.models import Arm, Item, Rating, Review, Study, Submission
+from annotation.queries.among import among
 from annotation.queries.platforms import is_posted, unconfirmed_submissions
 from annotation.task_types.checks import CHECK
 
@@ -53,7 +54,7 @@ def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
 def _left_out(study: Study, by_rule: Mapping[int, Any], *, posted: bool) -> QuerySet[Submission, int]:
     out = Q(pk__in=excluded_submissions(study)) | Q(pk__in=extra_submissions(study))
     if by_rule:
-        out |= Q(pk__in=list(by_rule))
+        out |= Q(pk__in=among(by_rule))
     if posted:
         out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
     return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
@@ -142,11 +143,6 @@ def _reason(name: str) -> Value:
     return Value(name, output_field=CharField())
 
 
-def left_out_counts(study: Study) -> dict[str, int]:
-    """What no figure includes, by reason: the same numbers as `analysis.data.StudyData.left_out`."""
-    return read_left_out(study).counts()
-
-
 def repeated_ratings(
     study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
 ) -> list[int]:
@@ -165,7 +161,7 @@ def repeated_ratings(
     several = {(who, item): first for who, item, first, last in first.filter(last__gt=F("first")).values_list(*_FIRST)}
     if not several:
         return []
-    rows = counting.filter(participant__in={who for who, _ in several}).values_list(
+    rows = counting.filter(participant__in=among({who for who, _ in several})).values_list(
         "pk", "participant", "item", "submission"
     )
     return [pk for pk, who, item, submission in rows if submission > several.get((who, item), submission)]
@@ -178,7 +174,7 @@ def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
     """By pseudonym, how many answers to gold items are right, and how many there are."""
     items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
     checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
-    ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=checks).order_by("pk")
+    ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=among(checks)).order_by("pk")
     rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
     judged = (
         (worker, checks[item or 0].is_right(question, target, value, text))

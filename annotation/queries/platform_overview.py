@@ -306,15 +306,6 @@ def _unpaid(study: Study) -> bool:
 # --- reconcile ---
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A worker's assignment that only one side has, with what this server knows about it."""
-
-    outside: OutsideAssignment | None
-    work: Assignment | None
-    compensation: Compensation | None = None
-
-
 def by_platform_id(study: Study) -> Mapping[tuple[int, str], list[Assignment]]:
     """The study's assignments on platforms by posting and the platform's id, newest first, whatever their state."""
     found: defaultdict[tuple[int, str], list[Assignment]] = defaultdict(list)

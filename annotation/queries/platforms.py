@@ -16,6 +16,7 @@ from annotation.models import Assignment, OutsideAssignment, Posting, Study, Sub
 from annotation.platforms import known
 from annotation.platforms.link import PLATFORM as LINK
 from annotation.platforms.parts import is_bounded
+from annotation.queries.among import among
 
 OutsideState = OutsideAssignment.State
 Row = TypeVar("Row", bound=Model)
@@ -73,7 +74,7 @@ def reported_of(study: Study, submissions: Sequence[int]) -> dict[int, int]:
         external_id=OuterRef("assignment__platform_assignment_id"),
         worker_id=OuterRef("participant__worker__platform_id"),
     )
-    found = Submission.objects.filter(study=study, pk__in=submissions).order_by()
+    found = Submission.objects.filter(study=study, pk__in=among(submissions)).order_by()
     newest = found.annotate(reported=Subquery(reported.order_by("-pk").values("pk")[:1]))
     return {pk: there for pk, there in newest.values_list("pk", "reported") if there is not None}
 

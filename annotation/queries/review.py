@@ -26,6 +26,7 @@ from annotation.models import (
 from annotation.platforms.changes import ASK_BACK
 from annotation.platforms.changing import changes_class
 from annotation.platforms.costs import CENT, NO_FEES, Fees
+from annotation.queries.among import among
 from annotation.queries.left_out import excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import paying, with_pay_state
 from common.words import counted, moment_in_utc, money
@@ -193,7 +194,7 @@ def _paid_before(bulk: BulkAction) -> str:
     """That these workers have had a bonus of the same amount for the same reason in the study, with the last date."""
     if bulk.action != "bonus" or not bulk.amount:
         return ""
-    theirs = Participant.objects.filter(submissions__in=[row["submission"] for row in bulk.rows])
+    theirs = Participant.objects.filter(submissions__in=among(row["submission"] for row in bulk.rows))
     bonuses = Payment.objects.filter(study=bulk.study, kind=Payment.Kind.BONUS, submission__participant__in=theirs)
     sums = bonuses.filter(amount=bulk.amount, reason=bulk.note).aggregate(
         n=Count("pk"), workers=Count("submission__participant", distinct=True), last=Max("created_at")
@@ -208,8 +209,8 @@ def _paid_before(bulk: BulkAction) -> str:
 
 def _of_workers(bulk: BulkAction) -> Preview:
     ids = [row["participant"] for row in bulk.rows]
-    workers = Participant.objects.filter(pk__in=ids)
-    sent = Submission.objects.filter(participant__in=ids)
+    workers = Participant.objects.filter(pk__in=among(ids))
+    sent = Submission.objects.filter(participant__in=among(ids))
     used = sent.exclude(pk__in=excluded_submissions(bulk.study))
     places = sent.filter(assignment__state=Assignment.State.SUBMITTED).count()
     ratings = Rating.objects.filter(submission__in=used).count()
@@ -220,7 +221,7 @@ def _of_reviews(bulk: BulkAction) -> Preview:
     ids = [row["submission"] for row in bulk.rows]
     out = set(excluded_submissions(bulk.study))
     wanted = [pk for pk in ids if (pk in out) is (bulk.action == "include")]
-    found = Submission.objects.filter(pk__in=wanted)
+    found = Submission.objects.filter(pk__in=among(wanted))
     places = found.filter(assignment__state=Assignment.State.SUBMITTED).count() if bulk.action == "exclude" else 0
     already = "already included" if bulk.action == "include" else "already excluded"
     return Preview(
@@ -317,7 +318,7 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
             there = platform if platform in pays else ""
             found[pk] = _Paid(shown, worker, reward, there, wanted or 1, pk in out, pk in asked)
     states = {"submitted": "to_approve", "approved": "paid", "rejected": "rejected"}
-    for each in OutsideAssignment.objects.filter(pk__in=outside).select_related("posting__hit"):
+    for each in OutsideAssignment.objects.filter(pk__in=among(outside)).select_related("posting__hit"):
         state = states.get(each.state, "returned")
         found[-each.pk] = _Paid(state, None, each.posting.pays, each.posting.platform, each.posting.wanted or 1, False)
     return found
@@ -351,9 +352,9 @@ def latest_actions(study_id: int, most: int = 5) -> list[BulkAction]:
 def flags_of(bulk: BulkAction) -> str:
     """A reason to suggest for excluding submissions or workers: the flags of the submissions, with numbers."""
     if bulk.action == "exclude":
-        flags = Flag.objects.filter(submission__in=[row["submission"] for row in bulk.rows])
+        flags = Flag.objects.filter(submission__in=among(row["submission"] for row in bulk.rows))
     elif bulk.action == "exclude_workers":
-        flags = Flag.objects.filter(submission__participant__in=[row["participant"] for row in bulk.rows])
+        flags = Flag.objects.filter(submission__participant__in=among(row["participant"] for row in bulk.rows))
     else:
         return ""
     return in_reasons(flags)

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from analysis.description import Score
 from annotation.models import Rating
+from annotation.queries.among import among
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ def rating_frame(items: Collection[int], *, left_out: Collection[int], simulated
     """
     import pandas as pd  # here, because a worker's request must not wait for this import
 
-    rows: QuerySet[Rating, Any] = Rating.objects.filter(item__in=items)
+    rows: QuerySet[Rating, Any] = Rating.objects.filter(item__in=among(items))
     if simulated is not None:
         rows = rows.filter(participant__synthetic=simulated)
     told = rows.order_by("pk").values_list(

@@ -10,6 +10,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
+from annotation.queries.among import among
 from annotation.queries.left_out import excluded_by_rule, excluded_submissions, left_out_submissions
 from annotation.queries.pay_states import with_pay_state
 
@@ -97,7 +98,7 @@ def chosen(study: Study, which: Filter) -> QuerySet[Submission]:
     elif which.show == "excluded":
         found = found.filter(pk__in=excluded_submissions(study))
     elif which.show == "rules":
-        found = found.filter(pk__in=list(excluded_by_rule(study)))
+        found = found.filter(pk__in=among(excluded_by_rule(study)))
     elif which.show == "included":
         found = found.exclude(pk__in=left_out_submissions(study))
     elif which.show in _SHOWN_BY:
@@ -158,11 +159,6 @@ def place_among(found: QuerySet[Submission], one: Submission) -> Place:
         after=older.order_by("-received_at", "-pk").values_list("pk", flat=True).first(),
         number=n_newer + 1 if found.filter(pk=one.pk).exists() else None,
     )
-
-
-def flagged_place(study: Study, found: Submission) -> Place:
-    """The place among the flagged submissions."""
-    return place_among(chosen(study, Filter(show="flagged")), found)
 
 
 def submission_rows(found: Sequence[Submission]) -> list[SubmissionRow]:

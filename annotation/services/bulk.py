@@ -13,13 +13,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import BulkAction, OutsideAssignment, Participant, Payment, Study, Submission
 from annotation.platforms import platform_class
 from annotation.platforms.base import Platform, PlatformTrouble
 from annotation.platforms.costs import CENT
+from annotation.queries.among import among
 from annotation.queries.platforms import reported_of
 from annotation.services import deciding, pay_decisions
 from annotation.services.audit import record
@@ -209,14 +210,14 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
     try:
         together = _approve_together(bulk, known)
     except PlatformTrouble as trouble:
-        _note(bulk, f"Stopped: {trouble}")
+        _note_stop(bulk, trouble)
         return bulk
     for position in range(bulk.position, len(bulk.rows)):
         try:
             refusal = "" if position in together else _do(bulk, bulk.rows[position], user, known)
         except PlatformTrouble as trouble:
             if trouble.again:
-                _note(bulk, f"Stopped: {trouble}")
+                _note_stop(bulk, trouble)
                 return bulk
             refusal = trouble.what
         if not _passed(bulk, position, refusal):
@@ -235,7 +236,8 @@ def _approve_together(bulk: BulkAction, connect: Connect) -> set[int]:
         return set()
     waiting = reported_of(bulk.study, [pk for row in rows.values() if (pk := row.get("submission")) is not None])
     named = [row["outside"] for row in rows.values() if row.get("submission") is None]
-    there = OutsideAssignment.objects.filter(Q(pk__in=waiting.values()) | Q(pk__in=named), state=OutsideState.SUBMITTED)
+    reported = among([*waiting.values(), *named])
+    there = OutsideAssignment.objects.filter(pk__in=reported, state=OutsideState.SUBMITTED)
     asked: set[int] = set()
     for name in there.order_by().values_list("posting__platform", flat=True).distinct():
         if platform_class(name).most_at_once:
@@ -251,16 +253,16 @@ def _passed(bulk: BulkAction, position: int, refusal: str) -> bool:
     if now.position != position:
         return False
     now.position = position + 1
-    now.refused = [each for each in now.refused if not each.startswith("Stopped: ")]
+    now.refused = now.refusals
     if refusal and len(now.refused) < SHOWN_REFUSALS:
         now.refused.append(refusal)
     now.save(update_fields=["position", "refused"])
     return True
 
 
-def _note(bulk: BulkAction, text: str) -> None:
-    kept = [each for each in bulk.refused if not each.startswith("Stopped: ")]
-    BulkAction.objects.filter(pk=bulk.pk).update(refused=[*kept, text[:1000]])
+def _note_stop(bulk: BulkAction, trouble: PlatformTrouble) -> None:
+    stop = {BulkAction.STOPPED: str(trouble)[:1000]}
+    BulkAction.objects.filter(pk=bulk.pk).update(refused=[*bulk.refusals, stop])
     bulk.refresh_from_db()
 
 

@@ -120,8 +120,7 @@ def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
     try:
         return get_type(name), []
     except UnknownTaskType as error:
-        what, _, known = str(error).partition(". ")
-        return None, [Problem("task_type", f"{what}.", known)]
+        return None, [Problem("task_type", error.what, error.fix)]
 
 
 def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:

@@ -12,6 +12,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Hit, Participant
+from annotation.queries.among import among
 from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import again_after_deadlock
 from annotation.services.people import MEMBER
@@ -64,7 +65,7 @@ def _end(chosen: QuerySet[Assignment], state: str, moment: datetime, *, skip_loc
         .order_by("pk")
         .values_list("pk", "hit_id", "extra")
     )
-    ended = Assignment.objects.filter(pk__in=[pk for pk, _, _ in rows], state=State.ACCEPTED)
+    ended = Assignment.objects.filter(pk__in=among(pk for pk, _, _ in rows), state=State.ACCEPTED)
     count = ended.update(state=state, ended_at=moment, extra=False)
     for hit_id in sorted(hit_id for _, hit_id, extra in rows if not extra):
         Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - 1)

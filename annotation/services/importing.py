@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.models import Item, ItemAuthor, Output, Study
+from annotation.queries.among import among
 from annotation.services.audit import record
 from annotation.services.media import Images, attach_images
 from annotation.services.studies import Frozen, delete_items
@@ -183,14 +184,16 @@ def add_items(study: Study, items: Sequence[tuple[ItemData, Json]], *, first: in
 
 def _simulated_outputs(items: Sequence[tuple[ItemData, Json]]) -> set[int]:
     wanted = {output for _, source in items for output in source.get("outputs", ())}
-    by_simulated = Output.objects.filter(pk__in=wanted, submission__participant__synthetic=True)
+    by_simulated = Output.objects.filter(pk__in=among(wanted), submission__participant__synthetic=True)
     return set(by_simulated.values_list("pk", flat=True)) if wanted else set()
 
 
 def _add_authors(study: Study, outputs: Mapping[int, Sequence[int]]) -> None:
     """Record everybody who wrote a text of an item. They never judge that item."""
     wanted = {output for ids in outputs.values() for output in ids}
-    worker_of = dict(Output.objects.filter(pk__in=wanted).values_list("pk", "submission__participant__worker_id"))
+    worker_of = dict(
+        Output.objects.filter(pk__in=among(wanted)).values_list("pk", "submission__participant__worker_id")
+    )
     ItemAuthor.objects.bulk_create(
         ItemAuthor(item_id=item, worker_id=worker)
         for item, ids in outputs.items()

@@ -148,13 +148,13 @@ def _note_deleted(posting: Posting, actor: str, results: Sequence[Json]) -> None
 
 
 def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: Step) -> Changed:
-    """Do ``act`` for each posting. A refusal that names the posting is noted; any other trouble is raised."""
+    """Do ``act`` for each posting. A refusal because of the posting is noted; any other trouble is raised."""
     changed, rows = Changed(), list(postings.select_related("study", "hit"))
     for at, posting in enumerate(rows, start=1):
         try:
             changed.count += act(posting) is not False
         except PlatformTrouble as trouble:
-            if trouble.again or posting.external_id not in trouble.what:
+            if trouble.again or not trouble.of_posting:
                 raise
             changed.refused.append(f"{posting.external_id}: {trouble}")
         step(at, len(rows))

@@ -16,6 +16,7 @@ from django.db.models import Max, QuerySet
 
 from annotation.instrument import item_data
 from annotation.models import Hit, Item, ItemFeed, Output, Study
+from annotation.queries.among import among
 from annotation.queries.left_out import left_out_submissions
 from annotation.services.audit import record
 from annotation.services.importing import (
@@ -230,7 +231,7 @@ def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_h
     items = Item.objects.filter(study=study)
     used = dict.fromkeys(_used(items))
     there = outputs_to_take(task=task, source=feed.source, arms=feed.arms, kind=feed.kind)
-    free = list(there.exclude(pk__in=used))
+    free = list(there.exclude(pk__in=among(used)))
     if not free:
         return 0
     # Outputs imported earlier come first, in the same order, so that their rows are the same as before.

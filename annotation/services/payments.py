@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import OutsideAssignment, PartPayment, Payment, PlatformCall, Posting, Study, Submission
 from annotation.platforms import platform_class
+from annotation.queries.among import among
 from annotation.queries.payments import Due, due
 from annotation.queries.platforms import submission_of
 from annotation.services.audit import record
@@ -66,7 +67,9 @@ def mark_paid(
 
 def _pay_parts(study: Study, parts: dict[int, Decimal], actor: str) -> None:
     """Store the payment of what is owed for stopped hits."""
-    stopped = PartPayment.objects.filter(pk__in=parts).values_list("pk", "assignment__participant__worker__platform")
+    stopped = PartPayment.objects.filter(pk__in=among(parts)).values_list(
+        "pk", "assignment__participant__worker__platform"
+    )
     now = timezone.now()
     Payment.objects.bulk_create(
         [

@@ -20,6 +20,7 @@ from annotation.models import Assignment, PlatformCall, QualificationType, Study
 from annotation.platforms import connect, platform_class
 from annotation.platforms.base import NOT_MADE, Call, Json, Platform, PlatformTrouble
 from annotation.platforms.parts import hits_in_parts, is_bounded
+from annotation.queries.among import among
 from annotation.queries.exams import exam_percent
 from annotation.queries.platforms import unconfirmed_submissions
 from annotation.services.audit import record
@@ -158,7 +159,9 @@ def _to_revoke(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tu
         name = key.replace("grant/", "revoke/", 1)
         if worker not in still and name not in gone:
             found[worker] = name
-    return [(found[pk], name) for pk, name in Worker.objects.filter(pk__in=found).values_list("pk", "platform_id")]
+    return [
+        (found[pk], name) for pk, name in Worker.objects.filter(pk__in=among(found)).values_list("pk", "platform_id")
+    ]
 
 
 def _made_calls(kind: QualificationType, verb: str) -> set[str]:

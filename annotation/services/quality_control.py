@@ -19,6 +19,7 @@ from analysis.quality_control.crowd import Crowd, far_from_others
 from analysis.quality_control.rules import Settings, by_rule, find_in_words
 from analysis.quality_control.work import Answered, Found, Work
 from annotation.models import Flag, QualityCheck, Study, Submission
+from annotation.queries.among import among
 from annotation.services.answers import stored_work
 from annotation.services.flagging import Where, findings_in, flag_columns, written_texts
 from annotation.task_types.registry import UnknownTaskType
@@ -119,7 +120,7 @@ def _store(rows: Sequence[Flag]) -> list[str]:
     Another check may store the same ones in between: the database then keeps the first.
     """
     there = set(
-        Flag.objects.filter(submission__in={row.submission_id for row in rows}).values_list(
+        Flag.objects.filter(submission__in=among({row.submission_id for row in rows})).values_list(
             "submission_id", "reason", "place"
         )
     )

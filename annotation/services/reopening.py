@@ -12,6 +12,7 @@ from django.db.models import F
 
 from annotation.models import Assignment, Hit, Study
 from annotation.platforms.costs import Offered
+from annotation.queries.among import among
 from annotation.queries.repeats import repeated_work
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -30,7 +31,7 @@ def places_to_reopen(study: Study) -> Mapping[int, int]:
 
 def as_offered(places: Mapping[int, int]) -> list[Offered]:
     """The places as further work on a platform, for its cost."""
-    rewards = Hit.objects.filter(pk__in=places).order_by("pk").values_list("pk", "reward")
+    rewards = Hit.objects.filter(pk__in=among(places)).order_by("pk").values_list("pk", "reward")
     return [Offered(1, reward, places[pk]) for pk, reward in rewards]
 
 

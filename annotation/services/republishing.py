@@ -21,6 +21,7 @@ from annotation.platforms.base import Json, Platform
 from annotation.platforms.changes import Changes
 from annotation.platforms.changing import changes_of
 from annotation.platforms.costs import parts_of
+from annotation.queries.among import among
 from annotation.queries.platform_overview import behind_wanted, missing_places, shared_places
 from annotation.services.audit import record
 from annotation.services.deadlocks import again_after_deadlock
@@ -91,7 +92,7 @@ def release_lost(*, study: Study, platform: str, actor: str) -> int:
     )
     chosen = held.filter(rejected | elsewhere).order_by("pk")
     rows = list(chosen.select_for_update(of=("self",), no_key=True).values_list("pk", "hit_id"))
-    Assignment.objects.filter(pk__in=[pk for pk, _ in rows]).update(state=Work.RELEASED)
+    Assignment.objects.filter(pk__in=among(pk for pk, _ in rows)).update(state=Work.RELEASED)
     for hit_id, freed in sorted(Counter(hit_id for _, hit_id in rows).items()):
         Hit.objects.filter(pk=hit_id).update(n_live=F("n_live") - freed, n_submitted=F("n_submitted") - freed)
     for pk, _ in rows:

@@ -21,6 +21,7 @@ from annotation.models import Commitment, Hit, Posting, SpendingAccount, Study, 
 from annotation.platforms import platform_class
 from annotation.platforms.base import Json, Platform, PlatformTrouble
 from annotation.platforms.costs import CENT, Offered
+from annotation.queries.among import among_texts
 from annotation.queries.platform_overview import posted_on
 from annotation.queries.spending import begin_of_month, in_month, set_aside_for, unspent_places
 from annotation.services.audit import record
@@ -182,7 +183,7 @@ def set_aside(*, study: Study, platform: Platform, costs: Mapping[str, Decimal])
     name = account_of(platform)
     SpendingAccount.objects.get_or_create(name=name)
     account = SpendingAccount.objects.select_for_update(no_key=True).get(name=name)
-    known = {row.key: row for row in Commitment.objects.filter(study=study, key__in=costs)}
+    known = {row.key: row for row in Commitment.objects.filter(study=study, key__in=among_texts(costs))}
     missing = {
         key: cost - (known[key].amount - known[key].released if key in known else 0) for key, cost in costs.items()
     }
@@ -216,7 +217,7 @@ def spending(*, study: Study, platform: Platform, costs: Mapping[str, Decimal]) 
         yield
     except (PlatformTrouble, Refused) as refused:
         if new and not (isinstance(refused, PlatformTrouble) and refused.again):
-            Commitment.objects.filter(study=study, key__in=costs).update(released=F("amount"))
+            Commitment.objects.filter(study=study, key__in=among_texts(costs)).update(released=F("amount"))
         raise
 
 

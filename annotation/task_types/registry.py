@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from annotation import task_types
@@ -12,7 +12,12 @@ from annotation.task_types.base import TaskType
 
 
 class UnknownTaskType(LookupError):
-    """A study names a type that is not installed."""
+    """A study names a type that is not installed. ``what`` says so, and ``fix`` lists those that are."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.what = f"There is no task type “{name}”."
+        self.fix = f"Known types: {', '.join(known)}."
+        super().__init__(f"{self.what} {self.fix}")
 
 
 @cache
@@ -51,5 +56,4 @@ def get_type(name: str) -> TaskType:
     try:
         return all_types()[name]
     except KeyError:
-        known = ", ".join(all_types())
-        raise UnknownTaskType(f"There is no task type “{name}”. Known types: {known}.") from None
+        raise UnknownTaskType(name, all_types()) from None

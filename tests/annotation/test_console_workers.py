@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Flag, Participant, Review, Study, Submission
-from annotation.queries.submissions import flagged_place
+from annotation.queries.submissions import Filter, chosen, place_among
 from annotation.queries.workers import agreement_with_others, exclusion_effect
 from annotation.services.allocation import NothingLeft, accept_next, revive_late
 from annotation.services.answers import submit_step
@@ -193,7 +193,8 @@ def flagged_study() -> tuple[Study, list[Submission]]:
 def test_previous_and_next_lead_through_the_flagged_ones_newest_first() -> None:
     study, sent = flagged_study()
     first, third, fifth = (submission.pk for submission in sent[::2])
-    places = {each.pk: flagged_place(study, each) for each in sent}
+    flagged = chosen(study, Filter(show="flagged"))
+    places = {each.pk: place_among(flagged, each) for each in sent}
     assert (places[fifth].before, places[fifth].after, places[fifth].number) == (None, third, 1)
     assert (places[third].before, places[third].after, places[third].number) == (fifth, first, 2)
     assert (places[first].before, places[first].after, places[first].number) == (third, None, 3)

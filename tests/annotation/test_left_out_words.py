@@ -15,7 +15,7 @@ from analysis.report import write_report
 from annotation.frames import study_data, write_study_bundle
 from annotation.models import Arm, Assignment, Hit, HitItem, Rating, Review, Study, Submission
 from annotation.platforms.base import Platform
-from annotation.queries.left_out import left_out_counts
+from annotation.queries.left_out import read_left_out
 from annotation.queries.progress import progress
 from annotation.services.pay_decisions import decide_pay
 from annotation.services.reviews import review_submission
@@ -86,7 +86,7 @@ WORDS = (
 
 def test_the_database_the_frames_and_the_bundle_count_the_same(tmp_path: Path) -> None:
     study = with_one_of_each()
-    assert left_out_counts(study) == COUNTS
+    assert read_left_out(study).counts() == COUNTS
     data = study_data(study)
     assert data.left_out == COUNTS
     file = io.BytesIO()

@@ -303,6 +303,28 @@ def test_a_builder_that_died_is_given_up(study: Study, builds: Builds, large: li
     assert large == [study.pk, study.pk]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_builder_does_not_take_the_mark_of_another(
+    tmp_path: Path, fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    home, state = tmp_path / "home", ["older"]
+
+    def build(folder: Path) -> None:
+        state.append("newer")  # the data change, and another process claims the next report
+        kept.claim(subject)
+        later = time.time()
+        os.utime(home / "newer.building", (later, later))  # the file system's clock is a little behind
+        if fails:
+            raise RuntimeError("a bug")
+
+    subject = kept.Subject("news", home, lambda: state[-1], lambda: True, build)
+    kept.claim(subject)
+    assert kept.make(subject) is not fails
+    older, newer = ((home / f"{name}.building").exists() for name in ("older", "newer"))
+    assert (older, newer) == (False, True)
+    assert not kept.claim(subject)  # nobody builds the newer report a second time
+
+
 def test_without_a_broker_the_page_says_so(
     study: Study, monkeypatch: pytest.MonkeyPatch, large: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import AuditEntry, BulkAction, Flag, PayDecision, Payment, Rating, Study, Submission
 from annotation.platforms.base import PlatformTrouble
@@ -215,11 +216,28 @@ def test_an_action_that_stops_continues_where_it_was(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("annotation.services.pay_decisions.decide_pay", stops)
     stopped = run(study, "approve")
     assert (stopped.state, stopped.position) == ("running", 1)
-    assert stopped.refused == ["Stopped: The platform does not answer."]
+    assert (stopped.refusals, stopped.stopped) == ([], "The platform does not answer.")
     stops.broken = False
     done = bulk.run_action(bulk_id=stopped.pk, connect=no_platform)
     assert done is not None
     assert (done.state, done.refused, stops.done) == ("done", [], sent)
+
+
+def test_a_refusal_that_is_worded_like_a_stop_is_shown_as_a_refusal() -> None:
+    study = paid_study()
+    worded = BulkAction.objects.create(
+        study=study,
+        action="approve",
+        rows=[{"submission": 1}],
+        refused=["Stopped: by the worker.", {BulkAction.STOPPED: "No answer."}],
+        state="running",
+        confirmed_at=timezone.now(),
+        actor="ada",
+    )
+    address = reverse("console_action", args=[study.slug, worded.pk])
+    page = as_role("owner", study).get(address).content.decode()
+    assert "<li>Stopped: by the worker.</li>" in page
+    assert '<p class="notice warn">No answer.</p>' in page
 
 
 def test_what_is_refused_is_named_and_the_rest_is_done() -> None:

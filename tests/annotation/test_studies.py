@@ -7,6 +7,7 @@ import pytest
 
 from annotation.models import AuditEntry, Membership, Study
 from annotation.services.allocation import NotAdmitted, accept_next
+from annotation.services.checking import find_type
 from annotation.services.studies import (
     FROZEN_WHEN_CLOSED,
     FROZEN_WHEN_LIVE,
@@ -262,3 +263,10 @@ def test_a_live_study_stays_editable_when_its_type_gets_new_rules() -> None:
     study = make_study(config={"max_words": 3})
     Study.objects.filter(pk=study.pk).update(config=study.config | {"max_words": 1})
     assert change_study(study=study, values={"title": "Still"}, actor="ann").title == "Still"
+
+
+def test_the_problem_with_an_unknown_type_has_two_sentences_whatever_its_name() -> None:
+    task, [problem] = find_type("likert. v2")
+    assert task is None
+    assert problem.what == "There is no task type “likert. v2”."
+    assert problem.fix.startswith("Known types: ")

@@ -92,11 +92,18 @@ def join(page: Page, sites: Sites, name: str) -> None:
     expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible(timeout=PATIENCE)
 
 
+def come_to(page: Page) -> None:
+    """Show the tab, as somebody who clicks in it has. Chromium draws a tab behind another one once a second, and does
+    not know until then where a new frame of another site is: it gives clicks there to the page around the frame."""
+    page.bring_to_front()
+
+
 def accept(page: Page, *, first: bool = True) -> str:
     """Accept a HIT in the list of tasks, and start it in its frame. Returns the town that it asks about.
 
     Only a worker's ``first`` HIT of the study has a start page. The keyboard is in the frame, whose page has no clock.
     """
+    come_to(page)
     page.get_by_role("button", name=re.compile("^Accept: ")).click()
     frame = page.frame_locator("iframe")
     if first:
@@ -121,6 +128,7 @@ def take_picture(page: Page, name: str) -> None:
 
 def rate(page: Page, value: str) -> None:
     """Answer in the frame. The work is handed in without a click, and the marketplace's page moves on."""
+    come_to(page)
     frame = page.frame_locator("iframe")
     frame.get_by_role("radio", name=re.compile(f"^{value} ")).check()
     frame.locator(".send button").click()

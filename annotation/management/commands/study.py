@@ -330,12 +330,12 @@ class Command(ReviewActions):
             self.say(output.status_lines(study, get_type(study.task_type).title, found))
 
     def report(self, *, slug: str, out: Path | None) -> None:
-        from analysis.report import write_report
+        from analysis.report import failed_sections, write_report
         from annotation.frames import study_data
 
         study = study_called(slug)
         page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
-        self.say([f"The report is in {page}"])
+        self.say([f"The report is in {page}", *failed_sections(page.parent)])
 
     def export(self, *, slug: str, kind: str, format: str, out: str, simulated: str, worker_ids: bool) -> None:
         study = study_called(slug)

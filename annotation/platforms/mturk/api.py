@@ -15,7 +15,10 @@ from django.conf import settings
 from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.pacing import wait_for_turn
 
-_IN_QUOTES = re.compile(r'HIT with ID "([^"]+)"')
+#: Codes of a HIT that does not exist.
+GONE = ("HITDoesNotExist", "HITNotExist")
+#: Codes of refusals whose reason is the HIT itself, so that the same call for another one may succeed.
+OF_ONE_HIT = (*GONE, "InvalidHITState", "InvalidMaximumAssignmentsIncrease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +140,8 @@ def _sorted(error: Any) -> PlatformTrouble:
     code = "AlreadyProcessed" if _TOKEN_WORDS.search(message) else full_code.rpartition(".")[2]
     again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
     fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
-    hit = _IN_QUOTES.search(message)
     return PlatformTrouble(
-        f"The platform answered: {message[:500]}", fix, again=again, code=code, about=hit[1] if hit else ""
+        f"The platform answered: {message[:500]}", fix, again=again, code=code, of_posting=code in OF_ONE_HIT
     )
 
 

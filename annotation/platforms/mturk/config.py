@@ -18,7 +18,6 @@ from annotation.platforms.one_listing import bonus_note, one_listing_field
 from annotation.platforms.parts import is_bounded
 from annotation.task_types.settings import ConfigForm, ListField
 
-ADULT_TYPE = "00000000000000000060"
 LOCALE_TYPE = "00000000000000000071"
 PERCENT_APPROVED_TYPE = "000000000000000000L0"
 NUMBER_APPROVED_TYPE = "00000000000000000040"

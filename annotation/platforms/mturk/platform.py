@@ -43,8 +43,6 @@ from common.words import hours_in_words, money
 MOST_PER_PAGE = 100
 MOST_FEEDBACK = 1024
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
-#: Codes of a HIT that does not exist.
-GONE = ("HITDoesNotExist", "HITNotExist")
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 OutsideState = OutsideAssignment.State
 _STATES = {"Submitted": OutsideState.SUBMITTED, "Approved": OutsideState.APPROVED, "Rejected": OutsideState.REJECTED}
@@ -276,7 +274,7 @@ class Mturk(Platform):
             operation, about = "list_assignments_for_hit", {"HITId": posting.external_id}
             rows = list(self.pages(operation, "Assignments", most=posting.wanted, **about))
         except PlatformTrouble as trouble:
-            if trouble.code not in GONE:
+            if trouble.code not in api.GONE:
                 raise
             raise PostingGone(trouble.what, trouble.fix, code=trouble.code) from trouble
         for row in rows:

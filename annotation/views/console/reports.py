@@ -66,13 +66,17 @@ def with_bar(page: str, bar: str) -> HttpResponse:
 def brought_up_to_date(subject: kept.Subject, enqueue: Callable[[], object]) -> kept.Kept:
     """The saved report. If it is out of date, makes a small one now and queues a large one."""
     found = kept.look(subject)
-    if found.fresh or found.failed or found.building or not kept.claim(subject):
-        return kept.look(subject) if not found.fresh else found
+    if found.fresh:
+        return found
+    mark = None if found.failed or found.building else kept.claim(subject)
+    if mark is None:
+        return kept.look(subject)
     if subject.is_small():
         kept.make(subject)
+        kept.release(mark)  # the data may have changed since the claim
         return kept.look(subject)
     if not handed_over(enqueue):
-        kept.release(subject)
+        kept.release(mark)
         return replace(found, failed=True)
     return kept.look(subject)
 

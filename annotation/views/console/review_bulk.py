@@ -91,13 +91,12 @@ def _progress(request: SignedIn, study: Study, bulk: BulkAction) -> HttpResponse
     if request.method == "POST":
         messages.info(request, "This was confirmed before. It is done once.")
         return redirect("console_action", study.slug, bulk.pk)
-    stopped = [each for each in bulk.refused if each.startswith("Stopped: ")]
     context = {
         "bulk": bulk,
         "title": ACTIONS[bulk.action],
         "total": len(bulk.rows),
-        "stopped": stopped[0].removeprefix("Stopped: ") if stopped and bulk.state == State.RUNNING else "",
-        "refused": [each for each in bulk.refused if not each.startswith("Stopped: ")],
+        "stopped": bulk.stopped if bulk.state == State.RUNNING else "",
+        "refused": bulk.refusals,
     }
     return study_page(request, study, "review_done.html", context, section="submissions")
 

@@ -10,11 +10,13 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import AuditEntry, Posting, Study
+from annotation.platforms.base import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
 from annotation.queries.platform_overview import due, stand, unsettled
 from annotation.services import deciding, lifecycle, syncing
 from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
+from marketplace.wire import errors
 from tests.annotation.platforms.helpers import accept_there, posted_study, send_both
 from tests.marketplace.support.factories import make_worker as make_market_worker
 
@@ -89,6 +91,36 @@ def test_a_hit_that_the_platform_does_not_delete_is_named_and_the_rest_continues
     busy.refresh_from_db()
     free.refresh_from_db()
     assert (busy.state, free.state) == ("expired", "deleted")
+
+
+def test_that_one_hit_is_refused_is_seen_whatever_the_words(
+    study: Study, api: Mturk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Reworded(errors.RequestError):
+        def __init__(self, message: str, *, code: str) -> None:
+            super().__init__("Not now.", code=code)
+
+    busy, _ = study.postings.order_by("pk")
+    accept_there(busy, make_market_worker())
+    lifecycle.end(study=study, platform=api, actor="test")
+    monkeypatch.setattr(errors, "RequestError", Reworded)
+    done = lifecycle.delete_postings(study=study, platform=api, actor="test")
+    assert done.count == 1
+    [refusal] = done.refused
+    assert refusal.startswith(f"{busy.external_id}: The platform answered: Not now.")
+
+
+def test_trouble_that_names_a_hit_but_is_not_about_it_ends_the_action(
+    study: Study, api: Mturk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posting = study.postings.order_by("pk")[0]
+
+    def refuse(operation: str, **params: Any) -> Any:
+        raise PlatformTrouble(f"The key may not change {posting.external_id}.", code="AccessDenied")
+
+    monkeypatch.setattr(api, "call", refuse)
+    with pytest.raises(PlatformTrouble, match="may not change"):
+        lifecycle.end(study=study, platform=api, actor="test")
 
 
 def test_hits_that_were_deleted_elsewhere_do_no_harm(study: Study, api: Mturk, client: Any) -> None:
