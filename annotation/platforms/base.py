@@ -45,22 +45,15 @@ class PlatformTrouble(Exception):
     """The platform did not do what we asked. ``again``: the same call may succeed later. ``fix``: what to do.
 
     ``sent`` is False if the call certainly had no effect: it was refused, or it never left this machine.
-    ``of_posting``: the posting is the reason, so the same call for another posting may succeed.
+    ``local``: this posting is the reason, so the same call for another posting may succeed.
     """
 
     def __init__(
-        self,
-        what: str,
-        fix: str = "",
-        *,
-        again: bool = False,
-        code: str = "",
-        sent: bool = True,
-        of_posting: bool = False,
+        self, what: str, fix: str = "", *, again: bool = False, code: str = "", sent: bool = True, local: bool = False
     ) -> None:
         super().__init__(f"{what} {fix}".strip())
         self.what, self.fix, self.again, self.code = what, fix, again, code
-        self.sent, self.of_posting = sent, of_posting
+        self.sent, self.local = sent, local
 
 
 class PostingGone(PlatformTrouble):

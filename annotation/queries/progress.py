@@ -133,12 +133,6 @@ def progress(
     submissions = Submission.objects.filter(study=study)
     counts = _submissions(submissions)
     by_people, flagged, simulated_flagged = (counts.pop(name) for name in ("by_people", "flagged", "flagged_synthetic"))
-    flags = dict(
-        Flag.objects.filter(submission__study=study)
-        .values_list("reason")
-        .annotate(n=Count("submission", distinct=True))
-        .order_by("reason")
-    )
     repeated = items_without_enough_raters(study)
     missing, work = missing_raters(study, repeated), _work_now(study, moment)
     left_out = read_left_out(study, posted=posted, shares_items=shares_items)
@@ -166,7 +160,7 @@ def progress(
         stopped=states.get(State.STOPPED, 0),
         ratings=rating_counts(study, left_out),
         left_out=left_out.counts(),
-        flags=flags,
+        flags=_flags(study),
         flagged=flagged,
         excluded=left_out.by_person,
         median_seconds=median,
@@ -176,6 +170,12 @@ def progress(
         arms=_arms(arms, work),
         pay=pay_of(study, times),
     )
+
+
+def _flags(study: Study) -> dict[str, int]:
+    """Submissions by the reason of a flag, in the order of the reasons."""
+    flags = Flag.objects.filter(submission__study=study).values_list("reason")
+    return dict(flags.annotate(n=Count("submission", distinct=True)).order_by("reason"))
 
 
 def _is_own_work(study: Study) -> bool:

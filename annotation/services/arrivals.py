@@ -11,11 +11,11 @@ import random
 import secrets
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
-from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
+from django.db import transaction
+from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
-from annotation.instrument import check_items, live_instrument, shown_items
+from annotation.instrument import live_instrument, shown_items
 from annotation.models import (
     Arm,
     Assignment,
@@ -33,7 +33,7 @@ from annotation.models.work import LIVE_STATES
 from annotation.platforms import platform_class
 from annotation.platforms.base import Claim
 from annotation.queries.exams import has_passed
-from annotation.queries.free_hits import Seeker, has_had_item_of, layer_of
+from annotation.queries.free_hits import has_had_item_of
 from annotation.services.allocation import (
     NotAdmitted,
     free_slot,
@@ -41,13 +41,10 @@ from annotation.services.allocation import (
     take_least_filled_arm,
     took_part_in_excluded,
 )
-from annotation.services.cancelling import cancel_offers
 from annotation.services.deadlocks import again_after_deadlock
-from annotation.services.ending import reclaim_expired
+from annotation.services.posted_hits import HELD, SENT, end_work, free_hit_of, hits_of, make_room, posted_hit
 
 State = Assignment.State
-SENT = (State.SUBMITTED, State.RELEASED, State.STOPPED)
-HELD = (State.ACCEPTED, *SENT)
 #: How much time a worker gets to finish work that was taken from them by mistake.
 MOMENT = timedelta(minutes=10)
 
@@ -85,7 +82,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
             _refuse_sent(participant, posting)
             _refuse_at_limit_of_hits(participant, posting)
             _end_longest_if_full(posting)
-        hit = _free_hit(participant, posting)
+        hit = free_hit_of(participant, posting)
     else:
         if ItemAuthor.objects.filter(worker=worker, item__places__hit=posting.hit_id).exists():
             raise NotAdmitted("own_text")
@@ -93,7 +90,7 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
         _refuse_at_limit_of_hits(participant, posting)
         _end_overdue_with_same_text(participant, posting)
         _refuse_same_text(participant, posting)
-        hit = _posted_hit(posting.hit_id, posting)
+        hit = posted_hit(posting.hit_id, posting)
     return _take_place(hit, posting, participant, claim, expires_at)
 
 
@@ -113,7 +110,7 @@ def end_returned(*, posting: Posting, worker_id: str, assignment_id: str) -> Non
         posting=posting, platform_assignment_id=assignment_id, participant__worker__platform_id=worker_id
     )
     for each in theirs.filter(state=State.ACCEPTED).order_by("pk"):
-        _end(each, State.RETURNED)
+        end_work(each, State.RETURNED)
 
 
 def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Participant:
@@ -165,20 +162,14 @@ def _offers(posting: Posting, arm_id: int) -> bool:
     """Whether the posting offers hits of this arm."""
     if posting.hit is not None and not posting.gives_any_hit:
         return posting.hit.arm_id == arm_id
-    return _hits_of(posting).filter(arm=arm_id).exists()
-
-
-def _hits_of(posting: Posting) -> QuerySet[Hit]:
-    """The hits that a posting for several hits offers."""
-    hits = Hit.objects.filter(study=posting.study_id)
-    return hits if posting.reward is None or posting.one_listing else hits.filter(reward=posting.reward)
+    return hits_of(posting).filter(arm=arm_id).exists()
 
 
 def _end_earlier_tries(participant: Participant, posting: Posting) -> None:
     """Return the worker's open assignments of this posting: the platform lets them hold only one at a time."""
     mine = Assignment.objects.select_for_update(of=("self",), no_key=True)
     for earlier in mine.filter(participant=participant, posting=posting, state=State.ACCEPTED).order_by("pk"):
-        _end(earlier, State.RETURNED)
+        end_work(earlier, State.RETURNED)
 
 
 def _end_longest_if_full(posting: Posting) -> None:
@@ -192,7 +183,7 @@ def _end_longest_if_full(posting: Posting) -> None:
         return
     open_ones = taken.filter(state=State.ACCEPTED).select_for_update(of=("self",), no_key=True)
     if oldest := open_ones.order_by("accepted_at", "pk").first():
-        _end(oldest, State.ABANDONED)
+        end_work(oldest, State.ABANDONED)
 
 
 def _refuse_sent(participant: Participant, posting: Posting) -> None:
@@ -243,7 +234,7 @@ def _end_overdue_with_same_text(participant: Participant, posting: Posting) -> N
     """An open hit whose time is up has ended on the platform, too, so it must not keep its texts."""
     overdue = _with_same_text(participant, posting).filter(state=State.ACCEPTED, expires_at__lte=timezone.now())
     for earlier in overdue.select_for_update(of=("self",), no_key=True).order_by("pk"):
-        _end(earlier, State.ABANDONED)
+        end_work(earlier, State.ABANDONED)
 
 
 def _in_progress(participant: Participant, posting: Posting) -> list[Assignment]:
@@ -305,7 +296,7 @@ def note_returned(*, posting: Posting, claim: Claim, assignment_id: int) -> bool
     )
     work = mine.exclude(_same_hit(posting)).first()
     if work is not None:
-        _end(work, State.ABANDONED)
+        end_work(work, State.ABANDONED)
     return work is not None
 
 
@@ -322,96 +313,7 @@ def _end_earlier_try(participant: Participant, posting: Posting) -> None:
             raise NotAdmitted("done_elsewhere" if elsewhere else "done")
         if elsewhere and earlier.expires_at > timezone.now():
             raise NotAdmitted("open_elsewhere")
-        _end(earlier, State.RETURNED)
-
-
-def _end(assignment: Assignment, state: str) -> None:
-    ended = Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED)
-    if ended.update(state=state, ended_at=timezone.now(), extra=False):
-        if not assignment.extra:
-            Hit.objects.filter(pk=assignment.hit_id).update(n_live=F("n_live") - 1)
-        cancel_offers(assignments=[assignment.pk])
-
-
-def _posted_hit(hit_id: int, posting: Posting) -> Hit:
-    """The hit that was posted, locked, with a place for one more."""
-    hit = Hit.objects.select_for_update(no_key=True).get(pk=hit_id)
-    if hit.n_live >= hit.wanted:
-        _make_room(hit, posting)
-        hit.refresh_from_db()
-    return hit
-
-
-def _free_hit(participant: Participant, posting: Posting) -> Hit:
-    """The hit for this worker with the fewest ratings, locked, with a place for one more. Raises NotAdmitted.
-
-    A platform that confirms its workers gives out exactly the places that were asked for. So if none is free here,
-    somebody's work has ended there. Other sites may send more people than there are places.
-    """
-    theirs = _hits_for(participant, posting)
-    found = _best_free(theirs, participant)
-    if found is None:
-        reclaim_expired(study_id=posting.study_id)
-        # Others may hold the last free hits only for a moment. Wait for them before deciding that none is left.
-        found = _first_free(theirs) or _first_free(theirs, wait=True) or _first_free(theirs, wait=True)
-    if found is not None:
-        return found
-    if posting.hit_id is not None:
-        _refuse_if_others_need_it(participant, posting)
-    busy = Assignment.objects.filter(_given_out_with(posting), state=State.ACCEPTED, hit__in=theirs)
-    oldest = busy.order_by("accepted_at", "pk").values_list("hit", flat=True).first()
-    if not platform_class(posting.platform).confirms or not (oldest or theirs.exists()):
-        raise NotAdmitted("taken")
-    return _posted_hit(oldest or theirs.order_by("n_live", "position").values_list("pk", flat=True)[0], posting)
-
-
-def _given_out_with(posting: Posting) -> Q:
-    """Assignments that the platform may have ended if it gives out a place of this posting: those of its listing.
-
-    People who came by the study's link, before it was offered on the platform, have nothing to do with it.
-    """
-    in_listing = posting.hit_id is not None and posting.gives_any_hit
-    return Q(posting__platform=posting.platform) if in_listing else Q(posting=posting)
-
-
-def _refuse_if_others_need_it(participant: Participant, posting: Posting) -> None:
-    """Refuse a worker for whom no hit is free while some are free for others: those still fill the places."""
-    free = _hits_of(posting).filter(n_live__lt=F("wanted"))
-    if free.filter(arm=participant.arm_id).exists():
-        raise NotAdmitted("limit" if participant.assignments.exists() else "own_text")
-    if free.exists():
-        raise NotAdmitted("other_arm")
-
-
-def _best_free(hits: QuerySet[Hit], participant: Participant) -> Hit | None:
-    """A free hit of the worker's layer if there is one, and one without a gold or attention item that they have had."""
-    taken = TakenItem.objects.filter(participant=participant, item__places__hit=OuterRef("pk"))
-    seeker = Seeker(participant.pk, participant.arm_id, None, participant.arm.shares_items)
-    layer = layer_of(seeker) if seeker.shares_items else None
-    for chosen in (hits.filter(layer=layer), hits) if layer is not None else (hits,):
-        for rather in (chosen.filter(~Exists(taken)), chosen) if check_items(participant.arm_id) else (chosen,):
-            found = _first_free(rather)
-            if found is not None:
-                return found
-    return None
-
-
-def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
-    """A hit with a free place, locked. ``wait``: also wait for hits that others are giving out."""
-    skip = connection.features.has_select_for_update_skip_locked and not wait
-    free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
-    return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
-
-
-def _hits_for(participant: Participant, posting: Posting) -> QuerySet[Hit]:
-    """The posting's hits that the worker may do: in their arm, not sent before, with no text of their own and no text
-    that they have had in another hit."""
-    had = Assignment.objects.filter(hit=OuterRef("pk"), participant=participant, state__in=HELD)
-    own = ItemAuthor.objects.filter(item__places__hit=OuterRef("pk"), worker=participant.worker_id)
-    text = TakenItem.objects.filter(
-        participant=participant, item__role=Item.Role.MAIN, item__places__hit=OuterRef("pk")
-    )
-    return _hits_of(posting).filter(~Exists(had), ~Exists(own), ~Exists(text), arm=participant.arm_id)
+        end_work(earlier, State.RETURNED)
 
 
 def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Claim, expires_at: datetime) -> Assignment:
@@ -444,7 +346,7 @@ def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Cla
 def take_back(*, assignment_id: int, participant_id: int) -> bool:
     """Reopen work from a platform whose place was given away here, because its worker sends a step now.
 
-    It was a guess which of the open assignments had ended (`_make_room`). A wrong guess, or somebody with a made-up
+    It was a guess which of the open assignments had ended (`make_room`). A wrong guess, or somebody with a made-up
     claim, must not cost a worker the work that the platform still counts. False for other work, and if the worker has
     sent as many hits as one person can.
     """
@@ -462,7 +364,7 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
         return False
     hit = Hit.objects.select_for_update(no_key=True).get(pk=lost.hit_id)
     if hit.n_live >= hit.wanted:
-        _make_room(hit, posting)
+        make_room(hit, posting)
         hit.refresh_from_db()
     highest = mine.filter(state__in=LIVE_STATES).aggregate(most=Max("ordinal"))["most"] or 0
     reopened = Assignment.objects.filter(pk=lost.pk, state=State.ABANDONED).update(
@@ -474,17 +376,3 @@ def take_back(*, assignment_id: int, participant_id: int) -> bool:
     )
     Hit.objects.filter(pk=hit.pk).update(n_live=F("n_live") + reopened)
     return bool(reopened)
-
-
-def _make_room(hit: Hit, posting: Posting) -> None:
-    """The platform gave out a place that is taken here, so the assignment in progress longest has ended there.
-
-    That is a guess: see `take_back`. If all were sent, one of them never reached the platform, and there will be one
-    submission more than wanted.
-    """
-    working = Assignment.objects.filter(_given_out_with(posting), hit=hit, state=State.ACCEPTED, extra=False)
-    oldest = working.select_for_update(of=("self",), no_key=True).order_by("accepted_at", "pk").first()
-    if oldest is not None:
-        _end(oldest, State.ABANDONED)
-    else:
-        Hit.objects.filter(pk=hit.pk).update(wanted=F("wanted") + 1)

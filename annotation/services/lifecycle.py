@@ -154,7 +154,7 @@ def _each(postings: QuerySet[Posting], act: Callable[[Posting], object], step: S
         try:
             changed.count += act(posting) is not False
         except PlatformTrouble as trouble:
-            if trouble.again or not trouble.of_posting:
+            if trouble.again or not trouble.local:
                 raise
             changed.refused.append(f"{posting.external_id}: {trouble}")
         step(at, len(rows))

@@ -132,6 +132,7 @@ def walk(page: Page, live_server: Any, study: Study) -> list[str]:
             small += too_small(page, f"{where} with mistakes")
         if page.locator("#pull-ask").count():
             page.get_by_label("Keywords").fill("door, rain")
+            page.get_by_label("Your slogan").fill("The door that stays dry")
             page.locator("#pull-ask").tap()
             expect(page.locator(".suggested button").first).to_be_visible()
             page.locator(".suggested button").first.tap()

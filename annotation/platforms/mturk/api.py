@@ -141,7 +141,7 @@ def _sorted(error: Any) -> PlatformTrouble:
     again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
     fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
     return PlatformTrouble(
-        f"The platform answered: {message[:500]}", fix, again=again, code=code, of_posting=code in OF_ONE_HIT
+        f"The platform answered: {message[:500]}", fix, again=again, code=code, local=code in OF_ONE_HIT
     )
 
 

@@ -93,7 +93,7 @@ def all_numbers(value: Any) -> Iterator[float]:
 
 def unknown_numbers(page: Page, sections: dict[str, Any]) -> list[str]:
     """Numbers in the page's tables that the JSON does not have."""
-    known = {"0.0001"}  # the least p that is printed as such
+    known = {"0.0001", "0.9999"}  # p beyond these is printed as “< 0.0001” and “> 0.9999”
     for number in all_numbers(sections):
         known |= {f"{abs(number):,.{digits}f}" for digits in range(5)}
     return [token for token in page.numbers if token.lstrip("−") not in known]

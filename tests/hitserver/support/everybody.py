@@ -82,7 +82,7 @@ class Everybody:
             values["name"] = "report.html"
         if "images/" in route or route.startswith("media/"):
             media = self.study.media.get()
-            values |= {"pk": str(media.pk), "name": media.key}
+            values |= {"pk": str(media.pk), "name": media.key, "width": "480"}
         if route.startswith("console/models/"):
             values["name"] = "tiny"
         if route.startswith("marketplace/groups/"):
@@ -120,7 +120,7 @@ def make_everybody() -> Everybody:
 def _add_image(study: Study) -> None:
     """An image of the live study, stored while it is a draft."""
     Study.objects.filter(pk=study.pk).update(status="draft")
-    add_media(study=study, name="door.png", data=image_file(), alt="A door.", actor="test")
+    add_media(study=study, name="door.png", data=image_file(size=(600, 30)), alt="A door.", actor="test")
     Study.objects.filter(pk=study.pk).update(status="live")
 
 

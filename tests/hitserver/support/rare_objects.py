@@ -86,7 +86,7 @@ def _of_suggesters(owner: User) -> dict[str, Case]:
     key = f"{tried_by(owner)}1"
     (tried,) = ask_suggesters(suggesters=[made], key=key, story_fields={"story": "A draft."}, round=1, seed=1)
     one = {"name": made.name, "pk": str(tried.pk)}
-    routes = ("", "active/", "change/", "pool/", "try/", "try/<int:pk>/")
+    routes = ("", "active/", "change/", "pool/", "try/", "try/<int:pk>/", "weights/")
     return {f"console/suggesters/<slug:name>/{route}": Case(one) for route in routes}
 
 
