@@ -190,9 +190,11 @@ def _variance_of_mean(
     method = f"linearised over {units:,} units"
     sides = np.divmod(ids, len(ratings.raters))
     names = np.unique(np.concatenate(sides))
-    if raters == "these" or len(names) < LEAST:
+    others = [(sides[0] != name) & (sides[1] != name) for name in names]
+    # If one rater is in all pairs that have a kappa, nothing is left without them.
+    if raters == "these" or len(names) < LEAST or not all(pairs_left.any() for pairs_left in others):
         return over_units, math.inf, f"{method}, for these {len(names):,} raters"
-    without = np.array([kappa[(sides[0] != name) & (sides[1] != name)].mean() for name in names])
+    without = np.array([kappa[pairs_left].mean() for pairs_left in others])
     over_raters = float(((without - kappa.mean()) ** 2).sum()) * (len(names) - 1) / len(names)
     cells = np.concatenate(
         [pairs.unit * len(ratings.raters) + side for side in np.divmod(pairs.pair, len(ratings.raters))]

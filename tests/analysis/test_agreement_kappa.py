@@ -162,6 +162,15 @@ def test_the_average_is_that_of_all_pairs(matrix: Any) -> None:
     assert mean_cohen_kappa(matrix).value == pytest.approx(np.mean(figures), abs=1e-9)
 
 
+def test_a_rater_without_whom_no_pair_is_left_cannot_be_left_out() -> None:
+    """One of five raters differs once, so only the pairs with this rater have a κ."""
+    matrix = np.ones((20, 5))
+    matrix[0, 0] = 0
+    estimate = mean_cohen_kappa(matrix)
+    assert estimate.value == 0
+    assert "for these 5 raters" in estimate.method
+
+
 def test_pairs_who_share_too_little_or_never_vary_are_counted() -> None:
     matrix = [[1, 1, NAN], [2, 1, NAN], [1, 1, 1], [2, 1, NAN], [1, 1, NAN]]
     estimate = mean_cohen_kappa(matrix)  # type: ignore[arg-type]

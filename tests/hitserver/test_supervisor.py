@@ -68,6 +68,8 @@ def test_it_starts_serves_and_stops_whole(live_processes: Start) -> None:
     for word in ("gunicorn", "default", "gpu", "beat"):
         assert child_with(server, word).is_running()
     wait_for(lambda: both_workers_run(server), "the workers", seconds=60)
+    wait_for(lambda: any(server.var.glob("beat-schedule*")), "the scheduler", seconds=60)
+    time.sleep(0.5)  # while it writes its file, Celery's scheduler ends with a traceback
     processes = server.processes()
 
     assert server.stop() == 0
