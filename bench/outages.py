@@ -45,16 +45,16 @@ Seen = dict[tuple[str, str], Counter[str]]
 
 
 class Cable:
-    """Passes connections on to a service until it is cut, and again once it is mended."""
+    """Passes connections on to a service until it is cut, and again once it is plugged in."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
         self._open: set[socket.socket] = set()
         self._listener: socket.socket | None = None
         self.port = 0
-        self.mend()
+        self.plug_in()
 
-    def mend(self) -> None:
+    def plug_in(self) -> None:
         listener = socket.create_server(("127.0.0.1", self.port))
         self.port, self._listener = listener.getsockname()[1], listener
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
@@ -216,7 +216,7 @@ def _heading(body: str) -> str:
 
 @contextmanager
 def small_disk() -> Iterator[Path | None]:
-    """A folder on a disk of its own; None where nobody may mount one."""
+    """A folder on a separate small disk; None where nobody may mount one."""
     with tempfile.TemporaryDirectory(prefix="hitserver-outages-") as name:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", name]
         if os.getuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
@@ -247,7 +247,7 @@ def cut(cable: Cable) -> Iterator[None]:
     try:
         yield
     finally:
-        cable.mend()
+        cable.plug_in()
 
 
 def through(url: str) -> tuple[str, Cable]:

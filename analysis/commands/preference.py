@@ -54,14 +54,14 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--second", metavar="COL", help="column with the second system")
     parser.add_argument("--choice", metavar="COL", help="column with the choice: 1, 0 or -1")
     parser.add_argument("--worker", metavar="COL", help=f"column with who answered ({NO_WORKER})")
-    told = f"column with the text that was rated, or the item that the choice is about ({NO_ITEM})"
-    parser.add_argument("--item", metavar="COL", help=told)
-    told = "column with the context of the rated text; with five or more, intervals are about new contexts"
-    parser.add_argument("--context", metavar="COL", help=told)
-    told = "fit strengths with a normal prior of this standard deviation; needed if a system never wins or loses"
-    parser.add_argument("--prior-sd", type=_positive, metavar="SD", help=told)
-    told = "only the rows with this value, such as question=quality; can be repeated"
-    parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
+    meaning = f"column with the text that was rated, or the item that the choice is about ({NO_ITEM})"
+    parser.add_argument("--item", metavar="COL", help=meaning)
+    meaning = "column with the context of the rated text; with five or more, intervals are about new contexts"
+    parser.add_argument("--context", metavar="COL", help=meaning)
+    meaning = "fit strengths with a normal prior of this standard deviation; needed if a system never wins or loses"
+    parser.add_argument("--prior-sd", type=_positive, metavar="SD", help=meaning)
+    meaning = "only the rows with this value, such as question=quality; can be repeated"
+    parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=meaning)
     add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -107,9 +107,9 @@ def run(args: argparse.Namespace) -> int:
     if data["missing"]:
         print(f"{counted(data['missing'], 'row')} without a value, left out")
     print(f"Intervals and p: {clusters_in_words(dimensions)}")
-    for option, told in (("worker", NO_WORKER), ("item", NO_ITEM)):
+    for option, default in (("worker", NO_WORKER), ("item", NO_ITEM)):
         if getattr(args, option) is None:
-            print(f"  without --{option}, {told.removeprefix('default: ')}: if not, they are too sure")
+            print(f"  without --{option}, {default.removeprefix('default: ')}: if not, they are too sure")
     print_systems(comparisons, scores.estimates, strengths, ranks)
     if why:
         print(f"\nNo strengths: {why}")

@@ -1,5 +1,5 @@
 """Workers claim chunks under a lease, make them, and store them whole. A chunk that is not finished is split: finished
-samples become a chunk of their own, which is stored, and the rest waits.
+samples become a separate chunk, which is stored, and the rest waits.
 
 Each lease is a unique word in ``leased_by``: a worker that is late, after another has claimed its chunk, finds a
 different word there and stores nothing. All times are the database's, because workers' clocks may differ. Locks are
